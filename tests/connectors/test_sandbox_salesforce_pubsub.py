@@ -90,7 +90,7 @@ def test_no_more_events_come_than_were_asked_for(org: SalesforceOrg, subscriber:
 
 
 def test_an_answer_may_hold_fewer_events_than_were_asked_for(org: SalesforceOrg, subscriber: Subscriber) -> None:
-    org.pubsub.answer_events = 2
+    org.pubsub.response_events = 2
     write(org, *"ABC")
     with subscriber.stream() as stream:
         stream.ask(50)
@@ -115,7 +115,7 @@ def test_a_keepalive_leads_a_quiet_subscriber_on(org: SalesforceOrg, subscriber:
 def test_a_keepalive_never_names_a_place_behind_an_event_that_came_meanwhile(
     org: SalesforceOrg, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    position = org.bus.position
+    position = org.bus.latest
 
     def while_somebody_writes() -> Entry:
         writer = threading.Thread(target=write, args=(org, "A"))
@@ -124,7 +124,7 @@ def test_a_keepalive_never_names_a_place_behind_an_event_that_came_meanwhile(
         monkeypatch.undo()
         return position()
 
-    monkeypatch.setattr(org.bus, "position", while_somebody_writes)
+    monkeypatch.setattr(org.bus, "latest", while_somebody_writes)
     with subscriber.stream(LATEST) as stream:
         stream.ask(1)
         quiet = stream.next()

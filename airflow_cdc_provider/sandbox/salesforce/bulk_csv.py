@@ -1,4 +1,4 @@
-"""Rows of a Bulk job as CSV: every value is quoted; null and empty text look alike."""
+"""Rows of a Bulk job as CSV: every value is quoted; null and empty text are the same."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from airflow_cdc_provider.sandbox.salesforce.values import NUMBERS
 
 DELIMITERS = {"COMMA": ",", "TAB": "\t", "PIPE": "|", "SEMICOLON": ";", "CARET": "^", "BACKQUOTE": "`"}
 LINE_ENDS = {"LF": "\n", "CRLF": "\r\n"}
-Write = Callable[[Any], str]
+Format = Callable[[Any], str]
 
 
 def csv_text(job: Job, rows: Sequence[Row], now: str, scientific: bool = False) -> bytes:
-    """With a header."""
+    """A header line and the rows."""
     out = io.StringIO()
     writer = csv.writer(
         out, delimiter=DELIMITERS[job.delimiter], lineterminator=LINE_ENDS[job.line_end], quoting=csv.QUOTE_ALL
     )
     writer.writerow([field.name for field in job.fields])
-    special = {place: boolean for place, field in enumerate(job.fields) if field.kind == "boolean"}
+    formats = {index: boolean for index, field in enumerate(job.fields) if field.kind == "boolean"}
     if scientific:
-        special |= {place: number for place, field in enumerate(job.fields) if field.kind in NUMBERS}
+        formats |= {index: number for index, field in enumerate(job.fields) if field.kind in NUMBERS}
     cells = _cells(job, rows, now)
-    writer.writerows(_written(cells, special) if special else cells)
+    writer.writerows(_formatted(cells, formats) if formats else cells)
     return out.getvalue().encode()
 
 
@@ -38,7 +38,7 @@ def boolean(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """Large and very small ones with an exponent."""
+    """Large and very small numbers have an exponent."""
     if value is None:
         return ""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -57,9 +57,9 @@ def _cells(job: Job, rows: Iterable[Row], now: str) -> Iterable[Sequence[Any]]:
     return ([row[slots[0]]] for row in rows) if len(slots) == 1 else map(itemgetter(*slots), rows)
 
 
-def _written(rows: Iterable[Sequence[Any]], special: Mapping[int, Write]) -> Iterable[Sequence[Any]]:
+def _formatted(rows: Iterable[Sequence[Any]], formats: Mapping[int, Format]) -> Iterable[Sequence[Any]]:
     for row in rows:
         cells = list(row)
-        for place, write in special.items():
-            cells[place] = write(cells[place])
+        for index, format_value in formats.items():
+            cells[index] = format_value(cells[index])
         yield cells

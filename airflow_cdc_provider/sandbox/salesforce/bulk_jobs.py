@@ -1,6 +1,6 @@
-"""Bulk API 2.0 query jobs. A job reads in pieces while others commit: its result is no moment's truth.
+"""Bulk API 2.0 query jobs. A job reads in pieces while others commit: its result is not a consistent snapshot.
 
-Pieces come in an order of their own, as the real one splits by primary key and works on the pieces side by side.
+Pieces are read in random order: Salesforce splits a job by primary key and processes the pieces in parallel.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Job:
 
     @property
     def ordered(self) -> bool:
-        """What the query orders or limits cannot be split."""
+        """Whether the query has an order or a limit, so that the job cannot be split."""
         return bool(self.query.orderings) or self.query.limit is not None
 
 
 class BulkJobs:
-    """``scientific``: numbers from ten million on are written like ``1.39E8``, as the format allows."""
+    """``scientific``: numbers from ten million on are written like ``1.39E8``."""
 
     def __init__(self, store: Store, clock: Clock, faults: Faults, seed: int = 1) -> None:
         self.piece_rows, self.page_rows = PIECE_ROWS, PAGE_ROWS
@@ -70,7 +70,7 @@ class BulkJobs:
         return f"7505g0000{secrets.token_hex(5)[:9]}"
 
     def find(self, key: str, version: str = "") -> Job:
-        """Raises ApiError: 404, or 409 where results are asked for with another version of the API."""
+        """Raises ApiError: 404, or 409 if ``version`` is not the job's version of the API."""
         job = self._jobs.get(key)
         if job is None or self._clock.now_ms() - job.created_ms > LIFE_S * 1000:
             raise ApiError(404, "NOT_FOUND", "The requested resource does not exist")
@@ -92,7 +92,7 @@ class BulkJobs:
         del self._jobs[job.id]
 
     def release(self) -> None:
-        """Let held jobs go on."""
+        """Continue waiting jobs."""
         for job in self._jobs.values():
             job.released.set()
 
@@ -109,7 +109,7 @@ class BulkJobs:
                 pieces: Iterable[list[Row]] = [find_rows(job.query, table, job.user, everything, now)]
         else:
             pieces = self._pieces(job, table, everything, now)
-        for piece in self._held(job, fault, pieces):
+        for piece in self._read(job, fault, pieces):
             if job.state == "Aborted":
                 return
             job.rows += piece
@@ -117,19 +117,19 @@ class BulkJobs:
             job.state = "JobComplete"
 
     @staticmethod
-    def _held(job: Job, fault: BulkFault | None, pieces: Iterable[list[Row]]) -> Iterable[list[Row]]:
-        """A piece is read after the job was released, not before."""
-        reading = iter(pieces)
+    def _read(job: Job, fault: BulkFault | None, pieces: Iterable[list[Row]]) -> Iterable[list[Row]]:
+        """With a fault, wait for the release before the next piece is read."""
+        remaining = iter(pieces)
         while True:
             if fault and len(job.rows) >= fault.hold_after_rows:
                 job.released.wait()
-            piece = next(reading, None)
+            piece = next(remaining, None)
             if piece is None:
                 return
             yield piece
 
     def _pieces(self, job: Job, table: Table, everything: bool, now: str) -> Iterable[list[Row]]:
-        """The ids as they are now, cut into pieces in random order; each piece is read when its turn comes."""
+        """The current ids, split into pieces in random order. The rows of a piece are read when it is taken."""
         with self._store.lock:
             ids = sorted(table.rows)
         starts = list(range(0, len(ids), self.piece_rows))
@@ -137,7 +137,7 @@ class BulkJobs:
         for start in starts:
             with self._store.lock:
                 piece = Table(table.type)
-                wanted = ids[start : start + self.piece_rows]
-                piece.rows = {key: table.rows[key] for key in wanted if key in table.rows}
-                found = find_rows(job.query, piece, job.user, everything, now)
-            yield found
+                piece_ids = ids[start : start + self.piece_rows]
+                piece.rows = {key: table.rows[key] for key in piece_ids if key in table.rows}
+                rows = find_rows(job.query, piece, job.user, everything, now)
+            yield rows

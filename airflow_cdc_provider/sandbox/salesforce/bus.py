@@ -1,7 +1,7 @@
-"""The event bus: what was published, in order, for as long as it is retained.
+"""The event bus: the published events, in order, until their retention ends.
 
-Replay ids are 10 bytes: a number that grows by random steps, and two zero bytes. Each channel counts from a number of
-its own, so an id means nothing on another channel.
+A replay id has 10 bytes: a number that grows by random steps, and two zero bytes. Each channel starts at a different
+number, so an id is invalid on another channel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """``produced`` is the event as it goes over the wire, without its replay id. A mark of the tip has no entity."""
+    """``produced`` is the event in bytes, without its replay id. A marker of the tip has no entity and no event."""
 
     number: int
     at_ms: int
@@ -36,7 +36,7 @@ class Entry:
 
 
 class Bus:
-    """``changed`` is notified on every publication. ``allocation``: deliveries per rolling 24 hours."""
+    """``changed`` is notified on every publication. ``allocation``: deliveries per 24 hours."""
 
     def __init__(self, clock: Clock, seed: int = 1, allocation: int = 100_000_000) -> None:
         self.changed = threading.Condition()
@@ -50,23 +50,23 @@ class Bus:
         self.reset()
 
     def reset(self) -> None:
-        """The org moved: what was retained is gone, and no replay id of before is known any more."""
+        """Delete all events and invalidate all replay ids, as when the org moves to another instance."""
         with self.changed:
             self._salt = self._random.getrandbits(32)
             self._entries: list[Entry] = []
             self._numbers: list[int] = []
             self._first = 0
             self._next = self._random.randrange(10**6, 10**7)
-            self._mark()
+            self._append_marker()
             self.changed.notify_all()
 
     def publish(self, events: Iterable[Event]) -> None:
         with self.changed:
-            at = self.clock.now_ms()
+            now = self.clock.now_ms()
             for event in events:
-                self._append(at, event.entity, produced(str(uuid.uuid4()), event.schema_id, event.payload), event)
+                self._append(now, event.entity, produced(str(uuid.uuid4()), event.schema_id, event.payload), event)
                 self.published += 1
-            self._forget()
+            self._expire()
             self.changed.notify_all()
 
     def repeat(self, count: int) -> None:
@@ -76,73 +76,73 @@ class Bus:
             self.publish(last)
 
     def tip(self) -> int:
-        """The index behind everything published."""
+        """The index after the last entry."""
         with self.changed:
             return self._first + len(self._entries)
 
     def oldest(self) -> int:
         with self.changed:
-            self._forget()
+            self._expire()
             return self._first
 
     def index_after(self, channel: str, replay_id: bytes) -> int | None:
-        """Where to go on after a replay id; None if the bus does not know it: aged out, moved, or never its own."""
+        """The index after a replay id. None if the id has expired, or was never valid on this channel."""
         with self.changed:
-            self._forget()
+            self._expire()
             if len(replay_id) != 10 or replay_id[8:] != b"\0\0":
                 return None
             number = struct.unpack(">Q", replay_id[:8])[0] - self._base(channel)
-            place = bisect_left(self._numbers, number)
-            known = place < len(self._numbers) and self._numbers[place] == number
-            return self._first + place + 1 if known else None
+            index = bisect_left(self._numbers, number)
+            known = index < len(self._numbers) and self._numbers[index] == number
+            return self._first + index + 1 if known else None
 
     def take(
-        self, index: int, most: int, entities: frozenset[str], most_bytes: int | None = None
+        self, index: int, max_events: int, entities: frozenset[str], max_bytes: int | None = None
     ) -> tuple[list[Entry], int]:
-        """Up to ``most`` events of these entities from ``index`` on, and the index behind the last one looked at.
+        """Events of these entities from ``index`` on, and the index to continue at.
 
-        Also no more than fit ``most_bytes``, but always one.
+        At most ``max_events``, and at most ``max_bytes`` unless the first event is larger.
         """
         with self.changed:
-            found: list[Entry] = []
+            taken: list[Entry] = []
             size = 0
-            place = max(0, index - self._first)
-            while place < len(self._entries) and len(found) < most:
-                entry = self._entries[place]
+            at = max(0, index - self._first)
+            while at < len(self._entries) and len(taken) < max_events:
+                entry = self._entries[at]
                 if entry.entity in entities:
                     size += len(entry.produced)
-                    if found and most_bytes is not None and size > most_bytes:
+                    if taken and max_bytes is not None and size > max_bytes:
                         break
-                    found.append(entry)
-                place += 1
-            return found, self._first + place
+                    taken.append(entry)
+                at += 1
+            return taken, self._first + at
 
-    def position(self) -> Entry:
-        """The tip as an entry that a subscriber may store: never one that is about to age out."""
+    def latest(self) -> Entry:
+        """An entry at the tip whose replay id a subscriber may store. It is at most a minute old."""
         with self.changed:
-            self._forget()
+            self._expire()
             last = self._entries[-1] if self._entries else None
             if last is None or last.at_ms < self.clock.now_ms() - 60_000:
-                self._mark()
+                self._append_marker()
             return self._entries[-1]
 
     def replay_id(self, channel: str, entry: Entry) -> bytes:
         return struct.pack(">QH", entry.number + self._base(channel), 0)
 
     def count(self, deliveries: int) -> None:
-        """They count for 24 hours, whoever got them."""
+        """Add deliveries to the usage of the allocation."""
         with self.changed:
             self._deliveries.append((self.clock.now_ms(), deliveries))
             self._delivered += deliveries
 
     @property
     def allowed(self) -> int:
-        """How many events may still be delivered today."""
+        """The remaining deliveries of the allocation."""
         return max(0, self.allocation - self.delivered)
 
     @property
     def delivered(self) -> int:
-        """In the last 24 hours, to all subscribers together."""
+        """The deliveries of the last 24 hours to all subscribers."""
         with self.changed:
             while self._deliveries and self._deliveries[0][0] <= self.clock.now_ms() - DAY_MS:
                 self._delivered -= self._deliveries.popleft()[1]
@@ -156,14 +156,14 @@ class Bus:
         self._entries.append(Entry(self._next, at_ms, entity, body, event))
         self._numbers.append(self._next)
 
-    def _mark(self) -> None:
+    def _append_marker(self) -> None:
         self._append(self.clock.now_ms(), "", b"", None)
 
-    def _forget(self) -> None:
-        """Drop what is older than the retention."""
-        horizon = self.clock.now_ms() - self.retention_s * 1000
-        if not self._entries or self._entries[0].at_ms >= horizon:
+    def _expire(self) -> None:
+        """Delete entries that are older than the retention."""
+        oldest_ms = self.clock.now_ms() - self.retention_s * 1000
+        if not self._entries or self._entries[0].at_ms >= oldest_ms:
             return
-        old = next((n for n, entry in enumerate(self._entries) if entry.at_ms >= horizon), len(self._entries))
-        del self._entries[:old], self._numbers[:old]
-        self._first += old
+        expired = next((n for n, entry in enumerate(self._entries) if entry.at_ms >= oldest_ms), len(self._entries))
+        del self._entries[:expired], self._numbers[:expired]
+        self._first += expired

@@ -1,4 +1,4 @@
-"""The objects that the org starts with. Accounts stand in events as a real org of API 66 lists them."""
+"""The objects of a new org. The fields of Account have the order of a real org with API 66."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from airflow_cdc_provider.sandbox.salesforce.fields import (
 )
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, object_type
 
-# Of a person account: field of the account → field of its contact.
+# Fields of a person account: field of the account → field of its contact.
 PERSON_FIELDS = {
     "Salutation": "Salutation",
     "FirstName": "FirstName",
@@ -50,7 +50,7 @@ def catalog() -> list[ObjectType]:
 
 
 def _record() -> list[Field]:
-    """Id and what every ordinary object has that events do not carry."""
+    """The fields of every ordinary object that events do not contain."""
     return [
         Field("Id", "id", None, length=18, nillable=False, writable=False),
         Field("IsDeleted", "boolean", None, nillable=False, writable=False),
@@ -135,7 +135,7 @@ def _contact() -> ObjectType:
 
 
 def _invoice() -> ObjectType:
-    """A custom object with a field of every kind, its name an auto number."""
+    """A custom object with a field of every kind and an auto number as its name."""
     fields = [
         *_record(),
         reference("OwnerId", "User", nillable=False),
@@ -167,7 +167,7 @@ def _invoice() -> ObjectType:
 
 
 def _task() -> ObjectType:
-    """Old tasks are archived: out of queries, but not deleted."""
+    """Old tasks are archived: excluded from queries, but not deleted."""
     archived = boolean("IsArchived", writable=False).silent()
     fields = [*_record(), archived, reference("WhoId", "Contact"), reference("WhatId", "Account")]
     fields += [text("Subject"), date("ActivityDate"), picklist("Status"), area("Description")]
@@ -175,10 +175,10 @@ def _task() -> ObjectType:
 
 
 def _organization() -> ObjectType:
-    """One row, whose id is the org's."""
+    """One row, whose id is the org id."""
     identity, _, modstamp = _record()
     fields = [identity, modstamp, text("Name", 80), text("InstanceName", 40), boolean("IsSandbox"), *_audit()]
-    return object_type("Organization", "00D", fields, captured=False, replicateable=False)
+    return object_type("Organization", "00D", fields, replicateable=False)
 
 
 def _user() -> ObjectType:
@@ -188,48 +188,48 @@ def _user() -> ObjectType:
 
 
 def _attachment() -> ObjectType:
-    """Has a blob, which Bulk API and events do not take."""
+    """It has a blob, which Bulk API and events do not support."""
     fields = [*_record(), reference("ParentId", "Account", "Contact"), text("Name"), blob("Body"), *_audit()]
-    return object_type("Attachment", "00P", fields, captured=False)
+    return object_type("Attachment", "00P", fields)
 
 
 def _history() -> ObjectType:
-    """Rows that never change have no SystemModstamp."""
+    """Rows never change, so there is no SystemModstamp."""
     identity, deleted, _ = _record()
     fields = [identity, deleted, reference("AccountId", "Account"), picklist("Field"), text("OldValue")]
     fields += [text("NewValue"), *_audit()[:2]]
-    return object_type("AccountHistory", "017", fields, captured=False, replicateable=False)
+    return object_type("AccountHistory", "017", fields, replicateable=False)
 
 
 def _login_history() -> ObjectType:
-    """Knows when, but by a name of its own."""
+    """The only time field is LoginTime."""
     identity, _, _ = _record()
     fields = [identity, reference("UserId", "User"), moment("LoginTime"), text("SourceIp")]
-    return object_type("LoginHistory", "0Ya", fields, captured=False, replicateable=False)
+    return object_type("LoginHistory", "0Ya", fields, replicateable=False)
 
 
 def _user_preference() -> ObjectType:
-    """Does not know when at all."""
+    """There is no time field."""
     identity, _, _ = _record()
     fields = [identity, reference("UserId", "User"), picklist("Preference"), text("Value")]
-    return object_type("UserPreference", "03u", fields, captured=False, replicateable=False)
+    return object_type("UserPreference", "03u", fields, replicateable=False)
 
 
 def _activity_history() -> ObjectType:
-    """Can only be read through a parent, never by itself."""
+    """It can only be read through a parent object."""
     identity, _, modstamp = _record()
     fields = [identity, modstamp, text("Subject")]
-    return object_type("ActivityHistory", "0AH", fields, queryable=False, captured=False, replicateable=False)
+    return object_type("ActivityHistory", "0AH", fields, queryable=False, replicateable=False)
 
 
 def _task_status() -> ObjectType:
     identity, _, modstamp = _record()
     fields = [identity, modstamp, text("MasterLabel"), boolean("IsClosed"), *_audit()]
-    return object_type("TaskStatus", "01J", fields, bulk=False, captured=False, replicateable=False)
+    return object_type("TaskStatus", "01J", fields, bulk=False, replicateable=False)
 
 
 def _age_days(values: Mapping[str, Any], now: str) -> float:
-    """Changes by itself as time goes by."""
+    """The value changes with time, without an update."""
     return float((milliseconds(now) - milliseconds(values["CreatedDate"])) // 86_400_000)
 
 

@@ -1,4 +1,4 @@
-"""From a committed transaction to its change events: what is told together, what becomes a gap, what overflows."""
+"""The change events of a committed transaction: which changes are merged, become a gap, or overflow."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from airflow_cdc_provider.sandbox.salesforce.objects import MODIFIED, MODIFIED_B
 from airflow_cdc_provider.sandbox.salesforce.operations import Operation
 from airflow_cdc_provider.sandbox.salesforce.textdiff import text_diff
 
-LARGEST_EVENT_BYTES = 1_000_000
-MOST_MERGED = 100
+MAX_EVENT_BYTES = 1_000_000
+MAX_MERGED = 100
 AUDIT_SLOTS = (MODIFIED, MODIFIED_BY)
 
 
 @dataclass(frozen=True)
 class Event:
-    """``entity`` is the object's name; ``payload`` bare Avro under the schema ``schema_id``."""
+    """``entity`` is the object's name; ``payload`` is Avro without a container, encoded with ``schema_id``."""
 
     entity: str
     schema_id: str
@@ -32,9 +32,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Rules:
-    """``overflow``: from how many changes of a transaction on its entities are told instead of its records.
+    """``overflow``: the number of changes in a transaction after which overflow events replace change events.
 
-    An update counts as many changes as it changes fields. ``merge``: the same change of several records is one event.
+    An update counts one change per field. ``merge``: equal changes of several records are one event.
     """
 
     overflow: int = 100_000
@@ -42,8 +42,8 @@ class Rules:
 
 
 @dataclass
-class Told:
-    """One event to be: an operation, and the records that it is told for."""
+class PlannedEvent:
+    """An operation, and the records with the same change. ``overflown``: it is part of an overflow event."""
 
     operation: Operation
     slots: tuple[int, ...]
@@ -52,44 +52,46 @@ class Told:
 
 
 def coalesced(operations: Iterable[Operation]) -> list[Operation]:
-    """Updates melt into what was done to the record before: the first change type, the last values."""
-    found: list[Operation] = []
+    """Merge updates into the previous operation on the record: the first change type with the last values."""
+    merged: list[Operation] = []
     last: dict[str, int] = {}
     for operation in operations:
         index = last.get(operation.id)
-        if index is not None and operation.kind == "UPDATE" and found[index].kind != "DELETE":
-            first = found[index]
+        if index is not None and operation.kind == "UPDATE" and merged[index].kind != "DELETE":
+            first = merged[index]
             system, as_gap = operation.system and first.system, operation.as_gap or first.as_gap
-            found[index] = replace(operation, kind=first.kind, before=first.before, system=system, as_gap=as_gap)
+            merged[index] = replace(operation, kind=first.kind, before=first.before, system=system, as_gap=as_gap)
         else:
-            last[operation.id] = len(found)
-            found.append(operation)
-    return found
+            last[operation.id] = len(merged)
+            merged.append(operation)
+    return merged
 
 
 def changed_slots(schema: EventSchema, operation: Operation) -> tuple[int, ...]:
-    """Of an update, those that events carry. What a user changes always tells LastModifiedDate, too."""
+    """The changed slots of an update that events contain. LastModifiedDate is always one of them, if a user made it."""
     before, after = operation.before, operation.after
     if before is None:
         return ()
     written = compress(range(len(after)), map(is_not, before, after))
-    slots = {slot for slot in written if before[slot] != after[slot] and slot in schema.places}
-    if slots and not operation.system and MODIFIED in schema.places:
+    slots = {slot for slot in written if before[slot] != after[slot] and slot in schema.positions}
+    if slots and not operation.system and MODIFIED in schema.positions:
         slots.add(MODIFIED)
     return tuple(sorted(slots))
 
 
-def tell(operations: Iterable[Operation], schemas: Mapping[str, EventSchema], rules: Rules) -> list[Told | None]:
-    """In order of their sequence numbers; None where an object is not captured, whose number is used up all the same.
+def plan_events(
+    operations: Iterable[Operation], schemas: Mapping[str, EventSchema], rules: Rules
+) -> list[PlannedEvent | None]:
+    """The events in the order of their sequence numbers.
 
-    ``schemas`` holds the captured objects.
+    None for an object that is not captured, which takes a sequence number, too. ``schemas`` has the captured objects.
     """
-    told: list[Told | None] = []
+    planned: list[PlannedEvent | None] = []
     changes = 0
     for operation in operations:
         schema = schemas.get(operation.type.name)
         if schema is None:
-            told.append(None)
+            planned.append(None)
             continue
         slots = changed_slots(schema, operation) if operation.kind == "UPDATE" else ()
         if operation.kind == "UPDATE":
@@ -99,15 +101,15 @@ def tell(operations: Iterable[Operation], schemas: Mapping[str, EventSchema], ru
         else:
             changes += 1
         overflown = changes > rules.overflow
-        previous = told[-1] if told else None
+        previous = planned[-1] if planned else None
         if rules.merge and previous is not None and _merges(previous, operation, slots, overflown):
             previous.ids.append(operation.id)
         else:
-            told.append(Told(operation, slots, [operation.id], overflown))
-    return told
+            planned.append(PlannedEvent(operation, slots, [operation.id], overflown))
+    return planned
 
 
-def _merges(previous: Told, operation: Operation, slots: tuple[int, ...], overflown: bool) -> bool:
+def _merges(previous: PlannedEvent, operation: Operation, slots: tuple[int, ...], overflown: bool) -> bool:
     first = previous.operation
     if overflown and previous.overflown and first.type is operation.type:
         return True
@@ -118,36 +120,35 @@ def _merges(previous: Told, operation: Operation, slots: tuple[int, ...], overfl
         and (first.second, first.user, first.origin) == (operation.second, operation.user, operation.origin)
         and (first.as_gap, previous.overflown) == (operation.as_gap, overflown)
         and previous.slots == slots
-        and len(previous.ids) < MOST_MERGED
+        and len(previous.ids) < MAX_MERGED
         and operation.id not in previous.ids
         and all(first.after[slot] == operation.after[slot] for slot in slots)
-        and not any(_long(first, slot) for slot in slots)
+        and not any(_is_long_text(first, slot) for slot in slots)
     )
 
 
-def _long(operation: Operation, slot: int) -> bool:
-    """A diff of long text fits one record only."""
-    name = operation.type.stored[slot]
-    known = operation.type.by_name.get(name)
-    return known is not None and known.long_text
+def _is_long_text(operation: Operation, slot: int) -> bool:
+    """Its events contain a diff, which is valid for one record only."""
+    field = operation.type.by_name.get(operation.type.stored[slot])
+    return field is not None and field.long_text
 
 
 def encode(
-    told: Sequence[Told | None], schemas: Mapping[str, EventSchema], key: str, number: int, now: str
+    planned: Sequence[PlannedEvent | None], schemas: Mapping[str, EventSchema], key: str, number: int, now: str
 ) -> list[Event]:
-    """``key`` is the transaction's, ``number`` the database's commit number, ``now`` this second."""
+    """``key`` is the transaction's, ``number`` the database's commit number, ``now`` the current second."""
     events: list[Event] = []
     overflown: dict[str, Operation] = {}
     sequence = 0
-    for one in told:
-        if one is not None and one.overflown:
-            overflown[one.operation.type.name] = one.operation
+    for event in planned:
+        if event is not None and event.overflown:
+            overflown[event.operation.type.name] = event.operation
             continue
         sequence += 1
-        if one is None:
+        if event is None:
             continue
-        schema = schemas[one.operation.type.name]
-        events.append(_event(one, schema, key, sequence, number, now))
+        schema = schemas[event.operation.type.name]
+        events.append(_encoded(event, schema, key, sequence, number, now))
     for name, operation in overflown.items():
         sequence += 1
         header = _header(operation, [NO_RECORD], "GAP_OVERFLOW", key, sequence, number)
@@ -155,86 +156,86 @@ def encode(
     return events
 
 
-def gap(schema: EventSchema, ids: Sequence[str], kind: str, second: str, user: str, key: str, number: int) -> Event:
-    """An event about records whose change could not be told. ``ids`` may also be ``["001*"]``."""
+def gap_event(
+    schema: EventSchema, ids: Sequence[str], kind: str, second: str, user: str, key: str, number: int
+) -> Event:
+    """An event without values. ``ids`` may also be ``["001*"]``: all records of the object."""
     header = _plain_header(schema.type.name, ids, kind, "", key, 1, second, number, user)
     return Event(schema.type.name, schema.id, schema.encode(header, {}))
 
 
-def _event(one: Told, schema: EventSchema, key: str, sequence: int, number: int, now: str) -> Event:
-    operation = one.operation
+def _encoded(planned: PlannedEvent, schema: EventSchema, key: str, sequence: int, number: int, now: str) -> Event:
+    operation = planned.operation
     name = operation.type.name
     if not operation.as_gap:
-        header = _header(operation, one.ids, operation.kind, key, sequence, number)
+        header = _header(operation, planned.ids, operation.kind, key, sequence, number)
         body: Mapping[str, Any] = {}
         if operation.kind in ("CREATE", "UNDELETE"):
             body = schema.body(operation.after, now)
         elif operation.kind == "UPDATE":
-            body = _changes(schema, operation, one.slots, header)
+            body = _changes(schema, operation, planned.slots, header)
         payload = schema.encode(header, body)
-        if len(payload) <= LARGEST_EVENT_BYTES:
+        if len(payload) <= MAX_EVENT_BYTES:
             return Event(name, schema.id, payload)
-    header = _header(replace(operation, origin=""), one.ids, f"GAP_{operation.kind}", key, sequence, number)
+    header = _header(replace(operation, origin=""), planned.ids, f"GAP_{operation.kind}", key, sequence, number)
     return Event(name, schema.id, schema.encode(header, {}))
 
 
 def _changes(
     schema: EventSchema, operation: Operation, slots: Sequence[int], header: dict[str, Any]
 ) -> Mapping[str, Any]:
-    """The changed values; fills in the three lists of the header."""
+    """The changed values. Sets the three lists of bitmaps in the header."""
     after, before = operation.after, operation.before
     body: dict[str, Any] = {}
-    changed, nulled, diffs = _Marks(), _Marks(), _Marks()
+    changed, nulled, diffs = _FieldPositions(), _FieldPositions(), _FieldPositions()
     for slot in slots:
-        position, member = schema.places[slot]
-        known = schema.field(position)
-        if known.members and known.event_type == "Switchable_PersonName" and _is_person(schema, after):
+        position, member = schema.positions[slot]
+        field = schema.field(position)
+        if field.members and field.event_type == "Switchable_PersonName" and _is_person(schema, after):
             if member is None:
-                continue  # the whole name of a person follows from its parts
-        elif known.event_type == "Switchable_PersonName" and member is not None:
+                continue  # the parts of a person's name contain the change
+        elif field.event_type == "Switchable_PersonName" and member is not None:
             continue
         if member is None:
-            body[known.name] = schema.value(known, after)
-            if known.long_text and before is not None and before[slot] is not None and after[slot] is not None:
+            body[field.name] = schema.value(field, after)
+            if field.long_text and before is not None and before[slot] is not None and after[slot] is not None:
                 diff = text_diff(before[slot], after[slot])
                 if diff is not None:
-                    body[known.name] = diff
-                    diffs.whole(position)
-            changed.whole(position)
+                    body[field.name] = diff
+                    diffs.add(position)
+            changed.add(position)
             if after[slot] is None:
-                nulled.whole(position)
+                nulled.add(position)
             continue
-        # Of a custom geolocation both parts are told when one changes.
-        members = range(len(known.members)) if known.event_type == "Location" and known.custom else [member]
-        record = body.setdefault(known.name, {})
+        # The event contains both parts of a custom geolocation when one of them changes.
+        members = range(len(field.members)) if field.event_type == "Location" and field.custom else [member]
+        record = body.setdefault(field.name, {})
         for index in members:
-            label, part = known.members[index]
+            label, part = field.members[index]
             record[label] = schema.member(part, after)
-            changed.part(position, index)
+            changed.add_member(position, index)
             if record[label] is None:
-                nulled.part(position, index)
-    header["changedFields"], header["nulledFields"], header["diffFields"] = changed.told, nulled.told, diffs.told
+                nulled.add_member(position, index)
+    header["changedFields"], header["nulledFields"] = changed.bitmaps(), nulled.bitmaps()
+    header["diffFields"] = diffs.bitmaps()
     return body
 
 
-class _Marks:
-    """Positions of fields, and of members in compounds, on their way into a list of bitmaps."""
+class _FieldPositions:
+    """Positions of fields, and of members of compound fields."""
 
     def __init__(self) -> None:
-        self._whole: set[int] = set()
-        self._parts: dict[int, set[int]] = {}
+        self._fields: set[int] = set()
+        self._members: dict[int, set[int]] = {}
 
-    def whole(self, position: int) -> None:
-        self._whole.add(position)
+    def add(self, position: int) -> None:
+        self._fields.add(position)
 
-    def part(self, position: int, member: int) -> None:
-        self._parts.setdefault(position, set()).add(member)
+    def add_member(self, position: int, member: int) -> None:
+        self._members.setdefault(position, set()).add(member)
 
-    @property
-    def told(self) -> list[str]:
-        if not self._whole and not self._parts:
-            return []
-        return field_bitmaps(self._whole, self._parts)
+    def bitmaps(self) -> list[str]:
+        return field_bitmaps(self._fields, self._members)
 
 
 def _is_person(schema: EventSchema, row: Row) -> bool:

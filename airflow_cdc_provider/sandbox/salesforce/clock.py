@@ -1,4 +1,4 @@
-"""The org's own time. It runs like the wall clock until it is moved or stopped, so nobody waits 72 hours for a test."""
+"""The org's own time. It follows the system clock until it is advanced or stopped, so tests can skip 72 hours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 
 class Clock:
-    """Milliseconds since 1970, UTC. ``advance`` moves it forward, ``freeze`` stops it, ``run`` lets it go on."""
+    """Milliseconds since 1970, UTC. ``freeze`` stops it, ``run`` starts it again."""
 
     def __init__(self) -> None:
         self._offset_ms = 0
@@ -18,7 +18,7 @@ class Clock:
         return self._frozen_ms if self._frozen_ms is not None else int(time.time() * 1000) + self._offset_ms
 
     def second(self) -> str:
-        """This second as records are stamped with it: ``2026-11-21T10:00:00.000Z``."""
+        """The current second in the form of record timestamps: ``2026-11-21T10:00:00.000Z``."""
         return stamp(self.now_ms())
 
     def advance(self, seconds: float) -> None:
@@ -47,11 +47,11 @@ def _second(seconds: int) -> str:
 
 
 def stamp(ms: int) -> str:
-    """Records know whole seconds only."""
+    """Timestamps of records have whole seconds."""
     return moment_text(ms // 1000 * 1000)
 
 
 @lru_cache(maxsize=100_000)
 def milliseconds(text: str) -> int:
-    """Of an ISO moment with a zone."""
+    """Milliseconds since 1970 of an ISO timestamp with a time zone."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Cursors of the REST query: what was found stays as it was found, for two days."""
+"""Cursors of the REST query. The result of a query does not change for two days."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class Cursors:
             raise ApiError(400, "INVALID_QUERY_LOCATOR", "invalid query locator")
         return cursor
 
-    def forget_all(self) -> None:
+    def expire(self) -> None:
         self._open.clear()

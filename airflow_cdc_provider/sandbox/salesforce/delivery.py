@@ -1,7 +1,7 @@
-"""An event as a subscriber gets it: without what the user may not see, and as the channel's member has it.
+"""An event as delivered to a subscriber: without fields hidden from the user, and with the settings of the member.
 
-A filter of the member leaves out events of records that do not fulfil it; enriched fields are added to updates and
-deletes, with the values they have now. Such a member tells every record in an event of its own.
+A filter of the member excludes events of records that do not match; enriched fields are added to updates and deletes,
+with their current values. With either, each record has a separate event.
 """
 
 from __future__ import annotations
@@ -30,27 +30,31 @@ class Delivery:
         self._schemas, self._store = schemas, store
 
     def of(self, entry: Entry, member: Member | None, user: User, now: str) -> list[bytes]:
-        """The events as bytes on the wire; several have one replay id. ``now`` is this second."""
+        """The encoded events, which have the same replay id. ``now`` is the current second."""
         hidden = {field for entity, field in user.hidden if entity == entry.entity}
-        own = member is not None and (member.filter_expression or member.enriched)
-        if entry.event is None or not (hidden or own):
+        customized = member is not None and (member.filter_expression or member.enriched)
+        if entry.event is None or not (hidden or customized):
             return [entry.produced]
         schema = self._schemas.by_id(entry.event.schema_id)
         assert schema is not None, "every event has a schema that was published"
         body = decoded(entry.event.payload, schema)
         header = body.pop("ChangeEventHeader")
-        if member is None or not own or header["changeType"].startswith("GAP_"):
+        if member is None or not customized or header["changeType"].startswith("GAP_"):
             return [produced("", schema.id, schema.encode(header, masked(body, hidden, schema)))]
-        return [
-            produced("", schema.id, schema.encode({**header, "recordIds": [record]}, masked(told, hidden, schema)))
+        bodies = {
+            record: self._record_body(body, header["changeType"], record, member, schema, now)
             for record in header["recordIds"]
-            if (told := self._told(body, header["changeType"], record, member, schema, now)) is not None
+        }
+        return [
+            produced("", schema.id, schema.encode({**header, "recordIds": [record]}, masked(own, hidden, schema)))
+            for record, own in bodies.items()
+            if own is not None
         ]
 
-    def _told(
+    def _record_body(
         self, body: Mapping[str, Any], kind: str, record: str, member: Member, schema: EventSchema, now: str
     ) -> dict[str, Any] | None:
-        """None where the filter leaves it out."""
+        """None if the filter excludes the record."""
         table = self._store.table(member.entity)
         row = table.rows.get(record)
         added = set(member.enriched)
@@ -67,18 +71,18 @@ class Delivery:
 
 
 def decoded(payload: bytes, schema: EventSchema) -> dict[str, Any]:
-    found = fastavro.schemaless_reader(io.BytesIO(payload), schema.parsed, None)
-    if not isinstance(found, dict):
-        raise TypeError(f"an event is a record, not {type(found)}")
-    return found
+    event = fastavro.schemaless_reader(io.BytesIO(payload), schema.parsed, None)
+    if not isinstance(event, dict):
+        raise TypeError(f"an event is a record, not {type(event)}")
+    return event
 
 
 def masked(body: Mapping[str, Any], hidden: set[str], schema: EventSchema) -> dict[str, Any]:
-    """Field-level security: hidden values are taken out, the schema stays whole."""
-    seen = {name: None if name in hidden else value for name, value in body.items()}
+    """Field-level security: hidden values become null, the schema does not change."""
+    visible = {name: None if name in hidden else value for name, value in body.items()}
     for field in schema.type.event_fields:
-        members = seen.get(field.name)
+        members = visible.get(field.name)
         if isinstance(members, dict):
             parts = dict(field.members)
-            seen[field.name] = {name: None if parts.get(name) in hidden else one for name, one in members.items()}
-    return seen
+            visible[field.name] = {name: None if parts.get(name) in hidden else one for name, one in members.items()}
+    return visible

@@ -1,17 +1,18 @@
-"""A CRM for the demo and the tests: accounts, their contacts, their invoices, and somebody who changes them.
+"""CRM data for the demo and the tests: accounts, contacts and invoices, and a load generator. All follow from a seed.
 
-Everything follows from a seed. Values hold what copies usually get wrong: line ends, quotes, the words NA and null,
-empty compounds, amounts to the cent, midnight dates, person accounts.
+Values include cases that are difficult to copy: line ends, quotes, the words NA and null, empty compounds, amounts with
+cents, dates at midnight, person accounts.
 """
 
 from __future__ import annotations
 
 import random
-import threading
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
+from airflow_cdc_provider.sandbox.load import LoadGenerator
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.transactions import Transaction
@@ -35,7 +36,7 @@ SMALL = Size(accounts=200, contacts=300, invoices=100)
 
 
 def fill(org: OrgState, size: Size, seed: int = 1) -> None:
-    """Records without events, as an org that was there before anybody listened."""
+    """Create records without events."""
     chance = random.Random(seed)
     accounts = org.load("Account", [account(number, chance) for number in range(size.accounts)])
     org.load("Contact", [contact(number, chance, accounts) for number in range(size.contacts)])
@@ -98,63 +99,33 @@ def invoice(number: int, chance: random.Random, accounts: list[str]) -> dict[str
 
 
 def description(number: int, changed: int = -1) -> str:
-    """Long enough for a diff; ``changed`` is the line that differs."""
-    lines = [f"{number}: line {line} of what there is to say about it" for line in range(40)]
+    """A text that is long enough for a diff; ``changed`` is the line that differs."""
+    lines = [f"{number}: line {line} of the description of this account" for line in range(40)]
     if changed >= 0:
-        lines[changed] = f"{number}: changed, once more"
+        lines[changed] = f"{number}: a changed line"
     return "\r\n".join(lines)
 
 
-@dataclass
-class Load:
-    """A writer that changes the org in small transactions, from a seed, until told to stop.
+class Load(LoadGenerator):
+    """A writer that changes the org. ``done`` counts statements."""
 
-    ``done`` counts statements by kind. One ``step`` is one transaction. ``pause_s`` lies between two of them.
-    """
+    def __init__(self, org: OrgState, seed: int = 1, pause_s: float = 0.02) -> None:
+        super().__init__(seed, pause_s)
+        self.org = org
+        self._next = 1_000_000 * seed
 
-    org: OrgState
-    seed: int = 1
-    pause_s: float = 0.02
-    done: Counter[str] = field(default_factory=lambda: Counter())
-
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
-        self._next = 1_000_000 * self.seed
-
-    def run(self, steps: int) -> None:
-        for _ in range(steps):
-            self.step()
-
-    def __enter__(self) -> Load:
-        self._thread = threading.Thread(target=self._loop, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        assert self._thread
-        self._thread.join()
-        if self._error:
-            raise self._error
+    def session(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(self.step)
 
     def step(self) -> None:
+        """One transaction."""
         with self.org.transaction() as transaction:
             for kind in self._random.choices(KINDS, k=self._random.randint(1, 4)):
-                if self._one(kind, transaction):
+                if self._run_statement(kind, transaction):
                     self.done[kind] += 1
 
-    def _loop(self) -> None:
-        try:
-            while not self._stop.wait(self.pause_s):
-                self.step()
-        except BaseException as error:
-            self._error = error
-
-    def _one(self, kind: str, transaction: Transaction) -> bool:
-        """Whether it could be done: a record may be gone by now."""
+    def _run_statement(self, kind: str, transaction: Transaction) -> bool:
+        """False if the record is deleted or locked."""
         chance = self._random
         self._next += 1
         try:
@@ -174,13 +145,13 @@ class Load:
                     transaction.update("Account", self._any("Account"), {"BillingCity": None, "Industry": None})
                 case "text":
                     table = self.org.store.table("Account")
-                    # Every tenth one was filled with a description; the first id belongs to number 0.
+                    # Every tenth account has a description; the first id belongs to number 0.
                     number = chance.randrange(0, table.last_number, 10)
                     changed = description(number, chance.randrange(40))
                     transaction.update("Account", table.id_of(number + 1), {"Description": changed})
                 case "geocode":
-                    place = {"ShippingLatitude": chance.random() * 90, "ShippingLongitude": chance.random() * 90}
-                    transaction.update("Account", self._any("Account"), place, system=True)
+                    point = {"ShippingLatitude": chance.random() * 90, "ShippingLongitude": chance.random() * 90}
+                    transaction.update("Account", self._any("Account"), point, system=True)
                 case "pay":
                     transaction.update("Invoice__c", self._any("Invoice__c"), {"Paid__c": True, "Status__c": "Paid"})
                 case "delete":

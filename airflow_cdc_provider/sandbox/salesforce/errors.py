@@ -1,4 +1,4 @@
-"""A refusal in the org's own words: what becomes an HTTP answer, or one of the errors of a record."""
+"""The errors of the org, which become an HTTP response or one of the errors of a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class ApiError(Exception):
-    """``status`` is the HTTP status, ``code`` the org's error code, ``fields`` the fields that are to blame."""
+    """``status`` is the HTTP status, ``code`` the org's error code, ``fields`` the fields with the error."""
 
     def __init__(self, status: int, code: str, message: str, fields: Sequence[str] = ()) -> None:
         super().__init__(f"{code}: {message}")
@@ -23,3 +23,7 @@ def no_such_object(name: str) -> ApiError:
 
 def not_found() -> ApiError:
     return ApiError(404, "NOT_FOUND", "The requested resource does not exist")
+
+
+def is_deleted() -> ApiError:
+    return ApiError(404, "ENTITY_IS_DELETED", "entity is deleted")

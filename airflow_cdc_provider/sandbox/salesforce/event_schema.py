@@ -1,6 +1,6 @@
-"""The Avro schema of an object's change events at one version of its definition, and rows in its terms.
+"""The Avro schema of an object's change events at one version of its definition, and the encoding of rows with it.
 
-Named types are defined where they are met first and named afterwards. The type of a field is told in its ``doc``.
+A named type is defined at its first use and named afterwards. The ``doc`` of a field contains its Salesforce type.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HEADER = {
     ],
 }
 PARSED_HEADER = fastavro.parse_schema(HEADER)
-# The names of compound records; members of other kinds are text.
+# The names of compound records.
 RECORDS = ("Address", "Location", "PersonName", "Switchable_PersonName")
 AVRO_TYPES = {
     "Boolean": "boolean",
@@ -85,7 +85,7 @@ def _header(header: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class EventSchema:
-    """``places``: slot of a row → (position of the event field, position of the member in it, or None)."""
+    """``positions``: slot of a row → (position of the event field, position of the member in it, or None)."""
 
     type: ObjectType
 
@@ -101,7 +101,7 @@ class EventSchema:
 
     @cached_property
     def id(self) -> str:
-        """A fingerprint: the same definition has the same id."""
+        """A hash: the same definition has the same id."""
         return (
             base64.urlsafe_b64encode(hashlib.md5(self.json.encode(), usedforsecurity=False).digest())
             .decode()
@@ -113,30 +113,30 @@ class EventSchema:
         return fastavro.parse_schema(json.loads(self.json))
 
     @cached_property
-    def places(self) -> Mapping[int, tuple[int, int | None]]:
-        found: dict[int, tuple[int, int | None]] = {}
+    def positions(self) -> Mapping[int, tuple[int, int | None]]:
+        positions: dict[int, tuple[int, int | None]] = {}
         for position, field in enumerate(self.type.event_fields, 1):
             for index, (_, part) in enumerate(field.members):
-                found[self.type.slots[part]] = (position, index)
+                positions[self.type.slots[part]] = (position, index)
             if field.stored and field.event_type != "PersonName":
-                found[self.type.slots[field.name]] = (position, None)
-        return found
+                positions[self.type.slots[field.name]] = (position, None)
+        return positions
 
     def field(self, position: int) -> Field:
         return self.type.event_fields[position - 1]
 
     def body(self, row: Row, now: str) -> dict[str, Any]:
-        """All values of a record, formulas too, as far as they are not null."""
-        found = {}
+        """All values of a record that are not null, with formulas."""
+        body = {}
         values = self.type.values(row, now) if self._has_formulas else {}
         for field in self.type.event_fields:
             value = values[field.name] if field.formula else self.value(field, row)
             if value is not None:
-                found[field.name] = value
-        return found
+                body[field.name] = value
+        return body
 
     def value(self, field: Field, row: Row) -> Any:
-        """Of one field: None, a value, or a record of its members. A person's name is a record, a company's is not."""
+        """The value of a field. A compound field is a record of its members, also the name of a person account."""
         if field.members:
             members = {member: self.member(part, row) for member, part in field.members}
             if field.event_type != "Switchable_PersonName" or members["LastName"] is not None:
@@ -147,26 +147,26 @@ class EventSchema:
         return row[self.type.slots[part]]
 
     def encode(self, header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-        """Bare Avro, without a container around it. What ``body`` lacks is null."""
+        """Avro without a container. Fields that ``body`` lacks are null."""
         out = bytearray(_header(header))
         done = 0
-        for place, name in sorted((self._positions[name], name) for name in body):
-            out += avro.NULL * (place - done) + self._union(place, body[name])
-            done = place + 1
+        for index, name in sorted((self._indexes[name], name) for name in body):
+            out += avro.NULL * (index - done) + self._union(index, body[name])
+            done = index + 1
         return bytes(out + avro.NULL * (len(self.type.event_fields) - done))
 
-    def _union(self, place: int, value: Any) -> bytes:
-        """Null, the plain type, and for the name of an account a record behind it."""
-        field = self.type.event_fields[place]
+    def _union(self, index: int, value: Any) -> bytes:
+        """Null or the field's type; for the name of an account, text comes before the record."""
+        field = self.type.event_fields[index]
         if isinstance(value, dict) and field.event_type == "Switchable_PersonName":
-            return avro.SECOND_BRANCH + self._writers[place](value)
+            return avro.SECOND_BRANCH + self._writers[index](value)
         if field.event_type == "Switchable_PersonName":
             return avro.nullable(value, avro.text)
-        return avro.nullable(value, self._writers[place])
+        return avro.nullable(value, self._writers[index])
 
     @cached_property
-    def _positions(self) -> Mapping[str, int]:
-        return {field.name: place for place, field in enumerate(self.type.event_fields)}
+    def _indexes(self) -> Mapping[str, int]:
+        return {field.name: index for index, field in enumerate(self.type.event_fields)}
 
     @cached_property
     def _writers(self) -> Sequence[avro.Write]:

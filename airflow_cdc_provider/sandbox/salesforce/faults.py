@@ -1,23 +1,27 @@
-"""What shall go wrong, ordered in advance. Each fault is used up by what it hits."""
+"""Injected faults. A fault applies to the next ``times`` matching requests."""
 
 from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+INJECTED = "an injected fault"
 
 
 @dataclass
 class HttpFault:
-    """Answer requests whose "METHOD /path" matches ``match`` with an error: ``times`` of them, after ``after`` others.
+    """Requests whose "METHOD /path" matches ``match`` fail: ``times`` of them, after the first ``after`` ones.
 
-    ``code`` and ``message`` are the org's; ``retry_after`` (seconds) becomes a header.
+    ``code`` and ``message`` are those of the error; ``retry_after`` (seconds) becomes a header.
     """
 
     match: str
     status: int
     code: str = "UNKNOWN_EXCEPTION"
-    message: str = "ordered by the test"
+    message: str = INJECTED
     times: int = 1
     after: int = 0
     retry_after: int | None = None
@@ -25,10 +29,10 @@ class HttpFault:
 
 @dataclass
 class RpcFault:
-    """Refuse calls of ``method`` (GetTopic, GetSchema, Subscribe): ``times`` of them, after ``after`` others.
+    """Calls of ``method`` (GetTopic, GetSchema, Subscribe) fail: ``times`` of them, after the first ``after`` ones.
 
     ``code`` is the end of an error code (``service.unavailable``); empty for a connection that breaks without one.
-    ``status`` is the name of a gRPC status. ``after_events``: a Subscribe delivers so many before.
+    ``status`` is the name of a gRPC status. ``after_events``: a Subscribe first delivers that many events.
     """
 
     method: str
@@ -41,22 +45,26 @@ class RpcFault:
 
 @dataclass
 class BulkFault:
-    """For jobs to be created. ``state`` Failed with ``message``, or InProgress: held until it is released.
+    """New jobs end in ``state`` Failed with ``message``, or stay InProgress until they are released.
 
-    ``hold_after_rows`` holds a job that has already read so many rows; commits meanwhile are seen by the rest of it.
+    A job waits after ``hold_after_rows`` rows; it reads later commits in its remaining rows.
     """
 
     state: str = "Failed"
     message: str = "InternalServerError: Unknown error"
     times: int = 1
+    after: int = 0
     hold_after_rows: int = 0
+
+
+Fault = TypeVar("Fault", HttpFault, RpcFault, BulkFault)
 
 
 @dataclass
 class Faults:
-    """``truncate_csv``: so many result bodies break off in the middle.
+    """``truncate_csv``: the number of result bodies to truncate. ``lose_events``: the number of events to lose.
 
-    ``expire_tokens_after``: every token ends after that many more requests.
+    ``expire_tokens_after``: all tokens expire after that many more requests. ``hits`` counts the injected faults.
     """
 
     http: list[HttpFault] = field(default_factory=list)
@@ -69,22 +77,19 @@ class Faults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def http_fault(self, line: str) -> HttpFault | None:
-        """For this request, "METHOD /path"."""
-        with self._lock:
-            for fault in self.http:
-                if fault.times and re.search(fault.match, line):
-                    if fault.after:
-                        fault.after -= 1
-                        continue
-                    fault.times -= 1
-                    self.hits += 1
-                    return fault
-        return None
+        """The fault for a request, "METHOD /path"."""
+        return self._next(self.http, lambda fault: re.search(fault.match, line) is not None)
 
     def rpc_fault(self, method: str) -> RpcFault | None:
+        return self._next(self.rpc, lambda fault: fault.method == method)
+
+    def bulk_fault(self) -> BulkFault | None:
+        return self._next(self.bulk, lambda fault: True)
+
+    def _next(self, faults: Iterable[Fault], matches: Callable[[Fault], bool]) -> Fault | None:
         with self._lock:
-            for fault in self.rpc:
-                if fault.times and fault.method == method:
+            for fault in faults:
+                if fault.times and matches(fault):
                     if fault.after:
                         fault.after -= 1
                         continue
@@ -93,16 +98,7 @@ class Faults:
                     return fault
         return None
 
-    def bulk_fault(self) -> BulkFault | None:
-        with self._lock:
-            for fault in self.bulk:
-                if fault.times:
-                    fault.times -= 1
-                    self.hits += 1
-                    return fault
-        return None
-
-    def tokens_end_now(self) -> bool:
+    def tokens_expire_now(self) -> bool:
         with self._lock:
             if self.expire_tokens_after is None:
                 return False
@@ -114,7 +110,7 @@ class Faults:
             return True
 
     def take(self, name: str) -> bool:
-        """Whether one of a counted fault is left; it is used up."""
+        """Whether the counter ``name`` was above zero. Decreases it."""
         with self._lock:
             left = int(getattr(self, name))
             if not left:

@@ -1,4 +1,4 @@
-"""What an object's fields are: their type as describe tells it, and as change events carry it."""
+"""The fields of an object: their type in describe and in change events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Formula = Callable[[Mapping[str, Any], str], Any]
 
 @dataclass(frozen=True)
 class Field:
-    """``kind`` is describe's type, ``event_type`` the one in an event schema's ``doc``: None: events lack it.
+    """``kind`` is the type in describe, ``event_type`` the one in an event schema's ``doc``; None: events lack it.
 
-    A compound has ``members`` (member name, field name); its parts name it in ``compound``. Of the compounds only a
-    person's full name has a value of its own.
-    A formula gets the record's values by name and this second; it is computed whenever somebody looks.
+    A compound field has ``members`` (member name, field name); its parts name it in ``compound``. Of the compound
+    fields, only a person's full name is stored.
+    A formula gets the record's values by name and the current second; it is computed at each read.
     """
 
     name: str
@@ -135,7 +135,7 @@ ADDRESS_CODES = ("StateCode", "CountryCode")
 
 
 def address(prefix: str, codes: bool = False) -> list[Field]:
-    """``prefix`` + Address and its parts. ``codes``: the org has state and country picklists switched on."""
+    """``prefix`` + Address and its parts. ``codes``: with the codes of state and country picklists."""
     whole = f"{prefix}Address"
     names = (*ADDRESS, *(ADDRESS_CODES if codes else ()))
     parts = [Field(prefix + part, "string", length=255, compound=whole) for part in names]
@@ -155,7 +155,7 @@ def location(name: str) -> list[Field]:
 
 
 def person_name(event_type: str = "PersonName") -> list[Field]:
-    """The parts of a person's ``Name``; the whole is put together by the org."""
+    """``Name``, which the org computes, and its parts."""
     members = (("Salutation", "Salutation"), ("FirstName", "FirstName"), ("LastName", "LastName"))
     whole = Field("Name", "string", event_type, length=121, members=members, writable=False)
     parts = [Field("Salutation", "picklist", length=40, compound="Name")]

@@ -1,4 +1,4 @@
-"""One request, one answer, without a server around them."""
+"""HTTP requests and responses, independent of the server."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Request:
             raise ApiError(400, "JSON_PARSER_ERROR", f"Unexpected character: {error}") from error
 
     def fields(self) -> dict[str, Any]:
-        """A body that must be one JSON object."""
-        found = self.json()
-        if not isinstance(found, dict):
+        """The body, which must be a JSON object."""
+        body = self.json()
+        if not isinstance(body, dict):
             raise ApiError(400, "JSON_PARSER_ERROR", "Can not deserialize: an object is expected")
-        return found
+        return body
 
     def number(self, name: str, default: int) -> int:
         text = self.query.get(name, "")
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """``cut`` breaks the connection off after that many bytes of the body."""
+    """``cut``: the connection breaks after that many bytes of the body."""
 
     status: int
     body: bytes = b""
@@ -72,8 +72,8 @@ def answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = Non
 
 
 def refused(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-    """The org's shape of an error: a list with one object."""
-    one: dict[str, Any] = {"message": error.message, "errorCode": error.code}
+    """The org's format of an error: a list with one object."""
+    body: dict[str, Any] = {"message": error.message, "errorCode": error.code}
     if error.fields:
-        one["fields"] = list(error.fields)
-    return answer([one], error.status, headers)
+        body["fields"] = list(error.fields)
+    return answer([body], error.status, headers)

@@ -1,16 +1,16 @@
-"""Record ids: 15 characters that tell case apart, and three more that let systems compare them without case."""
+"""Record ids: 15 case-sensitive characters, and three more that make them unique without case."""
 
 from __future__ import annotations
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SUFFIXES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-# Stands in an overflow event, which is about no record in particular.
+# The id in an overflow event, which has no record.
 NO_RECORD = "000000000000000AAA"
 INSTANCE = "5g"
 
 
 def record_id(prefix: str, number: int) -> str:
-    """The 18 characters of the record ``number`` of the object with this three-character prefix."""
+    """The 18-character id of record ``number`` of the object with this prefix of three characters."""
     digits = ""
     while number:
         number, digit = divmod(number, 62)
@@ -19,11 +19,11 @@ def record_id(prefix: str, number: int) -> str:
 
 
 def full(text: str) -> str:
-    """18 characters of an id of 15 or 18; anything else comes back as it is."""
+    """The 18-character form of an id of 15 characters; any other text is returned unchanged."""
     if len(text) != 15:
         return text
     suffix = ""
     for start in (0, 5, 10):
-        upper = sum(1 << place for place, letter in enumerate(text[start : start + 5]) if "A" <= letter <= "Z")
-        suffix += SUFFIXES[upper]
+        upper_case = sum(1 << bit for bit, letter in enumerate(text[start : start + 5]) if "A" <= letter <= "Z")
+        suffix += SUFFIXES[upper_case]
     return text + suffix

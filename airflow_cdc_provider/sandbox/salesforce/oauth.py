@@ -1,4 +1,4 @@
-"""Tokens: three ways to get one, and when it stops being good. A token lives two hours after its last use."""
+"""OAuth tokens: three flows that issue them. A token expires two hours after its last use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SKEW_S = 180
 
 
 class OAuthError(Exception):
-    """What the token endpoint answers: ``error`` and ``error_description``, with status 400."""
+    """An error of the token endpoint: ``error`` and ``error_description``, with status 400 or 401."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(f"{error}: {description}")
@@ -27,9 +27,9 @@ class OAuthError(Exception):
 
 @dataclass
 class App:
-    """An external client app. ``run_as`` is whom client credentials act for; ``public_key`` (PEM) checks JWTs.
+    """An external client app. ``run_as`` is the user of client credentials; ``public_key`` (PEM) verifies JWTs.
 
-    ``rotates``: each use of a refresh token gives a new one and ends the old one.
+    ``rotates``: each use of a refresh token replaces it with a new one.
     """
 
     client_id: str
@@ -47,7 +47,7 @@ class Session:
 
 @dataclass
 class Tokens:
-    """``org_id`` is the prefix of every token, 15 characters of it."""
+    """The first 15 characters of ``org_id`` are the prefix of every token."""
 
     clock: Clock
     org_id: str
@@ -62,7 +62,7 @@ class Tokens:
         return token
 
     def user(self, token: str) -> User | None:
-        """Whose token it is, if it is still good."""
+        """The user of a token, None if it is unknown or expired."""
         session = self.sessions.get(token)
         now = self.clock.now_ms()
         if session is None or now - session.used_ms > IDLE_LIMIT_S * 1000:
@@ -71,25 +71,25 @@ class Tokens:
         return session.user
 
     def expire(self) -> None:
-        """End every session. Refresh tokens stay."""
+        """Expire all access tokens. Refresh tokens stay valid."""
         self.sessions.clear()
 
     def grant_refresh(self, client_id: str, username: str) -> str:
-        """A refresh token, as a user's consent in the browser would have given it."""
+        """A refresh token, as issued when a user approves the app in the browser."""
         token = f"5Aep861{secrets.token_urlsafe(32)}"
         self.refresh_tokens[token] = (client_id, username)
         return token
 
     def grant(self, form: dict[str, str]) -> dict[str, Any]:
-        """The part of the answer that depends on the flow. Raises OAuthError."""
+        """The part of the response that depends on the flow. Raises OAuthError."""
         match form.get("grant_type"):
             case "client_credentials":
                 app = self._app(form, needs_secret=True)
-                return {"access_token": self.issue(self._named(app.run_as)), "scope": "api"}
+                return {"access_token": self.issue(self._user_named(app.run_as)), "scope": "api"}
             case "refresh_token":
-                return self._refreshed(form)
+                return self._refresh(form)
             case kind if kind == JWT_BEARER:
-                return {"access_token": self.issue(self._asserted(form.get("assertion", ""))), "scope": "api"}
+                return {"access_token": self.issue(self._user_of_jwt(form.get("assertion", ""))), "scope": "api"}
             case _:
                 raise OAuthError("unsupported_grant_type", "grant type not supported")
 
@@ -102,26 +102,26 @@ class Tokens:
             raise OAuthError("invalid_client", "invalid client credentials")
         return app
 
-    def _named(self, username: str) -> User:
+    def _user_named(self, username: str) -> User:
         user = next((user for user in self.users.values() if user.username == username), None)
         if user is None:
             raise OAuthError("invalid_grant", "user hasn't approved this consumer")
         return user
 
-    def _refreshed(self, form: dict[str, str]) -> dict[str, Any]:
+    def _refresh(self, form: dict[str, str]) -> dict[str, Any]:
         app = self._app(form, needs_secret=False)
         token = form.get("refresh_token", "")
         client_id, username = self.refresh_tokens.get(token, ("", ""))
         if client_id != app.client_id:
             raise OAuthError("invalid_grant", "expired access/refresh token")
-        answer = {"access_token": self.issue(self._named(username)), "scope": "refresh_token api"}
+        answer = {"access_token": self.issue(self._user_named(username)), "scope": "refresh_token api"}
         if app.rotates:
             del self.refresh_tokens[token]
             answer["refresh_token"] = self.grant_refresh(client_id, username)
         return answer
 
-    def _asserted(self, assertion: str) -> User:
-        """The claims are checked against the org's clock, not the machine's."""
+    def _user_of_jwt(self, assertion: str) -> User:
+        """Times in the claims are compared with the org's clock."""
         try:
             issuer = jwt.decode(assertion, options={"verify_signature": False}).get("iss", "")
             app = self.apps.get(issuer)
@@ -140,4 +140,4 @@ class Tokens:
             raise OAuthError("invalid_grant", "audience is invalid")
         if not now < claims.get("exp", 0) <= now + 300 + SKEW_S:
             raise OAuthError("invalid_grant", "expired authorization code")
-        return self._named(claims.get("sub", ""))
+        return self._user_named(claims.get("sub", ""))

@@ -1,4 +1,4 @@
-"""An object of the org at one version of its definition, and where its fields stand in a stored row."""
+"""An object of the org at one version of its definition, and the slots of its fields in a stored row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_cdc_provider.sandbox.salesforce.fields import Field
 
 Row = tuple[Any, ...]
 
-# Every row starts with these, whether or not its object shows them.
+# Every row starts with these slots, also if its object lacks the field.
 ID, DELETED, CREATED, CREATED_BY, MODIFIED, MODIFIED_BY, MODSTAMP, ARCHIVED = range(8)
 SYSTEM_SLOTS = (
     "Id",
@@ -27,9 +27,9 @@ SYSTEM_SLOTS = (
 
 @dataclass(frozen=True)
 class ObjectType:
-    """``fields`` in the order of describe. ``stored`` names the slots of a row; a slot is never used twice.
+    """``fields`` in the order of describe. ``stored`` names the slots of a row; a slot is never reused.
 
-    ``bulk``: Bulk API takes it. ``captured``: Change Data Capture can be switched on for it.
+    ``bulk``: Bulk API supports it.
     """
 
     name: str
@@ -39,7 +39,6 @@ class ObjectType:
     bulk: bool = True
     queryable: bool = True
     replicateable: bool = True
-    captured: bool = True
     version: int = 1
 
     @cached_property
@@ -52,12 +51,12 @@ class ObjectType:
 
     @cached_property
     def slots(self) -> Mapping[str, int]:
-        """Slot of each stored field. Later slots win: a name that was converted has its old slot before its new one."""
+        """The slot of each stored field. A converted field has two slots in ``stored``; the later one is used."""
         return {name: slot for slot, name in enumerate(self.stored)}
 
     @cached_property
     def event_fields(self) -> tuple[Field, ...]:
-        """As change events carry them: compounds whole, nothing that only the org keeps for itself."""
+        """The fields of change events: compound fields without their parts, no internal fields."""
         return tuple(field for field in self.fields if field.event_type and not field.compound)
 
     @property
@@ -69,20 +68,33 @@ class ObjectType:
         return f"{self.name.removesuffix('__c')}__ChangeEvent" if self.custom else f"{self.name}ChangeEvent"
 
     def values(self, row: Row, now: str) -> dict[str, Any]:
-        """All values of a row by name, formulas too; compounds are told by their parts."""
-        found = {name: row[slot] if slot < len(row) else None for name, slot in self.slots.items()}
-        found = {field.name: found[field.name] for field in self.fields if field.stored}
+        """All values of a row by name, with formulas and the parts of compound fields."""
+        row = self.fit(row)
+        values = {field.name: row[self.slots[field.name]] for field in self.fields if field.stored}
         for field in self.fields:
             if field.formula:
-                found[field.name] = field.formula(found, now)
-        return found
+                values[field.name] = field.formula(values, now)
+        return values
+
+    def new_row(self, record: str, second: str, user: str) -> list[Any]:
+        """A row with its system fields and its owner. Booleans are false, all other fields are null."""
+        row = list(self._defaults)
+        row[: ARCHIVED + 1] = [record, False, second, user, second, user, second, False]
+        if "OwnerId" in self.slots:
+            row[self.slots["OwnerId"]] = user
+        return row
+
+    @cached_property
+    def _defaults(self) -> Row:
+        booleans = {self.slots[field.name] for field in self.fields if field.kind == "boolean"}
+        return tuple(False if slot in booleans else None for slot in range(len(self.stored)))
 
     def fit(self, row: Row) -> Row:
-        """A row of an earlier version: fields that came meanwhile are empty."""
+        """A row of an earlier version with nulls for newer fields."""
         return row + (None,) * (len(self.stored) - len(row))
 
     def with_field(self, field: Field) -> ObjectType:
-        """A new field, or another type under a known name: then its values start empty in a slot of their own."""
+        """Add or replace a field. Its values start as nulls in a new slot."""
         fields = [one for one in self.fields if one.name != field.name]
         stored = (*self.stored, field.name) if field.stored else self.stored
         return replace(self, fields=(*fields, field), stored=stored, version=self.version + 1)

@@ -1,4 +1,4 @@
-"""What a transaction has done so far, statement by statement."""
+"""The operations of a transaction, in the order of its statements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Kind = Literal["CREATE", "UPDATE", "DELETE", "UNDELETE"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One change of one record. ``second`` is when the statement ran, whenever its transaction commits.
+    """One change of one record. ``second`` is the time of the statement, not of the commit.
 
-    ``user`` changed it; ``origin`` names the API and client, empty for what the org does by itself. ``as_gap``: the
-    event that tells of it cannot be made. ``system``: the org did it by itself, LastModifiedDate stays.
+    ``origin`` names the API and client of ``user``; it is empty for changes by the org. ``as_gap``: the event is a gap
+    event. ``system``: a change by the org, which does not update LastModifiedDate.
     """
 
     kind: Kind
@@ -31,7 +31,7 @@ class Operation:
 
 
 def fitted(operation: Operation, current: ObjectType) -> Operation:
-    """The object may have changed between the statement and the commit."""
+    """The operation with the current definition of the object, which may differ from that of the statement."""
     if operation.type is current:
         return operation
     before = None if operation.before is None else current.fit(operation.before)
@@ -40,7 +40,7 @@ def fitted(operation: Operation, current: ObjectType) -> Operation:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """A record leaves the Recycle Bin for good. No event tells of it."""
+    """A record is removed from the Recycle Bin, without an event."""
 
     type: ObjectType
     id: str

@@ -19,8 +19,8 @@ from airflow_cdc_provider.sandbox.salesforce.tls import certificate, server_cont
 class SalesforceOrg(OrgState):
     """``with SalesforceOrg() as org``: ``org.instance_url`` (HTTP) and ``org.pubsub_endpoint`` (gRPC), on loopback.
 
-    ``tls``: a second front at ``org.tls_url`` whose certificate is in the file ``org.certificate``. ``port`` and
-    ``pubsub_port`` 0: any free one. ``keepalive_s``: the real service lets up to 270 s go by.
+    ``tls``: also an HTTPS server at ``org.tls_url``, whose certificate is in the file ``org.certificate``. ``port`` and
+    ``pubsub_port`` 0: any free one. ``keepalive_s``: up to 270 s at Salesforce.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SalesforceOrg(OrgState):
         self.stop()
 
     def start(self) -> None:
-        """Raises OSError or RuntimeError where a port is taken."""
+        """Raises OSError or RuntimeError if a port is not free."""
         port, pubsub_port = self._ports
         answer = partial(handle, self)
         self.pubsub_endpoint = f"127.0.0.1:{self.pubsub.start(pubsub_port)}"

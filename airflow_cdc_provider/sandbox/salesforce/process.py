@@ -1,4 +1,4 @@
-"""The org in a process of its own, so that it and its client do not take turns on one interpreter."""
+"""The org in a separate process, so that it and its client do not share one interpreter lock."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STOP_LIMIT_S = 20
 
 
 class OrgProcess:
-    """``with OrgProcess("--size", "demo") as org``: its arguments are those of the command. It ends with its parent.
+    """``with OrgProcess("--size", "demo") as org``: the arguments are those of ``serving``. It ends with its parent.
 
-    The attributes are those of SalesforceOrg; ``admin`` does what the Python API does there.
+    It has the attributes of SalesforceOrg. ``admin`` replaces its methods.
     """
 
     def __init__(self, *arguments: str) -> None:
@@ -32,11 +32,11 @@ class OrgProcess:
         if not line:
             self.__exit__()
             found = f"exit code {self._running.returncode}"
-            raise CheckFailed(Problem("ENV017", "the sandbox org did not start", found=found, do="see its output"))
-        told = json.loads(line)
-        self.instance_url, self.pubsub_endpoint = told["instance_url"], told["pubsub_endpoint"]
-        self.org_id, self.client_id, self.client_secret = told["org_id"], told["client_id"], told["client_secret"]
-        self.tls_url, self.certificate = told.get("tls_url"), told.get("certificate")
+            raise CheckFailed(Problem("ENV017", "the sandbox org did not start", found=found, do="read its output"))
+        info = json.loads(line)
+        self.instance_url, self.pubsub_endpoint = info["instance_url"], info["pubsub_endpoint"]
+        self.org_id, self.client_id, self.client_secret = info["org_id"], info["client_id"], info["client_secret"]
+        self.tls_url, self.certificate = info.get("tls_url"), info.get("certificate")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,13 +54,13 @@ class OrgProcess:
         return self._running.pid
 
     def admin(self, command: str, **body: Any) -> Any:
-        """What the command answers. Raises requests.HTTPError."""
+        """The response of an admin command. Raises requests.HTTPError."""
         answer = requests.post(f"{self.instance_url}/admin/{command}", json=body, timeout=600)
         answer.raise_for_status()
         return answer.json()
 
     def state(self, name: str, **options: Any) -> dict[str, dict[str, Any]]:
-        """The ledger's state of an object, by record id."""
+        """The records of an object in the ledger, by id."""
         answer = requests.get(f"{self.instance_url}/admin/ledger/{name}", params=options, timeout=600)
         answer.raise_for_status()
         records = [json.loads(line) for line in answer.content.splitlines()]

@@ -1,4 +1,4 @@
-"""The Pub/Sub service: GetTopic, GetSchema and Subscribe with the client's flow control."""
+"""The Pub/Sub service: GetTopic, GetSchema, and Subscribe with flow control by the client."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from airflow_cdc_provider.sandbox.salesforce import wire
 from airflow_cdc_provider.sandbox.salesforce.bus import Bus, Entry
 from airflow_cdc_provider.sandbox.salesforce.channels import Channels, RpcRefusal
 from airflow_cdc_provider.sandbox.salesforce.delivery import Delivery
-from airflow_cdc_provider.sandbox.salesforce.faults import Faults
+from airflow_cdc_provider.sandbox.salesforce.faults import INJECTED, Faults, RpcFault
 from airflow_cdc_provider.sandbox.salesforce.oauth import Tokens
 from airflow_cdc_provider.sandbox.salesforce.schemas import Schemas
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
-MOST_PENDING = 100
-LARGEST_RESPONSE_BYTES = 3_000_000
+MAX_PENDING = 100
+MAX_RESPONSE_BYTES = 3_000_000
 HEADERS = ("accesstoken", "instanceurl", "tenantid")
 STREAMS = 100
 IDLE_LIMIT_S = 60.0
 
 
 class PubSub:
-    """``keepalive_s``: an empty answer after so long without an event; ``idle_limit_s``: how long nothing may be asked.
-
-    ``answer_events`` splits answers into that many events at most.
+    """``keepalive_s``: the time without an event until an empty response; ``idle_limit_s``: the longest time without a
+    request for events. ``response_events``: the maximum of events in a response.
     """
 
     def __init__(
@@ -39,15 +38,15 @@ class PubSub:
     ) -> None:
         self.keepalive_s = keepalive_s
         self.idle_limit_s = IDLE_LIMIT_S
-        self.answer_events = MOST_PENDING
+        self.response_events = MAX_PENDING
         self._bus, self._channels, self._schemas = bus, channels, schemas
         self._delivery, self._now = Delivery(schemas, channels.store), bus.clock.second
         self._tokens, self._faults = tokens, faults
         self._server: grpc.Server | None = None
-        self._over = False
+        self._stopped = False
 
     def start(self, port: int = 0) -> int:
-        """On loopback, without TLS. Gives the port."""
+        """Listen on loopback, without TLS. Returns the port."""
         options = [("grpc.so_reuseport", 0), ("grpc.max_send_message_length", -1)]
         server = grpc.server(futures.ThreadPoolExecutor(STREAMS, "pubsub"), options=options)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(wire.SERVICE, self._handlers())])
@@ -57,7 +56,7 @@ class PubSub:
         return bound
 
     def stop(self) -> None:
-        self._over = True
+        self._stopped = True
         with self._bus.changed:
             self._bus.changed.notify_all()
         if self._server is not None:
@@ -90,7 +89,7 @@ class PubSub:
             return
         fault = self._faults.rpc_fault("Subscribe")
         if fault and fault.after_events is None:
-            raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+            raise _refusal(fault)
         topic = first.topic_name
         if not topic:
             raise RpcRefusal("INVALID_ARGUMENT", "topic.validation.empty", "Topic name can't be blank.")
@@ -102,10 +101,10 @@ class PubSub:
         left = fault.after_events if fault else None
         while (batch := self._next(demand, index, context, user, left)) is not None:
             index = batch.index
-            yield self._answer(demand, batch, user, rpc_id)
+            yield self._response(demand, batch, user, rpc_id)
             left = None if left is None else left - len(batch.entries)
             if fault and left is not None and left <= 0:
-                raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+                raise _refusal(fault)
 
     def _start(self, topic: str, request: Any) -> int:
         preset = wire.PRESETS[request.replay_preset]
@@ -125,20 +124,20 @@ class PubSub:
     def _next(
         self, demand: Demand, index: int, context: grpc.ServicerContext, user: User, left: int | None
     ) -> Batch | None:
-        """The next events, none for a keepalive, None at the end. Permissions may change while the stream lives.
+        """The next events, an empty batch for a keepalive, None at the end. Permissions may change during the stream.
 
-        What is published meanwhile waits: a keepalive must not name a place behind an event that it does not hold.
+        The lock blocks publications: the replay id of a keepalive must not be after an undelivered event.
         """
         quiet_since = time.monotonic()
         with self._bus.changed:
-            while context.is_active() and not self._over:
+            while context.is_active() and not self._stopped:
                 if demand.refusal:
                     raise demand.refusal
                 if demand.pending:
                     allowed = self._bus.allowed
-                    most = min(demand.pending, self.answer_events, max(allowed, 1), left or MOST_PENDING)
+                    max_events = min(demand.pending, self.response_events, max(allowed, 1), left or MAX_PENDING)
                     entities = self._channels.entities(demand.topic, user)
-                    entries, index = self._bus.take(index, most, entities, LARGEST_RESPONSE_BYTES)
+                    entries, index = self._bus.take(index, max_events, entities, MAX_RESPONSE_BYTES)
                     if entries and not allowed:
                         message = "The event delivery limit of the org has been exceeded."
                         raise RpcRefusal("RESOURCE_EXHAUSTED", "subscription.limit.exceeded", message)
@@ -150,15 +149,15 @@ class PubSub:
                 limit = self.keepalive_s if demand.pending else self.idle_limit_s
                 wait = quiet_since + limit - time.monotonic()
                 if wait <= 0 and demand.pending:
-                    latest = self._bus.position()
+                    latest = self._bus.latest()
                     return Batch([], self._bus.tip(), latest)
                 if wait <= 0:
-                    raise RpcRefusal("UNAVAILABLE", "", "no events were requested for too long")
+                    raise RpcRefusal("UNAVAILABLE", "", f"no events were requested for {self.idle_limit_s} s")
                 self._bus.changed.wait(min(wait, 5.0))
         return None
 
-    def _answer(self, demand: Demand, batch: Batch, user: User, rpc_id: str) -> bytes:
-        """As the messages of these fields would be one after the other."""
+    def _response(self, demand: Demand, batch: Batch, user: User, rpc_id: str) -> bytes:
+        """An encoded FetchResponse: the encoded events, then the other fields."""
         topic, bus = demand.topic, self._bus
         events = [
             wire.consumed(event, bus.replay_id(topic, entry))
@@ -195,7 +194,7 @@ class PubSub:
             try:
                 fault = self._faults.rpc_fault(method)
                 if fault:
-                    raise RpcRefusal(fault.status, fault.code, "ordered by the test")
+                    raise _refusal(fault)
                 return call(request, context, self._user(context), rpc_id)
             except RpcRefusal as refusal:
                 _abort(context, refusal, rpc_id)
@@ -224,7 +223,7 @@ class PubSub:
 
 @dataclass(frozen=True)
 class Batch:
-    """``index`` is where to go on; ``latest`` what a client may store as its place."""
+    """``index`` is where the next batch starts; ``latest`` the entry whose replay id a client may store."""
 
     entries: list[Entry]
     index: int
@@ -232,7 +231,7 @@ class Batch:
 
 
 class Demand:
-    """How many events a client still waits for; its later requests add to it, up to 100."""
+    """The number of events that a client has requested and not received, at most 100."""
 
     def __init__(self, topic: str, changed: threading.Condition) -> None:
         self.topic = topic
@@ -250,7 +249,7 @@ class Demand:
                 message = "A subscription can't change its topic."
                 self.refusal = RpcRefusal("INVALID_ARGUMENT", "subscription.fetch.topic.mismatch", message)
             else:
-                self.pending = min(MOST_PENDING, self.pending + request.num_requested)
+                self.pending = min(MAX_PENDING, self.pending + request.num_requested)
             self._changed.notify_all()
 
     def served(self, count: int) -> int:
@@ -259,16 +258,20 @@ class Demand:
             return self.pending
 
     def follow(self, requests: Iterator[Any]) -> None:
-        """Until the client says no more, or is gone."""
+        """Add requests until the client closes its side or disconnects."""
         try:
             for request in requests:
                 self.add(request)
         except grpc.RpcError:
-            pass  # the call is over; whoever waits for demand sees that by itself
+            pass  # the call has ended, which the stream detects itself
         finally:
             with self._changed:
                 self.closed = True
                 self._changed.notify_all()
+
+
+def _refusal(fault: RpcFault) -> RpcRefusal:
+    return RpcRefusal(fault.status, fault.code, INJECTED)
 
 
 def _abort(context: grpc.ServicerContext, refusal: RpcRefusal, rpc_id: str) -> NoReturn:

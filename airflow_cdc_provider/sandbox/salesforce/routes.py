@@ -1,4 +1,4 @@
-"""The whole HTTP surface on one page, and what every request goes through."""
+"""All HTTP routes, and the steps that are common to all requests."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ID = r"([A-Za-z0-9]{15}|[A-Za-z0-9]{18})"
 NAME = r"(\w+)"
 TOKEN = r"/services/oauth2/token"
 
-# method, path, handler
-OPEN: list[tuple[str, str, Callable[..., Response]]] = [
+# Without a token: method, path, handler
+PUBLIC: list[tuple[str, str, Callable[..., Response]]] = [
     ("POST", TOKEN, tokens.token),
     ("GET", r"/services/data/?", describing.versions),
     ("GET", r"/admin/org", admin.org_info),
@@ -40,35 +40,37 @@ OPEN: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"/admin/ledger/{NAME}", admin.state),
     ("POST", rf"/admin/{NAME}", admin.command),
 ]
-CALLS_AT_ONCE = 25
+MAX_SUBREQUESTS = 25
 
 
 def composite(org: OrgState, request: Request, user: User, version: str) -> Response:
-    """Several requests in one, which counts as one. None may use what another answered; all or none is not there."""
-    calls = request.fields().get("compositeRequest", [])
-    if len(calls) > CALLS_AT_ONCE:
-        raise ApiError(400, "LIMIT_EXCEEDED", f"The limit of {CALLS_AT_ONCE} subrequests is exceeded.")
-    return answer({"compositeResponse": [_one_of_many(org, request, user, call) for call in calls]})
+    """Several requests in one, which counts as one. References between them and allOrNone are not supported."""
+    subrequests = request.fields().get("compositeRequest", [])
+    if len(subrequests) > MAX_SUBREQUESTS:
+        raise ApiError(400, "LIMIT_EXCEEDED", f"The limit of {MAX_SUBREQUESTS} subrequests is exceeded.")
+    return answer({"compositeResponse": [_subresponse(org, request, user, one) for one in subrequests]})
 
 
-def _one_of_many(org: OrgState, request: Request, user: User, call: dict[str, Any]) -> dict[str, Any]:
-    target = urlsplit(call["url"])
-    body = json.dumps(call["body"]).encode() if "body" in call else b""
-    inner = Request(call["method"], unquote(target.path), dict(parse_qsl(target.query)), request.headers, body)
+def _subresponse(org: OrgState, request: Request, user: User, subrequest: dict[str, Any]) -> dict[str, Any]:
+    target = urlsplit(subrequest["url"])
+    body = json.dumps(subrequest["body"]).encode() if "body" in subrequest else b""
+    query = dict(parse_qsl(target.query))
     try:
-        response = _resource(org, inner, user)
+        response = _resource(
+            org, Request(subrequest["method"], unquote(target.path), query, request.headers, body), user
+        )
     except ApiError as error:
         response = refused(error)
     return {
         "body": json.loads(response.body) if response.body else None,
         "httpHeaders": dict(response.headers),
         "httpStatusCode": response.status,
-        "referenceId": call["referenceId"],
+        "referenceId": subrequest["referenceId"],
     }
 
 
-# The same, for those who have a token.
-CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
+# With a token.
+AUTHENTICATED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", r"/services/oauth2/userinfo", tokens.userinfo),
     ("GET", rf"{DATA}/?", describing.resources),
     ("GET", rf"{DATA}/sobjects/?", describing.all_objects),
@@ -93,7 +95,7 @@ CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
     ("PATCH", rf"{DATA}/composite/sobjects/?", collections.update),
     ("DELETE", rf"{DATA}/composite/sobjects/?", collections.delete),
     ("POST", rf"{DATA}/composite/sobjects/{NAME}", collections.retrieve),
-    ("GET", rf"{DATA}/composite/sobjects/{NAME}", collections.retrieve_by_address),
+    ("GET", rf"{DATA}/composite/sobjects/{NAME}", collections.retrieve_by_url),
     ("POST", rf"{DATA}/jobs/query/?", bulk.create),
     ("GET", rf"{DATA}/jobs/query/?", bulk.all_jobs),
     ("GET", rf"{DATA}/jobs/query/{ID}", bulk.status),
@@ -104,18 +106,18 @@ CLOSED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"{DATA}/limits/?", limits.limits),
     ("POST", rf"{DATA}/composite/?", composite),
 ]
-OPEN_ROUTES = [(method, re.compile(path), handler) for method, path, handler in OPEN]
-CLOSED_ROUTES = [(method, re.compile(path), handler) for method, path, handler in CLOSED]
+PUBLIC_ROUTES = [(method, re.compile(path), handler) for method, path, handler in PUBLIC]
+AUTHENTICATED_ROUTES = [(method, re.compile(path), handler) for method, path, handler in AUTHENTICATED]
 
 
 def handle(org: OrgState, request: Request) -> Response:
-    """Faults first, which never hit the admin commands; then the session, then the resource."""
+    """Check for faults, except in admin commands; then for the session; then call the handler."""
     fault = None if request.path.startswith("/admin/") else org.faults.http_fault(f"{request.method} {request.path}")
     if fault is not None:
-        return _failed(request, fault)
+        return _fault_response(request, fault)
     usage: dict[str, str] = {}
     try:
-        for method, path, handler in OPEN_ROUTES:
+        for method, path, handler in PUBLIC_ROUTES:
             found = path.fullmatch(request.path)
             if method == request.method and found:
                 return handler(org, request, *found.groups())
@@ -129,15 +131,15 @@ def handle(org: OrgState, request: Request) -> Response:
 
 
 def _resource(org: OrgState, request: Request, user: User) -> Response:
-    for method, path, handler in CLOSED_ROUTES:
+    for method, path, handler in AUTHENTICATED_ROUTES:
         found = path.fullmatch(request.path)
         if method == request.method and found:
             return handler(org, request, user, *found.groups())
     raise not_found()
 
 
-def _failed(request: Request, fault: HttpFault) -> Response:
-    """In the shape that the resource has for errors."""
+def _fault_response(request: Request, fault: HttpFault) -> Response:
+    """The token endpoint has a different format of errors."""
     headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
     if re.fullmatch(TOKEN, request.path):
         return answer({"error": fault.code, "error_description": fault.message}, fault.status, headers)
@@ -145,8 +147,8 @@ def _failed(request: Request, fault: HttpFault) -> Response:
 
 
 def _count(org: OrgState) -> dict[str, str]:
-    """Raises ApiError REQUEST_LIMIT_EXCEEDED (403) when the day's calls are used up."""
-    if org.faults.tokens_end_now():
+    """The header with the usage. Raises ApiError REQUEST_LIMIT_EXCEEDED (403) at the daily limit of requests."""
+    if org.faults.tokens_expire_now():
         org.tokens.expire()
     if org.requests >= org.request_limit:
         raise ApiError(403, "REQUEST_LIMIT_EXCEEDED", "TotalRequests Limit exceeded.")

@@ -1,4 +1,4 @@
-"""Every event schema there has been. An id is a fingerprint, so one object may go back to an earlier one."""
+"""All event schemas, also earlier ones. The id is a hash, so an object may have an earlier schema again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The HTTP front: a thread per connection, plain or with TLS.
+"""The HTTP server: a thread per connection, with or without TLS.
 
-The answer leaves in one piece, so that no small write waits for the other side's acknowledgement.
+A response is one write, so that no part of it waits for an acknowledgement of the client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKET = 1400
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ``handle`` on loopback from ``start`` to ``stop``. ``now_ms`` gives the time of the Date header."""
+    """Serves ``handle`` on loopback from ``start`` to ``stop``. ``now_ms`` is the time in the Date header."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -36,7 +36,7 @@ class Server(ThreadingHTTPServer):
         self.handle_one, self.now_ms = handle, now_ms
         self.scheme = "http" if tls is None else "https"
         if tls is not None:
-            # The handshake belongs to the thread of its connection, not to the one that takes them all.
+            # The handshake runs in the thread of its connection, not in the one that accepts connections.
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
@@ -54,13 +54,13 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up, or does not trust our certificate, is no news; anything else is a bug of ours."""
+        """Ignore clients that disconnect or reject the certificate. Any other error is a bug of the sandbox."""
         if not isinstance(sys.exception(), ConnectionError | ssl.SSLError | TimeoutError):
             super().handle_error(request, client_address)
 
 
-def packed(response: Response, request: Request) -> Response:
-    """Of more than a packet, for a client that takes it."""
+def compressed(response: Response, request: Request) -> Response:
+    """Compress a body of more than a packet, if the client accepts it."""
     if len(response.body) < PACKET or response.cut is not None:
         return response
     if "gzip" not in request.headers.get("accept-encoding", ""):
@@ -85,11 +85,11 @@ class Connection(BaseHTTPRequestHandler):
             self.rfile.read(length),
             self.server.scheme,
         )
-        self.send_whole(packed(self.server.handle_one(request), request))
+        self.write(compressed(self.server.handle_one(request), request))
 
     do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = do_HEAD = answer_request
 
-    def send_whole(self, response: Response) -> None:
+    def write(self, response: Response) -> None:
         lines = [
             f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
             f"Date: {formatdate(self.server.now_ms() / 1000, usegmt=True)}",
@@ -105,4 +105,4 @@ class Connection(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """The ledger is the record of what happened."""
+        """Requests are not logged."""

@@ -1,4 +1,4 @@
-"""The org as a process of its own: ``python -m airflow_cdc_provider.sandbox.salesforce.serving --help``."""
+"""The org as a separate process: ``python -m airflow_cdc_provider.sandbox.salesforce.serving --help``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES = {"empty": None, "small": SMALL, "demo": DEMO}
 
 @dataclass(frozen=True)
 class Settings:
-    """Port 0 is any free one. ``load``: records change all the time. ``follow_input``: stop when the input ends."""
+    """Port 0: any free one. ``load``: with a load generator. ``follow_input``: stop at the end of the input."""
 
     port: int = 0
     pubsub_port: int = 0
@@ -35,9 +35,9 @@ class Settings:
 
 
 def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Tells ``announce`` what a client needs when it is up; then until SIGTERM, SIGINT or the end of the input.
+    """Call ``announce`` with the addresses of the org, then serve until SIGTERM, SIGINT or the end of the input.
 
-    Raises CheckFailed (ENV018) where a port is taken.
+    Raises CheckFailed (ENV018) if a port is not free.
     """
     with ExitStack() as stack:
         try:
@@ -46,18 +46,18 @@ def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> Non
             ports = f"{settings.port}, {settings.pubsub_port}"
             problem = Problem("ENV018", "a port is not free", where=ports, found=str(error), do="choose another one")
             raise CheckFailed(problem) from error
-        over = threading.Event()
+        stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            stack.callback(signal.signal, number, signal.signal(number, lambda *_: over.set()))
+            stack.callback(signal.signal, number, signal.signal(number, lambda *_: stopped.set()))
         size = SIZES[settings.size]
         if size is not None:
             fill(org, size)
-        announce(described(org))
+        announce(addresses(org))
         if settings.follow_input:
-            threading.Thread(target=_follow_input, args=(over,), daemon=True).start()
+            threading.Thread(target=_follow_input, args=(stopped,), daemon=True).start()
         if settings.load:
             stack.enter_context(Load(org))
-        over.wait()
+        stopped.wait()
 
 
 def _org(settings: Settings) -> SalesforceOrg:
@@ -65,9 +65,9 @@ def _org(settings: Settings) -> SalesforceOrg:
     return SalesforceOrg(settings.port, settings.pubsub_port, settings.tls, settings.keepalive_s, rules=rules)
 
 
-def described(org: SalesforceOrg) -> dict[str, Any]:
-    """The secrets are those of a throw-away app."""
-    found = {
+def addresses(org: SalesforceOrg) -> dict[str, Any]:
+    """The addresses and the credentials, which are valid for this org only."""
+    info = {
         "instance_url": org.instance_url,
         "pubsub_endpoint": org.pubsub_endpoint,
         "org_id": org.org_id,
@@ -75,32 +75,32 @@ def described(org: SalesforceOrg) -> dict[str, Any]:
         "client_secret": org.client_secret,
     }
     if org.certificate is not None:
-        found |= {"tls_url": org.tls_url, "certificate": str(org.certificate)}
-    return found
+        info |= {"tls_url": org.tls_url, "certificate": str(org.certificate)}
+    return info
 
 
-def _follow_input(over: threading.Event) -> None:
+def _follow_input(stopped: threading.Event) -> None:
     sys.stdin.read()
-    over.set()
+    stopped.set()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints one line of JSON when the org is up."""
-    plain = Settings()
+    """Print one line of JSON when the org is up."""
+    defaults = Settings()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=plain.port)
-    parser.add_argument("--pubsub-port", type=int, default=plain.pubsub_port)
-    parser.add_argument("--size", choices=tuple(SIZES), default=plain.size)
+    parser.add_argument("--port", type=int, default=defaults.port)
+    parser.add_argument("--pubsub-port", type=int, default=defaults.pubsub_port)
+    parser.add_argument("--size", choices=tuple(SIZES), default=defaults.size)
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--tls", action="store_true")
-    parser.add_argument("--keepalive", dest="keepalive_s", type=float, default=plain.keepalive_s)
-    parser.add_argument("--overflow", type=int, default=plain.overflow)
+    parser.add_argument("--keepalive", dest="keepalive_s", type=float, default=defaults.keepalive_s)
+    parser.add_argument("--overflow", type=int, default=defaults.overflow)
     parser.add_argument("--follow-input", action="store_true")
     settings = Settings(**vars(parser.parse_args(arguments)))
     try:
-        serve(settings, lambda told: print(json.dumps(told), flush=True))
-    except CheckFailed as refused:
-        sys.exit(str(refused))
+        serve(settings, lambda info: print(json.dumps(info), flush=True))
+    except CheckFailed as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

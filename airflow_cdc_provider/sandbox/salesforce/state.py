@@ -1,4 +1,4 @@
-"""The org without its servers: everything it knows, and what a commit does to it."""
+"""The org without its servers: its records, settings and event bus, and how a commit changes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from airflow_cdc_provider.sandbox.salesforce import objects as o
 from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import BulkJobs
 from airflow_cdc_provider.sandbox.salesforce.bus import Bus
 from airflow_cdc_provider.sandbox.salesforce.catalog import catalog
-from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules, coalesced, encode, gap, tell
+from airflow_cdc_provider.sandbox.salesforce.change_events import (
+    Event,
+    Rules,
+    coalesced,
+    encode,
+    gap_event,
+    plan_events,
+)
 from airflow_cdc_provider.sandbox.salesforce.channels import Channels, Member
 from airflow_cdc_provider.sandbox.salesforce.clock import Clock, stamp
 from airflow_cdc_provider.sandbox.salesforce.cursors import Cursors
@@ -31,12 +38,12 @@ from airflow_cdc_provider.sandbox.salesforce.values import stored
 
 CAPTURED = ("Account", "Contact", "Invoice__c")
 RECYCLE_BIN_S = 15 * 86_400
-# Beyond what a floating-point number holds exactly.
+# A floating-point number does not represent it exactly.
 FIRST_COMMIT_NUMBER = 10**18
 
 
 class OrgState:
-    """``seed`` makes replay ids and commit numbers repeatable. ``rules`` say when events merge and overflow."""
+    """``seed`` makes replay ids and commit numbers repeatable. ``captured``: the objects of the standard channel."""
 
     def __init__(self, seed: int = 1, rules: Rules | None = None, captured: Iterable[str] = CAPTURED) -> None:
         self.clock = Clock()
@@ -70,7 +77,7 @@ class OrgState:
         self._described_ms = dict.fromkeys(self.store.tables, self.clock.now_ms())
 
     def add_user(self, username: str) -> User:
-        """A user with View All Data; narrow it by ``access`` and ``hidden``."""
+        """A user with View All Data, unless restricted by ``access`` and ``hidden``."""
         table = self.store.table("User")
         user = User(record_id("005", table.last_number + 1), username)
         self.users[user.id] = user
@@ -80,46 +87,36 @@ class OrgState:
     def transaction(
         self, user: User | None = None, origin: str = API_ORIGIN, coalesce: bool = True, as_gap: bool = False
     ) -> Transaction:
-        """Open until it is committed or rolled back; see Transaction."""
+        """A new transaction, open until it is committed or rolled back."""
         by = (user or self.writer).id
         opened = Transaction(self.store, self.clock, self._finish, by, origin, coalesce, as_gap)
         self.transactions[opened.key] = opened
         return opened
 
     def load(self, name: str, records: Sequence[Mapping[str, Any]], owner: User | None = None) -> list[str]:
-        """Records that are there without any event, in one commit of the ledger. Fast; values are checked by type."""
+        """Create records without events, in one commit of the ledger. Only the types of values are checked."""
         with self.store.lock:
             table = self.store.table(name)
             object_type, second = table.type, self.clock.second()
             by = (owner or self.writer).id
-            blank: list[Any] = [None] * len(object_type.stored)
-            for field in object_type.fields:
-                if field.kind == "boolean":
-                    blank[object_type.slots[field.name]] = False
-            if "OwnerId" in object_type.slots:
-                blank[object_type.slots["OwnerId"]] = by
-            auto = object_type.by_name["Name"].auto_number if "Name" in object_type.by_name else ""
             changes = []
             for values in records:
-                row, record = blank.copy(), table.next_id()
-                row[: o.ARCHIVED + 1] = [record, False, second, by, second, by, second, False]
+                record = table.next_id()
+                row = object_type.new_row(record, second, by)
                 for key, value in values.items():
                     row[object_type.slots[key]] = stored(object_type.by_name[key], value)
-                if auto:
-                    table.last_auto_number += 1
-                    row[object_type.slots["Name"]] = auto.format(table.last_auto_number)
-                done = Transaction.named(object_type, row, values)
-                table.rows[record] = done
-                changes.append(RowChange(name, record, done))
-            self.ledger.enter("", self.clock.now_ms(), changes)
+                table.set_auto_number(row)
+                table.rows[record] = Transaction.named(object_type, row, values)
+                changes.append(RowChange(name, record, table.rows[record]))
+            self.ledger.append("", self.clock.now_ms(), changes)
             return [change.id for change in changes]
 
     def described_ms(self, name: str) -> int:
-        """When the definition of an object changed last."""
+        """The time of the last change of an object's definition."""
         return self._described_ms[name]
 
     def change_field(self, name: str, field: Field) -> None:
-        """A new field, or another definition of one. Rows have nothing in it, and no event says so."""
+        """Add or replace a field. It is null in all rows, without an event."""
         with self._commits:
             self.store.add_field(name, field)
         self._described_ms[name] = self.clock.now_ms()
@@ -130,16 +127,20 @@ class OrgState:
         self._described_ms[name] = self.clock.now_ms()
 
     def convert_field(self, name: str, field: Field) -> None:
-        """An incompatible conversion: the column is empty everywhere, and one event says so for the whole object."""
+        """An incompatible conversion: the field becomes null in all rows, with one event for the whole object."""
         self.change_field(name, field)
-        self._tell_gap(name, [f"{self.store.table(name).type.prefix}*"], "GAP_UPDATE")
+        self.gap(name, [f"{self.store.table(name).type.prefix}*"])
 
     def gap(self, name: str, records: Sequence[str], kind: str = "GAP_UPDATE") -> None:
-        """A gap event out of the database layer: its transaction key is nobody's."""
-        self._tell_gap(name, records, kind)
+        """Publish a gap event with a transaction key of no transaction."""
+        with self._commits, self.store.lock:
+            schema = self.schemas.current(name)
+            second, by = self.clock.second(), self.writer.id
+            event = gap_event(schema, records, kind, second, by, str(uuid.uuid4()), self._next_commit())
+            self._publish([event])
 
     def archive(self, name: str, records: Sequence[str]) -> None:
-        """Out of queries, not deleted; the bus tells it as GAP_DELETE."""
+        """Exclude records from queries without deleting them. The event is GAP_DELETE."""
         with self.store.lock:
             table = self.store.table(name)
             changes = []
@@ -148,31 +149,31 @@ class OrgState:
                 row[o.ARCHIVED], row[o.MODSTAMP] = True, self.clock.second()
                 table.rows[record] = tuple(row)
                 changes.append(RowChange(table.type.name, record, tuple(row)))
-            self.ledger.enter(str(uuid.uuid4()), self.clock.now_ms(), changes)
+            self.ledger.append(str(uuid.uuid4()), self.clock.now_ms(), changes)
         if name in self.channels.captured():
-            self._tell_gap(name, records, "GAP_DELETE")
+            self.gap(name, records, "GAP_DELETE")
 
     def empty_bin(self) -> None:
-        """What was deleted more than 15 days ago goes for good, without an event."""
-        horizon = stamp(self.clock.now_ms() - RECYCLE_BIN_S * 1000)
+        """Purge records that were deleted more than 15 days ago, without events."""
+        oldest = stamp(self.clock.now_ms() - RECYCLE_BIN_S * 1000)
         with self.store.lock:
             changes = []
             for table in self.store.tables.values():
-                for record in [key for key, one in table.deletions.items() if one.second < horizon]:
+                for record in [key for key, one in table.deletions.items() if one.second < oldest]:
                     del table.deletions[record], table.rows[record]
                     changes.append(RowChange(table.type.name, record, None))
             if changes:
-                self.ledger.enter(str(uuid.uuid4()), self.clock.now_ms(), changes)
+                self.ledger.append(str(uuid.uuid4()), self.clock.now_ms(), changes)
 
     def migrate(self) -> None:
-        """The org moves to another instance: same org id, no replay id survives, commit numbers start again."""
+        """Move the org to another instance: same org id, all replay ids invalid, new commit numbers."""
         self.bus.reset()
         self._commit_number = FIRST_COMMIT_NUMBER
         self.instance = f"SBX{int(self.instance[3:]) + 1}"
         self._describe_org()
 
     def refresh(self) -> None:
-        """A sandbox is made anew from production: all that ``migrate`` does, under another org id."""
+        """Refresh a Salesforce sandbox from production: like ``migrate``, with another org id."""
         self.migrate()
         self._rename_org()
         self.tokens.expire()
@@ -182,27 +183,25 @@ class OrgState:
         self._describe_org()
 
     def _describe_org(self) -> None:
-        """The one row of Organization."""
+        """Write the only row of Organization."""
         table = self.store.table("Organization")
-        second = self.clock.second()
-        row: list[Any] = [None] * len(table.type.stored)
-        row[: o.ARCHIVED + 1] = [self.org_id, False, second, "", second, "", second, False]
+        row = table.type.new_row(self.org_id, self.clock.second(), "")
         for name, value in (("Name", "Sandbox"), ("InstanceName", self.instance), ("IsSandbox", True)):
             row[table.type.slots[name]] = value
         table.rows = {self.org_id: tuple(row)}
 
     def earliest_open(self) -> str | None:
-        """When the oldest open transaction began: later changes may still appear behind it."""
+        """The start of the oldest open transaction. Its changes may appear after later ones."""
         return min((one.started for one in self.transactions.values()), default=None)
 
     def _finish(self, transaction: Transaction, commit: bool) -> None:
-        """Events are put together before the rows change, so that readers need not wait for a large transaction."""
+        """Events are encoded before the rows change, so that a large transaction does not block readers."""
         try:
             if commit:
                 with self._commits:
                     events = self._events(transaction)
                     with self.store.lock:
-                        self.ledger.enter(transaction.key, self.clock.now_ms(), self._apply(transaction))
+                        self.ledger.append(transaction.key, self.clock.now_ms(), self._apply(transaction))
                         self._publish(events)
         finally:
             del self.transactions[transaction.key]
@@ -232,18 +231,11 @@ class OrgState:
     def _events(self, transaction: Transaction) -> list[Event]:
         operations = [fitted(one, self.store.table(one.type.name).type) for one in transaction.operations]
         schemas = {name: self.schemas.current(name) for name in self.channels.captured()}
-        told = tell(coalesced(operations) if transaction.coalesce else operations, schemas, self.rules)
-        return encode(told, schemas, transaction.key, self._next_commit(), self.clock.second())
-
-    def _tell_gap(self, name: str, records: Sequence[str], kind: str) -> None:
-        with self._commits, self.store.lock:
-            schema = self.schemas.current(name)
-            second, by = self.clock.second(), self.writer.id
-            event = gap(schema, records, kind, second, by, str(uuid.uuid4()), self._next_commit())
-            self._publish([event])
+        planned = plan_events(coalesced(operations) if transaction.coalesce else operations, schemas, self.rules)
+        return encode(planned, schemas, transaction.key, self._next_commit(), self.clock.second())
 
     def _publish(self, events: Sequence[Event]) -> None:
-        """Some events may be lost for good: delivery is not guaranteed by the real one either."""
+        """A fault may lose events: Salesforce does not guarantee their publication."""
         self.bus.publish([event for event in events if not self.faults.take("lose_events")])
 
     def _next_commit(self) -> int:

@@ -1,10 +1,11 @@
-"""The committed rows of every object, soft-deleted ones too, and who holds which record."""
+"""The committed rows of every object, with soft-deleted ones, and the locks on records."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
@@ -14,7 +15,7 @@ from airflow_cdc_provider.sandbox.salesforce.objects import ARCHIVED, DELETED, O
 
 @dataclass(frozen=True)
 class Deletion:
-    """``group`` is shared by everything that one delete took along; undelete brings the group back."""
+    """``group`` is the same for all records of one delete; undelete restores the group."""
 
     second: str
     group: str
@@ -22,7 +23,7 @@ class Deletion:
 
 @dataclass
 class Table:
-    """``deletions`` are those in the Recycle Bin; ``delete_log`` (second, id) also knows those that left it."""
+    """``deletions``: the records in the Recycle Bin; ``delete_log`` (second, id): all deletes, with purged records."""
 
     type: ObjectType
     rows: dict[str, Row] = field(default_factory=dict)
@@ -38,15 +39,22 @@ class Table:
     def id_of(self, number: int) -> str:
         return record_id(self.type.prefix, number)
 
+    def set_auto_number(self, row: list[Any]) -> None:
+        """Set the name of a new row if it is an auto number."""
+        name = self.type.by_name.get("Name")
+        if name is not None and name.auto_number:
+            self.last_auto_number += 1
+            row[self.type.slots["Name"]] = name.auto_number.format(self.last_auto_number)
+
     def visible(self, everything: bool = False) -> Iterable[Row]:
-        """``everything``: with what is in the Recycle Bin, and archived rows, as queryAll sees them."""
+        """``everything``: with deleted and archived rows, as in queryAll."""
         if everything:
             return self.rows.values()
         return (row for row in self.rows.values() if not row[DELETED] and not row[ARCHIVED])
 
 
 class Store:
-    """``lock`` guards all of it: rows change only while a commit holds it. ``holders``: record → its transaction."""
+    """``lock`` protects rows and definitions. ``holders``: locked record → the key of its transaction."""
 
     def __init__(self, types: Iterable[ObjectType]) -> None:
         self.lock = threading.RLock()
@@ -56,17 +64,17 @@ class Store:
 
     def table(self, name: str) -> Table:
         """Raises ApiError INVALID_TYPE (400)."""
-        found = self._by_lower_name.get(name.lower())
-        if found is None:
+        table = self._by_lower_name.get(name.lower())
+        if table is None:
             raise no_such_object(name)
-        return found
+        return table
 
     def by_id(self, record: str) -> Table | None:
-        """The table whose key prefix the id has."""
+        """The table with the key prefix of the id."""
         return next((table for table in self.tables.values() if table.type.prefix == record[:3]), None)
 
     def change_type(self, name: str, changed: ObjectType) -> None:
-        """Rows get the new slots, empty."""
+        """Replace the definition. New slots are null in all rows."""
         with self.lock:
             table = self.table(name)
             missing = (None,) * (len(changed.stored) - len(table.type.stored))

@@ -1,28 +1,28 @@
-"""Long text travels as a diff where that is shorter: unified, without context lines, under the new text's hash."""
+"""Diffs of long text in events: unified, without context lines, with the hash of the new text."""
 
 from __future__ import annotations
 
 import hashlib
 from difflib import SequenceMatcher
 
-LEAST_CHARACTERS = 1000
-MOST_GROWTH = 0.5
-MOST_LINES = 0.25
+MIN_CHARACTERS = 1000
+MAX_GROWTH = 0.5
+MAX_CHANGED_LINES = 0.25
 
 
 def text_diff(old: str, new: str) -> str | None:
-    """None where the whole text is to be sent. Lines are those of the text; the hash is over its exact bytes."""
-    if len(new) < LEAST_CHARACTERS or len(old) < LEAST_CHARACTERS:
+    """None if the event contains the full text. The hash is over the exact bytes of the text."""
+    if len(new) < MIN_CHARACTERS or len(old) < MIN_CHARACTERS:
         return None
-    if abs(len(new) - len(old)) > MOST_GROWTH * len(old):
+    if abs(len(new) - len(old)) > MAX_GROWTH * len(old):
         return None
     newline = "\r\n" if "\r\n" in old else "\n"
     before, after = old.split(newline), new.split(newline)
     if any("\r" in line or "\n" in line for line in (*before, *after)):
-        return None  # two styles of line ends: a reader who joins lines could not get the text back
+        return None  # with two styles of line ends, joined lines are not the text
     hunks = [code for code in SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if code[0] != "equal"]
-    touched = sum(max(old_end - old_start, new_end - new_start) for _, old_start, old_end, new_start, new_end in hunks)
-    if not hunks or touched > MOST_LINES * max(len(before), len(after)):
+    changed = sum(max(old_end - old_start, new_end - new_start) for _, old_start, old_end, new_start, new_end in hunks)
+    if not hunks or changed > MAX_CHANGED_LINES * max(len(before), len(after)):
         return None
     lines = ["--- ", f"+++ {hashlib.sha256(new.encode()).hexdigest()}"]
     for _, old_start, old_end, new_start, new_end in hunks:
@@ -34,6 +34,6 @@ def text_diff(old: str, new: str) -> str | None:
 
 
 def _range(start: int, end: int) -> str:
-    """Line numbers start at 1; an empty range names the line before it."""
+    """Line numbers start at 1; an empty range has the number of the line before it."""
     count = end - start
     return f"{start + 1 if count else start},{count}"

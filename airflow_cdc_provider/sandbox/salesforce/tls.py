@@ -1,4 +1,4 @@
-"""A certificate for loopback, made at start, for clients that insist on https."""
+"""A certificate for loopback, created at start, for clients that require HTTPS."""
 
 from __future__ import annotations
 

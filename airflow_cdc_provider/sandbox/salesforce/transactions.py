@@ -1,7 +1,6 @@
-"""A transaction of the org. Its rows carry the second of the statement, and nobody sees them before the commit.
+"""A transaction of the org. Its rows have the time of their statement and are visible after the commit.
 
-So a commit can be late: rows appear that are older than others which were visible long before. Open transactions hold
-back only those who want to change the same records.
+So rows may appear that are older than visible ones. An open transaction locks the records that it changes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 from airflow_cdc_provider.sandbox.salesforce import objects as o
 from airflow_cdc_provider.sandbox.salesforce.catalog import PERSON_FIELDS
 from airflow_cdc_provider.sandbox.salesforce.clock import Clock
-from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, no_such_field
+from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, is_deleted, no_such_field, not_found
 from airflow_cdc_provider.sandbox.salesforce.ids import full
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType, Row
 from airflow_cdc_provider.sandbox.salesforce.operations import Kind, Operation, Purge
@@ -28,8 +27,8 @@ AUDIT = ("CreatedDate", "CreatedById", "LastModifiedDate", "LastModifiedById")
 class Transaction:
     """``with org.transaction() as tx`` commits at the end, and rolls back after an exception.
 
-    ``origin`` is what events say in ``changeOrigin``. ``coalesce``: several changes of one record make one event.
-    ``as_gap``: its events come out as gap events. Refusals are ApiError, with the org's codes.
+    ``origin`` is ``changeOrigin`` in events. ``coalesce``: several changes of one record become one event. ``as_gap``:
+    all events are gap events. Statements raise ApiError with the org's error codes.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Transaction:
                 del self._store.holders[record]
 
     def insert(self, name: str, values: Mapping[str, Any], audit: Mapping[str, str] | None = None) -> str:
-        """The new record's id. ``audit`` back-dates CreatedDate and LastModifiedDate, as data loads may."""
+        """The new record's id. ``audit`` sets CreatedDate and LastModifiedDate to the past, as data loads may."""
         with self._store.lock:
             table = self._store.table(name)
             known = self._checked(table.type, values, inserting=True)
@@ -84,11 +83,11 @@ class Transaction:
             return self._insert(table, known, audit)
 
     def update(self, name: str, record: str, values: Mapping[str, Any], system: bool = False) -> None:
-        """``system``: the org itself does it (geocoding, renamed picklist values): LastModifiedDate stays."""
+        """``system``: a change by the org (geocoding, renamed picklist values), which keeps LastModifiedDate."""
         self.update_many(name, [record], values, system)
 
     def update_many(self, name: str, records: Iterable[str], values: Mapping[str, Any], system: bool = False) -> None:
-        """The same change on different records, in one statement: of all of them, or of none."""
+        """The same change of several records in one statement, which changes all of them or none."""
         with self._store.lock:
             table = self._store.table(name)
             known = self._checked(table.type, values, inserting=False)
@@ -97,10 +96,10 @@ class Transaction:
             if not system:
                 slots += [(o.MODIFIED, second), (o.MODIFIED_BY, self.user)]
             slots.append((o.MODSTAMP, second))
-            found = [self._live(table, full(record)) for record in records]
-            for before in found:
-                self._hold(before[o.ID])
-            for before in found:
+            rows = [self._live(table, full(record)) for record in records]
+            for before in rows:
+                self._lock(before[o.ID])
+            for before in rows:
                 after = list(before)
                 for slot, value in slots:
                     after[slot] = value
@@ -109,28 +108,28 @@ class Transaction:
                     self._update_contact(table, before, known)
 
     def delete(self, name: str, *records: str, master: str | None = None) -> None:
-        """Into the Recycle Bin, with the children that a parent takes along. ``master``: the winner of a merge."""
+        """Move records and their children to the Recycle Bin. ``master``: the winner of a merge."""
         with self._store.lock:
             table = self._store.table(name)
             second, group = self._clock.second(), str(uuid.uuid4())
-            doomed = [self._live(table, full(record)) for record in records]
-            self._delete(table, doomed, second, group, master)
+            rows = [self._live(table, full(record)) for record in records]
+            self._delete(table, rows, second, group, master)
 
     def undelete(self, name: str, *records: str) -> None:
-        """Out of the Recycle Bin, with everything the same delete took along. Children come as changes of their own."""
+        """Restore records and all others of the same delete. Each of them has a change event."""
         with self._store.lock:
             second = self._clock.second()
             for record in records:
-                binned = self._store.table(name).deletions.get(full(record))
-                if binned is None:
+                deletion = self._store.table(name).deletions.get(full(record))
+                if deletion is None:
                     raise ApiError(400, "UNDELETE_FAILED", f"entity is not in recycle bin: {record}")
                 for table in self._store.tables.values():
-                    group = [key for key, one in table.deletions.items() if one.group == binned.group]
+                    group = [key for key, one in table.deletions.items() if one.group == deletion.group]
                     for key in group:
                         self._undelete(table, key, second)
 
     def purge(self, name: str, *records: str) -> None:
-        """A hard delete: empties the Recycle Bin of these records. No event tells of it."""
+        """Remove records from the Recycle Bin, without events."""
         with self._store.lock:
             table = self._store.table(name)
             for record in map(full, records):
@@ -139,46 +138,38 @@ class Transaction:
                 self.purges.append(Purge(table.type, record, self._clock.second()))
 
     def merge(self, name: str, winner: str, *losers: str, values: Mapping[str, Any] | None = None) -> None:
-        """Losers are deleted and know their master; their children move to the winner. Nothing says "merge"."""
+        """Delete the losers, whose MasterRecordId becomes the winner, and move their children to the winner.
+
+        The events are those of updates and deletes.
+        """
         with self._store.lock:
-            gone = [full(loser) for loser in losers]
+            loser_ids = [full(loser) for loser in losers]
             for table in self._store.tables.values():
                 for field in table.type.fields:
                     if name in field.refers_to and field.cascade:
                         slot = table.type.slots[field.name]
-                        moved = [row[o.ID] for row in self._current(table) if row[slot] in gone]
-                        self.update_many(table.type.name, moved, {field.name: winner})
-            self.delete(name, *gone, master=full(winner))
+                        children = [row[o.ID] for row in self._current(table) if row[slot] in loser_ids]
+                        self.update_many(table.type.name, children, {field.name: winner})
+            self.delete(name, *loser_ids, master=full(winner))
             self.update(name, winner, values or {})
 
     def _insert(self, table: Table, known: Mapping[str, Any], audit: Mapping[str, str] | None) -> str:
         object_type, second, record = table.type, self._clock.second(), table.next_id()
-        row: list[Any] = [None] * len(object_type.stored)
-        for field in object_type.fields:
-            if field.kind == "boolean":
-                row[object_type.slots[field.name]] = False
-        audit = audit or {}
-        row[: o.ARCHIVED + 1] = [record, False, second, self.user, second, self.user, second, False]
+        row, audit = object_type.new_row(record, second, self.user), audit or {}
         row[o.CREATED] = audit.get("CreatedDate", second)
         row[o.MODIFIED] = audit.get("LastModifiedDate", second)
-        if "OwnerId" in object_type.slots:
-            row[object_type.slots["OwnerId"]] = self.user
         for name, value in known.items():
             row[object_type.slots[name]] = value
-        name_field = object_type.by_name.get("Name")
-        if name_field and name_field.auto_number:
-            table.last_auto_number += 1
-            row[object_type.slots["Name"]] = name_field.auto_number.format(table.last_auto_number)
-        self._hold(record)
+        table.set_auto_number(row)
+        self._lock(record)
         self._change("CREATE", table, None, self.named(object_type, row, known), second)
         return record
 
     def _insert_person(self, table: Table, known: dict[str, Any], audit: Mapping[str, str] | None) -> str:
-        """Two records, of which one is shown as part of the other."""
+        """A person account is an account and a contact with the same values."""
         account = self._insert(table, known | {"IsPersonAccount": True}, audit)
-        mirrored = {PERSON_FIELDS[name]: value for name, value in known.items() if name in PERSON_FIELDS}
-        contacts = self._store.table("Contact")
-        contact = self._insert(contacts, mirrored | {"AccountId": account, "IsPersonAccount": True}, audit)
+        contact_values = _contact_values(known) | {"AccountId": account, "IsPersonAccount": True}
+        contact = self._insert(self._store.table("Contact"), contact_values, audit)
         row = list(self.rows[account])
         row[table.type.slots["PersonContactId"]] = contact
         self.rows[account] = tuple(row)
@@ -187,13 +178,13 @@ class Transaction:
 
     def _update_contact(self, table: Table, account: Row, known: Mapping[str, Any]) -> None:
         contact = account[table.type.slots["PersonContactId"]]
-        mirrored = {PERSON_FIELDS[name]: value for name, value in known.items() if name in PERSON_FIELDS}
-        if contact and mirrored:
-            self.update("Contact", contact, mirrored)
+        contact_values = _contact_values(known)
+        if contact and contact_values:
+            self.update("Contact", contact, contact_values)
 
-    def _delete(self, table: Table, doomed: list[Row], second: str, group: str, master: str | None = None) -> None:
-        for before in doomed:
-            self._hold(before[o.ID])
+    def _delete(self, table: Table, rows: list[Row], second: str, group: str, master: str | None = None) -> None:
+        for before in rows:
+            self._lock(before[o.ID])
             after = list(before)
             after[o.DELETED], after[o.MODSTAMP] = True, second
             after[o.MODIFIED], after[o.MODIFIED_BY] = second, self.user
@@ -201,17 +192,17 @@ class Transaction:
                 after[table.type.slots["MasterRecordId"]] = master
             self.deletions[before[o.ID]] = Deletion(second, group)
             self._change("DELETE", table, before, tuple(after), second)
-        gone = {row[o.ID] for row in doomed}
-        for children in self._store.tables.values():
-            for field in children.type.fields:
+        deleted = {row[o.ID] for row in rows}
+        for child_table in self._store.tables.values():
+            for field in child_table.type.fields:
                 if field.cascade and table.type.name in field.refers_to:
-                    slot = children.type.slots[field.name]
-                    orphans = [row for row in self._current(children) if row[slot] in gone]
-                    if orphans:
-                        self._delete(children, orphans, second, group)
+                    slot = child_table.type.slots[field.name]
+                    children = [row for row in self._current(child_table) if row[slot] in deleted]
+                    if children:
+                        self._delete(child_table, children, second, group)
 
     def _undelete(self, table: Table, record: str, second: str) -> None:
-        self._hold(record)
+        self._lock(record)
         before = table.type.fit(self.rows.get(record) or table.rows[record])
         after = list(before)
         after[o.DELETED], after[o.MODSTAMP] = False, second
@@ -228,7 +219,7 @@ class Transaction:
             Operation(kind, table.type, record, before, after, second, self.user, origin, self.as_gap, system)
         )
 
-    def _hold(self, record: str) -> None:
+    def _lock(self, record: str) -> None:
         if self._store.holders.setdefault(record, self.key) != self.key:
             message = f"unable to obtain exclusive access to this record or 1 records: {record}"
             raise ApiError(400, "UNABLE_TO_LOCK_ROW", message)
@@ -236,16 +227,16 @@ class Transaction:
     def _live(self, table: Table, record: str) -> Row:
         row = self.rows.get(record) or table.rows.get(record)
         if row is None:
-            raise ApiError(404, "NOT_FOUND", "The requested resource does not exist")
+            raise not_found()
         if row[o.DELETED]:
-            raise ApiError(404, "ENTITY_IS_DELETED", "entity is deleted")
+            raise is_deleted()
         return table.type.fit(row)
 
     def _current(self, table: Table) -> list[Row]:
-        """Live rows as this transaction sees them."""
-        seen = [self.rows.get(record, row) for record, row in table.rows.items()]
-        seen += [row for key, row in self.rows.items() if key[:3] == table.type.prefix and key not in table.rows]
-        return [table.type.fit(row) for row in seen if not row[o.DELETED]]
+        """Rows that are not deleted, with the changes of this transaction."""
+        rows = [self.rows.get(record, row) for record, row in table.rows.items()]
+        rows += [row for key, row in self.rows.items() if key[:3] == table.type.prefix and key not in table.rows]
+        return [table.type.fit(row) for row in rows if not row[o.DELETED]]
 
     def _checked(self, object_type: ObjectType, values: Mapping[str, Any], inserting: bool) -> dict[str, Any]:
         known = {}
@@ -257,9 +248,9 @@ class Transaction:
                 message = f"Unable to create/update fields: {name}. Please check the security settings of this field."
                 raise ApiError(400, "INVALID_FIELD_FOR_INSERT_UPDATE", message, [name])
             known[field.name] = stored(field, value)
-        needed = [] if inserting is False else _required(object_type, known)
-        needed += [name for name, value in known.items() if value is None and not object_type.by_name[name].nillable]
-        missing = sorted({name for name in needed if known.get(name) is None})
+        required = _required(object_type) if inserting else []
+        required += [name for name in known if not object_type.by_name[name].nillable]
+        missing = sorted({name for name in required if known.get(name) is None})
         if missing and not (object_type.name == "Account" and known.get("LastName")):
             message = f"Required fields are missing: [{', '.join(missing)}]"
             raise ApiError(400, "REQUIRED_FIELD_MISSING", message, missing)
@@ -267,7 +258,7 @@ class Transaction:
 
     @staticmethod
     def named(object_type: ObjectType, row: list[Any], known: Mapping[str, Any]) -> Row:
-        """A person's full name follows from its parts."""
+        """Set a person's full name from its parts."""
         if "LastName" in object_type.slots and ("LastName" in known or "FirstName" in known):
             slots = object_type.slots
             name = " ".join(part for part in (row[slots["FirstName"]], row[slots["LastName"]]) if part)
@@ -275,11 +266,16 @@ class Transaction:
         return tuple(row)
 
 
-def _required(object_type: ObjectType, known: Mapping[str, Any]) -> list[str]:
-    """Fields that a new record must have and that the org does not fill by itself."""
-    by_itself = (*AUDIT, "OwnerId")
+def _contact_values(account_values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a person account that its contact has, too."""
+    return {PERSON_FIELDS[name]: value for name, value in account_values.items() if name in PERSON_FIELDS}
+
+
+def _required(object_type: ObjectType) -> list[str]:
+    """Fields that a new record must have, without those that the org sets."""
+    set_by_org = (*AUDIT, "OwnerId")
     return [
         field.name
         for field in object_type.fields
-        if not field.nillable and field.writable and field.kind != "boolean" and field.name not in by_itself
+        if not field.nillable and field.writable and field.kind != "boolean" and field.name not in set_by_org
     ]

@@ -1,4 +1,4 @@
-"""Who may see what. Without View All a user sees the records they own; what is hidden from them is simply not there."""
+"""Users and their permissions. Without View All, a user sees only the records they own; hidden fields do not exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Access(StrEnum):
 
 @dataclass
 class User:
-    """``access`` per object, where it is not that of all objects; ``hidden`` are (object, field) pairs."""
+    """``access`` per object, if it differs from ``access_to_all``; ``hidden`` are (object, field) pairs."""
 
     id: str
     username: str
@@ -27,23 +27,23 @@ class User:
     access: dict[str, Access] = field(default_factory=dict)
     hidden: set[tuple[str, str]] = field(default_factory=set)
 
-    def may(self, name: str) -> Access:
+    def access_to(self, name: str) -> Access:
         return self.access.get(name, self.access_to_all)
 
     def fields(self, object_type: ObjectType) -> list[Field]:
         return [field for field in object_type.fields if (object_type.name, field.name) not in self.hidden]
 
     def require(self, object_type: ObjectType) -> None:
-        """Raises ApiError INVALID_TYPE: an object without access looks as if it were not there."""
-        if self.may(object_type.name) is Access.NONE:
+        """Raises ApiError INVALID_TYPE without access, as for an unknown object."""
+        if self.access_to(object_type.name) is Access.NONE:
             raise no_such_object(object_type.name)
 
     def sees(self, object_type: ObjectType) -> Callable[[Row], bool]:
-        """Whether a row is visible, as a test to run over many."""
-        if self.may(object_type.name) is Access.ALL or "OwnerId" not in object_type.slots:
+        """A predicate: whether a row is visible to this user."""
+        if self.access_to(object_type.name) is Access.ALL or "OwnerId" not in object_type.slots:
             return lambda row: True
-        owner, me = object_type.slots["OwnerId"], self.id
-        return lambda row: row[owner] == me
+        owner, user = object_type.slots["OwnerId"], self.id
+        return lambda row: row[owner] == user
 
 
 def require_session(user: User | None) -> User:

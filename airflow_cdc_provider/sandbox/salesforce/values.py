@@ -1,6 +1,6 @@
-"""From what a client writes to what a row keeps. Stored: text, bool, int, float, None; moments and dates as ISO text.
+"""The conversion of written values to stored ones: text, bool, int, float, None; timestamps and dates as ISO text.
 
-Moments are stored with ``.000Z`` and whole seconds, so text compares as time does.
+Timestamps have whole seconds and end in ``.000Z``, so their order as text is their order in time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NUMBERS = ("double", "currency", "percent")
 
 
 def stored(field: Field, value: Any) -> Any:
-    """Raises ApiError (400) where the org would refuse the value. Blank text is null; the org keeps no empty text."""
+    """Raises ApiError (400) if the value is invalid. Blank text becomes null."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return False if field.kind == "boolean" else None
     try:

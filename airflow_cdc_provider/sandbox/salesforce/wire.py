@@ -1,6 +1,7 @@
-"""The Pub/Sub service in protocol buffers, described at run time: no generated code that ties us to one version.
+"""The messages of the Pub/Sub service in protocol buffers, defined at run time, without generated code.
 
-An event is put into bytes once, when it is published; messages with the same field one after the other are one list.
+An event is encoded once, when it is published. The encoding of a repeated field is the sequence of its elements, so
+encoded events are concatenated.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from airflow_cdc_provider.sandbox.salesforce.avro import varint
 
 PACKAGE = "eventbus.v1"
 SERVICE = f"{PACKAGE}.PubSub"
@@ -82,21 +85,12 @@ ProducerEvent, FetchRequest, FetchResponse = message("ProducerEvent"), message("
 
 
 def produced(event_id: str, schema_id: str, payload: bytes) -> bytes:
-    """The field ``event`` of a ConsumerEvent."""
+    """The encoded field ``event`` of a ConsumerEvent."""
     body: bytes = ProducerEvent(id=event_id, schema_id=schema_id, payload=payload).SerializeToString()
-    return b"\x0a" + _varint(len(body)) + body
+    return b"\x0a" + varint(len(body)) + body
 
 
 def consumed(event: bytes, replay_id: bytes) -> bytes:
-    """One element of ``events`` in a FetchResponse, of the bytes that ``produced`` made."""
-    body = event + b"\x12" + _varint(len(replay_id)) + replay_id
-    return b"\x0a" + _varint(len(body)) + body
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
+    """One encoded element of ``events`` in a FetchResponse. ``event`` is a result of ``produced``."""
+    body = event + b"\x12" + varint(len(replay_id)) + replay_id
+    return b"\x0a" + varint(len(body)) + body

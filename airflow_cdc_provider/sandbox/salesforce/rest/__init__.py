@@ -1,1 +1,1 @@
-"""The REST surface, one resource per module. A handler gets the org, the request, the user and parts of the path."""
+"""The REST API, one resource per module. A handler gets the org, the request, the user and parts of the path."""

@@ -1,12 +1,12 @@
-"""The hand behind the org: POST /admin/<command> with a JSON object. The package's docstring lists the commands.
+"""Admin commands: POST /admin/<command> with a JSON object. The package's docstring lists them.
 
-No token is asked for: who reaches the port may do all of it.
+They need no token: every client of the port may use them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,7 @@ from airflow_cdc_provider.sandbox.salesforce.transactions import API_ORIGIN, Tra
 from airflow_cdc_provider.sandbox.salesforce.users import Access, User
 
 Body = Mapping[str, Any]
-Made = Callable[..., Field]
-KINDS: Mapping[str, Made] = {
+KINDS: Mapping[str, Callable[..., Field]] = {
     "text": fields.text,
     "area": fields.area,
     "picklist": fields.picklist,
@@ -43,7 +42,7 @@ KINDS: Mapping[str, Made] = {
 
 def command(org: OrgState, request: Request, name: str) -> Response:
     if name not in COMMANDS:
-        raise ApiError(404, "NOT_FOUND", f"no command {name}; there are {', '.join(sorted(COMMANDS))}")
+        raise ApiError(404, "NOT_FOUND", f"unknown command {name}; the commands are {', '.join(sorted(COMMANDS))}")
     try:
         return answer(COMMANDS[name](org, request.fields()) or {})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -71,9 +70,9 @@ def org_info(org: OrgState, request: Request) -> Response:
 
 
 def commits(org: OrgState, request: Request) -> Response:
-    """Lines of JSON, one per commit after the number ``after``."""
+    """JSON lines, one per commit after the number ``after``."""
     after = request.number("after", 0)
-    found = [
+    lines = [
         {
             "number": one.number,
             "transaction_key": one.transaction_key,
@@ -82,19 +81,19 @@ def commits(org: OrgState, request: Request) -> Response:
         }
         for one in org.ledger.commits[after:]
     ]
-    return _lines(found)
+    return _json_lines(lines)
 
 
 def state(org: OrgState, request: Request, name: str) -> Response:
-    """Lines of JSON, one per record, after commit ``number``; ``everything=true`` for deleted and archived ones too."""
+    """JSON lines, one per record, after commit ``number``; ``everything=true``: with deleted and archived records."""
     number = request.number("number", org.ledger.last)
     everything = request.query.get("everything") == "true"
-    found = org.ledger.state(name, number, everything, org.clock.second())
-    return _lines(found.values())
+    records = org.ledger.state(name, number, everything, org.clock.second())
+    return _json_lines(records.values())
 
 
-def _lines(found: Any) -> Response:
-    body = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
+def _json_lines(lines: Iterable[Mapping[str, Any]]) -> Response:
+    body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return Response(200, body.encode(), "application/x-ndjson")
 
 
@@ -137,7 +136,7 @@ def _rollback(org: OrgState, body: Body) -> None:
 
 
 def _statement(run: Callable[[Transaction, Body], Any]) -> Callable[[OrgState, Body], Body]:
-    """In the transaction that ``transaction`` names, else in one of its own."""
+    """Run it in the transaction ``transaction``, without this key in a new one."""
 
     def statement(org: OrgState, body: Body) -> Body:
         if "transaction" in body:
@@ -161,10 +160,10 @@ def _merge(transaction: Transaction, body: Body) -> None:
 
 
 def _field(org: OrgState, body: Body) -> None:
-    """A field of ``kind``; ``convert``: every value of it is lost, and one event says so."""
-    described = dict(body["field"])
-    made = KINDS[described.pop("kind")](described.pop("name"), *described.pop("refers_to", []), **described)
-    (org.convert_field if body.get("convert") else org.change_field)(body["object"], made)
+    """Add or replace a field; ``convert``: with a gap event for the whole object."""
+    options = dict(body["field"])
+    field = KINDS[options.pop("kind")](options.pop("name"), *options.pop("refers_to", []), **options)
+    (org.convert_field if body.get("convert") else org.change_field)(body["object"], field)
 
 
 def _faults(org: OrgState, body: Body) -> Body:
@@ -180,7 +179,7 @@ def _faults(org: OrgState, body: Body) -> Body:
 
 
 def _permissions(org: OrgState, body: Body) -> None:
-    """Of the integration user, or of ``username``. What is not named stays."""
+    """Change permissions of ``username``, by default the integration user. Missing keys change nothing."""
     user = _user(org, body.get("username", org.integration.username))
     user.access_to_all = Access(body.get("access_to_all", user.access_to_all))
     user.access = {name: Access(one) for name, one in body.get("access", user.access).items()}
@@ -205,7 +204,7 @@ def _bulk(org: OrgState, body: Body) -> None:
 
 
 def _channel(org: OrgState, body: Body) -> None:
-    """``name`` ChangeEvents, or one that ends in __chn; ``members`` None takes it away."""
+    """``name`` is ChangeEvents or ends in __chn; without ``members`` the channel is removed."""
     if body.get("members") is None:
         del org.channels.custom[body["name"]]
         return
@@ -245,7 +244,7 @@ COMMANDS: Mapping[str, Callable[[OrgState, Body], Body | None]] = {
     "refuse_bulk": lambda org, body: org.store.refuse_bulk(body["object"]),
     "faults": _faults,
     "expire_tokens": lambda org, body: org.tokens.expire(),
-    "expire_cursors": lambda org, body: org.cursors.forget_all(),
+    "expire_cursors": lambda org, body: org.cursors.expire(),
     "permissions": _permissions,
     "bus": _bus,
     "bulk": _bulk,

@@ -18,7 +18,7 @@ PAGES = 5
 
 
 def create(org: OrgState, request: Request, user: User, version: str) -> Response:
-    """Refuses what Bulk API refuses: some objects, compounds, blobs, COUNT and OFFSET."""
+    """Bulk API rejects some objects, compound fields, blobs, COUNT and OFFSET."""
     body = request.fields()
     operation = body.get("operation", "query")
     if operation not in ("query", "queryAll"):
@@ -44,17 +44,17 @@ def create(org: OrgState, request: Request, user: User, version: str) -> Respons
     now = org.clock.now_ms()
     key = org.bulk.new_id()
     job = Job(key, version, operation, text, asked, table.type, fields, user, delimiter, line_end, now)
-    created = answer(_told(org, job))
+    created = answer(_job_info(org, job))
     org.bulk.start(job)
     return created
 
 
 def status(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
-    return answer(_told(org, org.bulk.find(key)))
+    return answer(_job_info(org, org.bulk.find(key)))
 
 
 def all_jobs(org: OrgState, request: Request, user: User, version: str) -> Response:
-    return answer({"done": True, "nextRecordsUrl": None, "records": [_told(org, job) for job in org.bulk.all()]})
+    return answer({"done": True, "nextRecordsUrl": None, "records": [_job_info(org, job) for job in org.bulk.all()]})
 
 
 def change(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
@@ -62,7 +62,7 @@ def change(org: OrgState, request: Request, user: User, version: str, key: str) 
         raise ApiError(400, "INVALIDJOBSTATE", "a query job can only be aborted")
     job = org.bulk.find(key)
     org.bulk.abort(job)
-    return answer(_told(org, job))
+    return answer(_job_info(org, job))
 
 
 def delete(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
@@ -71,7 +71,7 @@ def delete(org: OrgState, request: Request, user: User, version: str, key: str) 
 
 
 def results(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
-    """A page of CSV. Its locator leads to the next one; the same locator gives the same page again."""
+    """A page of CSV, with the locator of the next one. The same locator returns the same page again."""
     job = _finished(org, key, version)
     start = _start(request.query.get("locator", ""))
     rows = job.rows[start : start + _page_rows(org, request)]
@@ -83,7 +83,7 @@ def results(org: OrgState, request: Request, user: User, version: str, key: str)
 
 
 def result_pages(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
-    """Up to five pages that can be read side by side, and where the next five are told."""
+    """The URLs of up to five pages, which can be read in parallel, and the URL of the next five."""
     job = _finished(org, key, version)
     base = f"/services/data/{version}/jobs/query/{key}"
     start, rows = _start(request.query.get("locator", "")), _page_rows(org, request)
@@ -99,9 +99,9 @@ def result_pages(org: OrgState, request: Request, user: User, version: str, key:
     return answer({"resultPages": pages, "nextRecordsUrl": more, "done": more is None})
 
 
-def _told(org: OrgState, job: Job) -> dict[str, Any]:
+def _job_info(org: OrgState, job: Job) -> dict[str, Any]:
     created = moment_text(job.created_ms)[:-1] + "+0000"
-    found: dict[str, Any] = {
+    info: dict[str, Any] = {
         "id": job.id,
         "operation": job.operation,
         "object": job.object.name,
@@ -116,11 +116,11 @@ def _told(org: OrgState, job: Job) -> dict[str, Any]:
         "columnDelimiter": job.delimiter,
     }
     if job.state != "UploadComplete":
-        found |= {"jobType": "V2Query", "numberRecordsProcessed": len(job.rows), "retries": 0, "totalProcessingTime": 1}
-        found["isPkChunkingSupported"] = not job.ordered
+        info |= {"jobType": "V2Query", "numberRecordsProcessed": len(job.rows), "retries": 0, "totalProcessingTime": 1}
+        info["isPkChunkingSupported"] = not job.ordered
     if job.error:
-        found["errorMessage"] = job.error
-    return found
+        info["errorMessage"] = job.error
+    return info
 
 
 def _finished(org: OrgState, key: str, version: str) -> Job:
@@ -135,7 +135,7 @@ def _page_rows(org: OrgState, request: Request) -> int:
 
 
 def _locator(start: int, count: int) -> str | None:
-    """Opaque to clients; none at the end."""
+    """Opaque to clients. None at the end."""
     return f"MT{start:x}Z" if start < count else None
 
 

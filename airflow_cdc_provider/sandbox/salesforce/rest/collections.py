@@ -1,4 +1,4 @@
-"""Many records in one call: read up to 2,000 by id, write up to 200."""
+"""Several records in one request: read up to 2,000 by id, write up to 200."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.transactions import Transaction
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
-MOST_READ, MOST_WRITTEN, MOST_IN_ADDRESS = 2_000, 200, 800
+MAX_READ, MAX_WRITTEN, MAX_IDS_IN_URL = 2_000, 200, 800
 Write = Callable[[Transaction, Any], str]
 
 
 def retrieve(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
-    """POST {ids, fields}: the records in the order of their ids, null for what is not there for this user."""
+    """POST {ids, fields}: the records in the order of their ids, null for those that this user does not see."""
     body = request.fields()
     ids, names = body.get("ids", []), body.get("fields", [])
-    if len(ids) > MOST_READ:
-        raise ApiError(400, "EXCEEDED_ID_LIMIT", f"record limit reached. cannot submit more than {MOST_READ} records")
+    if len(ids) > MAX_READ:
+        raise ApiError(400, "EXCEEDED_ID_LIMIT", f"record limit reached. cannot submit more than {MAX_READ} records")
     return answer(_records(org, user, version, name, ids, names))
 
 
-def retrieve_by_address(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
+def retrieve_by_url(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     ids = request.query.get("ids", "").split(",")
-    if len(ids) > MOST_IN_ADDRESS:
-        raise ApiError(414, "URI_TOO_LONG", "the address is too long")
+    if len(ids) > MAX_IDS_IN_URL:
+        raise ApiError(414, "URI_TOO_LONG", "the URL is too long")
     return answer(_records(org, user, version, name, ids, request.query.get("fields", "").split(",")))
 
 
@@ -69,18 +69,18 @@ def _records(org: OrgState, user: User, version: str, name: str, ids: Sequence[s
     if not any(field.name == "Id" for field in fields):
         fields = [table.type.by_name["Id"], *fields]
     render, sees = renderer(table.type, fields, version, org.clock.second()), user.sees(table.type)
-    found = []
+    records: list[Any] = []
     for key in ids:
         row = table.rows.get(full(key))
-        there = row is not None and not row[DELETED] and not row[ARCHIVED] and sees(row)
-        found.append(render(row) if row is not None and there else None)
-    return found
+        hidden = row is None or row[DELETED] or row[ARCHIVED] or not sees(row)
+        records.append(None if row is None or hidden else render(row))
+    return records
 
 
 def _write(org: OrgState, user: User, records: Sequence[Any], all_or_none: bool, write: Write) -> Response:
-    """One transaction. What is refused does not touch the rest, unless all of it shall stand or fall together."""
-    if len(records) > MOST_WRITTEN:
-        message = f"record limit reached. cannot submit more than {MOST_WRITTEN} records"
+    """One transaction. Records with errors do not affect the others, unless ``all_or_none``."""
+    if len(records) > MAX_WRITTEN:
+        message = f"record limit reached. cannot submit more than {MAX_WRITTEN} records"
         raise ApiError(400, "EXCEEDED_MAX_SIZE_REQUEST", message)
     transaction = org.transaction(user)
     results = [_one(transaction, record, write) for record in records]
@@ -96,8 +96,8 @@ def _one(transaction: Transaction, record: Any, write: Write) -> dict[str, Any]:
     try:
         return {"id": write(transaction, record), "success": True, "errors": []}
     except ApiError as error:
-        found = {"statusCode": error.code, "message": error.message, "fields": list(error.fields)}
-        return {"success": False, "errors": [found]}
+        body = {"statusCode": error.code, "message": error.message, "fields": list(error.fields)}
+        return {"success": False, "errors": [body]}
 
 
 def _all_or_none(request: Request) -> bool:

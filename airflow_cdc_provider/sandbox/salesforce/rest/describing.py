@@ -1,4 +1,4 @@
-"""What there is: versions, objects, fields."""
+"""Versions, objects, fields and event schemas."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answ
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType
 from airflow_cdc_provider.sandbox.salesforce.rest.records import visible_table
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
+from airflow_cdc_provider.sandbox.salesforce.transactions import AUDIT
 from airflow_cdc_provider.sandbox.salesforce.users import Access, User
 
 VERSIONS = (("Winter '26", "65.0"), ("Spring '26", "66.0"), ("Summer '26", "67.0"))
@@ -31,20 +32,20 @@ def resources(org: OrgState, request: Request, user: User, version: str) -> Resp
 
 
 def all_objects(org: OrgState, request: Request, user: User, version: str) -> Response:
-    types = [table.type for table in org.store.tables.values() if user.may(table.type.name) is not Access.NONE]
+    types = [table.type for table in org.store.tables.values() if user.access_to(table.type.name) is not Access.NONE]
     objects = [_summary(org, one, version) for one in types]
     objects += [_event_summary(one, version) for one in types if one.name in org.channels.captured()]
     return answer({"encoding": "UTF-8", "maxBatchSize": 200, "sobjects": objects})
 
 
 def one_object(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
-    """The basic information, without fields."""
+    """The summary of an object, without fields."""
     table = visible_table(org, user, name)
     return answer({"objectDescribe": _summary(org, table.type, version), "recentItems": []})
 
 
 def describe(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
-    """With ``If-Modified-Since``: 304 where nothing changed since. Of an event: its fields as this user gets them."""
+    """An object, or a change event with the fields that are visible to the user. Supports ``If-Modified-Since``."""
     events = _events(org)
     if name in events:
         return _describe_event(org, user, version, events[name])
@@ -62,7 +63,7 @@ def describe(org: OrgState, request: Request, user: User, version: str, name: st
 
 
 def event_schema(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
-    """Of ``<Object>ChangeEvent``, as it is now."""
+    """The current schema of ``<Object>ChangeEvent``."""
     events = _events(org)
     if name not in events:
         raise not_found()
@@ -74,7 +75,7 @@ def schema_by_id(org: OrgState, request: Request, user: User, version: str, sche
 
 
 def _events(org: OrgState) -> dict[str, ObjectType]:
-    """The captured objects, by the names of their events."""
+    """The captured objects by the name of their event."""
     types = [org.store.table(name).type for name in org.channels.captured()]
     return {one.event_name: one for one in types}
 
@@ -127,7 +128,7 @@ def _event_summary(one: ObjectType, version: str) -> dict[str, Any]:
 
 
 def _field(one: ObjectType, field: Field) -> dict[str, Any]:
-    audit = field.name in ("CreatedDate", "CreatedById", "LastModifiedDate", "LastModifiedById")
+    audit = field.name in AUDIT
     calculated = field.formula is not None
     return {
         "name": field.name,

@@ -1,4 +1,4 @@
-"""What is left of the day's budgets."""
+"""The limits of the org and what remains of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ BULK_JOBS, BULK_MB = 10_000, 976_562
 
 
 def limits(org: OrgState, request: Request, user: User, version: str) -> Response:
-    used = {
+    usage = {
         "DailyApiRequests": (org.request_limit, org.requests),
         "DailyBulkV2QueryJobs": (BULK_JOBS, len(org.bulk.all())),
         "DailyBulkV2QueryFileStorageMB": (BULK_MB, 0),
         "DailyDeliveredPlatformEvents": (org.bus.allocation, org.bus.delivered),
         "MonthlyPlatformEvents": (org.bus.allocation * 30, org.bus.delivered),
     }
-    return answer({name: {"Max": most, "Remaining": max(0, most - now)} for name, (most, now) in used.items()})
+    return answer({name: {"Max": limit, "Remaining": max(0, limit - used)} for name, (limit, used) in usage.items()})

@@ -1,4 +1,4 @@
-"""query, queryAll and the pages behind them."""
+"""query, queryAll and their pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.sandbox.salesforce.soql.run import find_rows, named_fi
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
-LARGEST_PAGE_ROWS, SMALLEST_PAGE_ROWS = 2_000, 200
+MAX_PAGE_ROWS, MIN_PAGE_ROWS = 2_000, 200
 
 
 def query(org: OrgState, request: Request, user: User, version: str) -> Response:
@@ -69,9 +69,9 @@ def _page(org: OrgState, cursor: Cursor, key: str, start: int, version: str) -> 
 
 
 def _page_rows(request: Request) -> int:
-    """Asked for in a header; the org keeps it within its bounds."""
+    """The size in the header Sforce-Query-Options, within the limits."""
     for option in request.headers.get("sforce-query-options", "").split(","):
         name, _, number = option.strip().partition("=")
         if name == "batchSize" and number.strip().isdigit():
-            return min(LARGEST_PAGE_ROWS, max(SMALLEST_PAGE_ROWS, int(number)))
-    return LARGEST_PAGE_ROWS
+            return min(MAX_PAGE_ROWS, max(MIN_PAGE_ROWS, int(number)))
+    return MAX_PAGE_ROWS

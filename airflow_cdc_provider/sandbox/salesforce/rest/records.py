@@ -1,4 +1,4 @@
-"""One record: read, create, change, upsert, delete. Each is a transaction of its own."""
+"""One record: create, read, update, delete, upsert. Each write is a transaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, no_such_field, not_found
+from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, is_deleted, no_such_field, not_found
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
 from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
 from airflow_cdc_provider.sandbox.salesforce.ids import full
@@ -62,27 +62,27 @@ def delete(org: OrgState, request: Request, user: User, version: str, name: str,
 def read_by_key(
     org: OrgState, request: Request, user: User, version: str, name: str, field: str, value: str
 ) -> Response:
-    """By an external id."""
-    found = _with_key(org, visible_table(org, user, name), user, field, value)
-    if found is None:
+    """Read a record by an external id."""
+    record = _record_with_key(org, visible_table(org, user, name), user, field, value)
+    if record is None:
         raise not_found()
-    return read(org, request, user, version, name, found)
+    return read(org, request, user, version, name, record)
 
 
 def upsert(org: OrgState, request: Request, user: User, version: str, name: str, field: str, value: str) -> Response:
-    """By an external id. 201 for a new record, 200 for one that was there."""
+    """Upsert by an external id. 201 for a new record, 200 for an existing one."""
     table = visible_table(org, user, name)
     with org.transaction(user) as transaction:
-        found = _with_key(org, table, user, field, value)
-        if found:
-            transaction.update(table.type.name, found, request.fields())
-        record = found or transaction.insert(table.type.name, {**request.fields(), field: value})
-    body = {"id": record, "success": True, "errors": [], "created": found is None}
-    return answer(body, 200 if found else 201)
+        existing = _record_with_key(org, table, user, field, value)
+        if existing:
+            transaction.update(table.type.name, existing, request.fields())
+        record = existing or transaction.insert(table.type.name, {**request.fields(), field: value})
+    body = {"id": record, "success": True, "errors": [], "created": existing is None}
+    return answer(body, 200 if existing else 201)
 
 
-def _with_key(org: OrgState, table: Table, user: User, field: str, value: str) -> str | None:
-    """The id of the record with this external id. Raises ApiError where there are several (300)."""
+def _record_with_key(org: OrgState, table: Table, user: User, field: str, value: str) -> str | None:
+    """The id of the record with this external id. Raises ApiError (300) if there are several."""
     (key,) = chosen_fields(table.type, user, [field])
     if not key.external_id:
         raise ApiError(400, "NOT_FOUND", f"Provided external ID field does not exist or is not accessible: {field}")
@@ -95,7 +95,7 @@ def _with_key(org: OrgState, table: Table, user: User, field: str, value: str) -
 
 
 def visible_table(org: OrgState, user: User, name: str) -> Table:
-    """Raises ApiError NOT_FOUND (404): in a path an unknown object is an unknown resource."""
+    """Raises ApiError NOT_FOUND (404): an unknown object in a path is an unknown resource."""
     try:
         table = org.store.table(name)
         user.require(table.type)
@@ -110,12 +110,12 @@ def visible_row(table: Table, user: User, record: str) -> Row:
     if row is None or not user.sees(table.type)(row):
         raise not_found()
     if row[DELETED]:
-        raise ApiError(404, "ENTITY_IS_DELETED", "entity is deleted")
+        raise is_deleted()
     return row
 
 
 def chosen_fields(object_type: ObjectType, user: User, names: Sequence[Any]) -> list[Field]:
-    """Raises ApiError INVALID_FIELD (400) for one that is unknown or hidden."""
+    """Raises ApiError INVALID_FIELD (400) for a field that is unknown or hidden."""
     known = {field.name.lower(): field for field in user.fields(object_type)}
     for name in names:
         if str(name).lower() not in known:

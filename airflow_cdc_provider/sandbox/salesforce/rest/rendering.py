@@ -1,4 +1,4 @@
-"""A row as JSON: moments end in +0000, compounds are objects of their parts, blobs are addresses."""
+"""A row as JSON: timestamps end in +0000, compound fields are objects of their parts, blobs are URLs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Show = Callable[[Row], Any]
 
 
 def renderer(object_type: ObjectType, fields: Sequence[Field], version: str, now: str) -> Callable[[Row], Any]:
-    """Made once for many rows."""
+    """A function that renders rows."""
     base = f"/services/data/{version}/sobjects/{object_type.name}"
     shows = [(field.name, _show(object_type, field, base, now)) for field in fields]
 

@@ -1,4 +1,4 @@
-"""Which records changed or went in a span of time: sobjects/…/updated and …/deleted."""
+"""The records that were changed or deleted in a time span: sobjects/…/updated and …/deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.storage import Table
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
-MOST_IDS = 600_000
+MAX_IDS = 600_000
 UPDATED_DAYS, DELETED_DAYS = 30, 15
 DAY_MS = 86_400_000
 
@@ -54,12 +54,13 @@ def _replicated(org: OrgState, user: User, name: str) -> Table:
 
 
 def _span(org: OrgState, request: Request, days: int) -> tuple[str, str]:
-    """Seconds do not count: both ends go down to their minute."""
+    """Start and end, rounded down to minutes."""
     try:
-        # A plus sign that was not escaped comes as a space.
+        # An unescaped plus sign arrives as a space.
         start, end = (milliseconds(request.query[name].replace(" ", "+")) for name in ("start", "end"))
     except (KeyError, ValueError) as error:
-        raise ApiError(400, "INVALID_REPLICATION_DATE", "start and end must be moments with a zone") from error
+        message = "start and end must be timestamps with a time zone"
+        raise ApiError(400, "INVALID_REPLICATION_DATE", message) from error
     if end - start <= 60_000:
         raise ApiError(400, "INVALID_REPLICATION_DATE", "endDate must be at least one minute greater than startDate")
     if start < org.clock.now_ms() - days * DAY_MS:
@@ -69,13 +70,13 @@ def _span(org: OrgState, request: Request, days: int) -> tuple[str, str]:
 
 
 def _covered(org: OrgState, end: str) -> str:
-    """Up to the start of the oldest work that is not committed yet."""
+    """The end, or the start of the oldest open transaction if that is earlier."""
     return _shown(min(end, org.earliest_open() or end))
 
 
 def _limited(found: list[Any]) -> list[Any]:
-    if len(found) > MOST_IDS:
-        raise ApiError(400, "EXCEEDED_ID_LIMIT", f"more than {MOST_IDS} records")
+    if len(found) > MAX_IDS:
+        raise ApiError(400, "EXCEEDED_ID_LIMIT", f"more than {MAX_IDS} records")
     return found
 
 

@@ -1,4 +1,4 @@
-"""POST /services/oauth2/token and what else tells who somebody is."""
+"""POST /services/oauth2/token and GET /services/oauth2/userinfo."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def userinfo(org: OrgState, request: Request, user: User) -> Response:
 
 
 def _basic(header: str) -> dict[str, str]:
-    """Client id and secret of an Authorization header, where there is one."""
+    """Client id and secret of an Authorization header, if there is one."""
     if not header.startswith("Basic "):
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Tooling API: which objects each channel carries, and under which filter."""
+"""Tooling API: the members of channels with their filters and enriched fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_cdc_provider.sandbox.salesforce.users import User
 
 def _type(name: str, prefix: str, *fields: str) -> ObjectType:
     identity = Field("Id", "id", None, length=18)
-    return object_type(name, prefix, [identity, *(text(field) for field in fields)], captured=False)
+    return object_type(name, prefix, [identity, *(text(field) for field in fields)])
 
 
 CHANNEL = _type("PlatformEventChannel", "0YL", "DeveloperName", "MasterLabel", "ChannelType")
@@ -30,7 +30,7 @@ ENRICHED = _type("EnrichedField", "12v", "ChannelMemberId", "Field")
 
 
 def query(org: OrgState, request: Request, user: User, version: str) -> Response:
-    """Of channels of one's own, members of any channel, and the fields that these add."""
+    """Query custom channels, members of all channels, or enriched fields."""
     asked = parse(request.query.get("q", ""))
     members = _members(org)
     tables = {table.type.name: table for table in (_channels(org), members, _enriched(org, members))}

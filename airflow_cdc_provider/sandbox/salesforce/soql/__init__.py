@@ -1,1 +1,1 @@
-"""The part of SOQL that the sandbox understands, and no more: anything else is refused as malformed."""
+"""The part of SOQL that the sandbox supports. Any other query is rejected as malformed."""

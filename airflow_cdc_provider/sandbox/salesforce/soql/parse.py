@@ -1,8 +1,8 @@
-"""From the text of a query to what it asks for.
+"""The parser of queries.
 
     SELECT fields | COUNT() FROM object [WHERE …] [ORDER BY field [ASC|DESC] [NULLS FIRST|LAST], …] [LIMIT n] [OFFSET n]
 
-WHERE knows AND, OR, NOT, parentheses, = != < <= > >=, LIKE, IN, NOT IN, INCLUDES, EXCLUDES.
+WHERE supports AND, OR, NOT, parentheses, = != < <= > >=, LIKE, IN, NOT IN, INCLUDES, EXCLUDES.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LISTS = ("IN", "NOT IN", "INCLUDES", "EXCLUDES")
 
 @dataclass(frozen=True)
 class Literal:
-    """``kind`` is string, moment, date, number, boolean or null; ``text`` as written, strings without their escapes."""
+    """``kind`` is string, moment, date, number, boolean or null; ``text`` of strings is without escapes."""
 
     kind: str
     text: str
@@ -98,7 +98,7 @@ class _Parser:
         fields = self._fields()
         self._expect("FROM")
         name = self._word()
-        where = self._either() if self._accept("WHERE") else None
+        where = self._condition() if self._accept("WHERE") else None
         orderings = self._orderings() if self._accept("ORDER") else ()
         limit = self._count() if self._accept("LIMIT") else None
         offset = self._count() if self._accept("OFFSET") else 0
@@ -116,23 +116,23 @@ class _Parser:
             fields.append(self._word())
         return tuple(fields)
 
-    def _either(self) -> Condition:
-        parts = [self._all()]
+    def _condition(self) -> Condition:
+        parts = [self._conjunction()]
         while self._accept("OR"):
-            parts.append(self._all())
+            parts.append(self._conjunction())
         return parts[0] if len(parts) == 1 else Combination("OR", tuple(parts))
 
-    def _all(self) -> Condition:
-        parts = [self._one()]
+    def _conjunction(self) -> Condition:
+        parts = [self._term()]
         while self._accept("AND"):
-            parts.append(self._one())
+            parts.append(self._term())
         return parts[0] if len(parts) == 1 else Combination("AND", tuple(parts))
 
-    def _one(self) -> Condition:
+    def _term(self) -> Condition:
         if self._accept("NOT"):
-            return Combination("NOT", (self._one(),))
+            return Combination("NOT", (self._term(),))
         if self._accept("("):
-            inner = self._either()
+            inner = self._condition()
             self._expect(")")
             return inner
         field, operator = self._word(), self._operator()
@@ -201,14 +201,13 @@ class _Parser:
 
     def _expect(self, word: str) -> None:
         if not self._accept(word):
-            found = self._tokens[self._at][1] if self._at < len(self._tokens) else "<EOF>"
-            raise malformed(f"unexpected token: '{found}', expected {word}")
+            raise malformed(f"unexpected token: '{self._peek()[1]}', expected {word}")
 
     def _word(self) -> str:
-        if self._at < len(self._tokens) and self._tokens[self._at][0] == "word":
-            return self._next()
-        found = self._tokens[self._at][1] if self._at < len(self._tokens) else "<EOF>"
-        raise malformed(f"unexpected token: '{found}'")
+        kind, text = self._peek()
+        if kind != "word":
+            raise malformed(f"unexpected token: '{text}'")
+        return self._next()
 
     def _next(self) -> str:
         if self._at >= len(self._tokens):
@@ -216,14 +215,17 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1][1]
 
+    def _peek(self) -> tuple[str, str]:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "<EOF>")
+
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    tokens: list[tuple[str, str]] = []
     at, end = 0, len(text.rstrip())
     while at < end:
         match = TOKEN.match(text, at)
         if match is None:
             raise malformed(f"line 1:{at} no viable alternative at character '{text[at]}'")
-        found.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
         at = match.end()
-    return found
+    return tokens

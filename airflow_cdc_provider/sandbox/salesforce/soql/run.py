@@ -1,4 +1,4 @@
-"""Which rows a query finds, in which order. Text compares without case, ids with it; null is less than anything."""
+"""The rows of a query in their order. Text compares without case, ids with case; null is less than any value."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ EXACT = ("id", "reference", "boolean", "date", "datetime", "time", *NUMBERS)
 
 
 def find_rows(query: Query, table: Table, user: User, everything: bool, now: str) -> list[Row]:
-    """Raises ApiError INVALID_FIELD for what the user cannot name. ``everything``: deleted and archived rows too."""
+    """Raises ApiError INVALID_FIELD for hidden fields. ``everything``: with deleted and archived rows."""
     known = {field.name.lower(): field for field in user.fields(table.type)}
     rows = list(table.visible(everything))
-    if user.may(table.type.name) is not Access.ALL:
+    if user.access_to(table.type.name) is not Access.ALL:
         rows = list(filter(user.sees(table.type), rows))
     if query.where is not None:
         rows = list(filter(_test(query.where, table.type, known, now), rows))
@@ -44,18 +44,18 @@ def find_rows(query: Query, table: Table, user: User, everything: bool, now: str
 
 
 def named_fields(query: Query, object_type: ObjectType, user: User) -> list[Field]:
-    """Of the SELECT list. Raises ApiError INVALID_FIELD; a hidden field looks as if it were not there."""
+    """The fields of the SELECT list. Raises ApiError INVALID_FIELD, also for hidden fields."""
     known = {field.name.lower(): field for field in user.fields(object_type)}
     return [_field(name, object_type, known) for name in query.fields]
 
 
 def test_of(condition: Condition, object_type: ObjectType, now: str) -> Test:
-    """For rows of the object, whoever looks. Raises ApiError INVALID_FIELD."""
+    """A predicate for rows of the object, independent of a user. Raises ApiError INVALID_FIELD."""
     return _test(condition, object_type, dict(object_type.by_lower_name), now)
 
 
 def fields_of(condition: Condition) -> set[str]:
-    """The names it asks for."""
+    """The names of the fields in the condition."""
     if isinstance(condition, Comparison):
         return {condition.field}
     return {name for part in condition.parts for name in fields_of(part)}
@@ -115,7 +115,7 @@ def _getter(field: Field, object_type: ObjectType, now: str) -> Get:
 
 
 def _value(field: Field, literal: Literal) -> Any:
-    """The literal as rows keep such values. Raises ApiError INVALID_FIELD where the types do not fit."""
+    """The literal as a stored value. Raises ApiError INVALID_FIELD if its type is not that of the field."""
     if literal.kind == "null":
         return False if field.kind == "boolean" else None
     wanted = {"boolean": "boolean", "date": "date", "datetime": "moment"} | dict.fromkeys(NUMBERS, "number")
