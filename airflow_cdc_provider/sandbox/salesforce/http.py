@@ -67,13 +67,13 @@ class Response:
     cut: int | None = None
 
 
-def answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(status, json.dumps(body, ensure_ascii=False).encode(), headers=headers or {})
 
 
-def refused(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
     """The org's format of an error: a list with one object."""
     body: dict[str, Any] = {"message": error.message, "errorCode": error.code}
     if error.fields:
         body["fields"] = list(error.fields)
-    return answer([body], error.status, headers)
+    return json_response([body], error.status, headers)

@@ -114,11 +114,11 @@ class Tokens:
         client_id, username = self.refresh_tokens.get(token, ("", ""))
         if client_id != app.client_id:
             raise OAuthError("invalid_grant", "expired access/refresh token")
-        answer = {"access_token": self.issue(self._user_named(username)), "scope": "refresh_token api"}
+        granted = {"access_token": self.issue(self._user_named(username)), "scope": "refresh_token api"}
         if app.rotates:
             del self.refresh_tokens[token]
-            answer["refresh_token"] = self.grant_refresh(client_id, username)
-        return answer
+            granted["refresh_token"] = self.grant_refresh(client_id, username)
+        return granted
 
     def _user_of_jwt(self, assertion: str) -> User:
         """Times in the claims are compared with the org's clock."""

@@ -55,13 +55,13 @@ class SalesforceOrg(OrgState):
     def start(self) -> None:
         """Raises OSError or RuntimeError if a port is not free."""
         port, pubsub_port = self._ports
-        answer = partial(handle, self)
+        handle_request = partial(handle, self)
         self.pubsub_endpoint = f"127.0.0.1:{self.pubsub.start(pubsub_port)}"
-        plain = Server(answer, self.clock.now_ms, port)
+        plain = Server(handle_request, self.clock.now_ms, port)
         self.instance_url = f"http://127.0.0.1:{plain.port}"
         self._servers.append(plain)
         if self.certificate is not None:
-            secure = Server(answer, self.clock.now_ms, tls=server_context(self.certificate))
+            secure = Server(handle_request, self.clock.now_ms, tls=server_context(self.certificate))
             self.tls_url = f"https://127.0.0.1:{secure.port}"
             self._servers.append(secure)
         for server in self._servers:

@@ -55,13 +55,13 @@ class OrgProcess:
 
     def admin(self, command: str, **body: Any) -> Any:
         """The response of an admin command. Raises requests.HTTPError."""
-        answer = requests.post(f"{self.instance_url}/admin/{command}", json=body, timeout=600)
-        answer.raise_for_status()
-        return answer.json()
+        response = requests.post(f"{self.instance_url}/admin/{command}", json=body, timeout=600)
+        response.raise_for_status()
+        return response.json()
 
     def state(self, name: str, **options: Any) -> dict[str, dict[str, Any]]:
         """The records of an object in the ledger, by id."""
-        answer = requests.get(f"{self.instance_url}/admin/ledger/{name}", params=options, timeout=600)
-        answer.raise_for_status()
-        records = [json.loads(line) for line in answer.content.splitlines()]
+        response = requests.get(f"{self.instance_url}/admin/ledger/{name}", params=options, timeout=600)
+        response.raise_for_status()
+        records = [json.loads(line) for line in response.content.splitlines()]
         return {record["Id"]: record for record in records}

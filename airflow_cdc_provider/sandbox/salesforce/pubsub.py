@@ -176,20 +176,20 @@ class PubSub:
             "GetTopic": grpc.unary_unary_rpc_method_handler(
                 self._unary("GetTopic", self.get_topic),
                 wire.TopicRequest.FromString,
-                lambda answer: answer.SerializeToString(),
+                lambda response: response.SerializeToString(),
             ),
             "GetSchema": grpc.unary_unary_rpc_method_handler(
                 self._unary("GetSchema", self.get_schema),
                 wire.SchemaRequest.FromString,
-                lambda answer: answer.SerializeToString(),
+                lambda response: response.SerializeToString(),
             ),
             "Subscribe": grpc.stream_stream_rpc_method_handler(
-                self._streaming, wire.FetchRequest.FromString, lambda answer: answer
+                self._streaming, wire.FetchRequest.FromString, lambda response: response
             ),
         }
 
     def _unary(self, method: str, call: Callable[..., Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
-        def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        def respond(request: Any, context: grpc.ServicerContext) -> Any:
             rpc_id = str(uuid.uuid4())
             try:
                 fault = self._faults.rpc_fault(method)
@@ -199,7 +199,7 @@ class PubSub:
             except RpcRefusal as refusal:
                 _abort(context, refusal, rpc_id)
 
-        return answer
+        return respond
 
     def _streaming(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[bytes]:
         rpc_id = str(uuid.uuid4())

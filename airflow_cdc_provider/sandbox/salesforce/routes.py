@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, not_found
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer, refused
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, error_response, json_response
 from airflow_cdc_provider.sandbox.salesforce.rest import (
     admin,
     bulk,
@@ -48,7 +48,7 @@ def composite(org: OrgState, request: Request, user: User, version: str) -> Resp
     subrequests = request.fields().get("compositeRequest", [])
     if len(subrequests) > MAX_SUBREQUESTS:
         raise ApiError(400, "LIMIT_EXCEEDED", f"The limit of {MAX_SUBREQUESTS} subrequests is exceeded.")
-    return answer({"compositeResponse": [_subresponse(org, request, user, one) for one in subrequests]})
+    return json_response({"compositeResponse": [_subresponse(org, request, user, one) for one in subrequests]})
 
 
 def _subresponse(org: OrgState, request: Request, user: User, subrequest: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _subresponse(org: OrgState, request: Request, user: User, subrequest: dict[s
             org, Request(subrequest["method"], unquote(target.path), query, request.headers, body), user
         )
     except ApiError as error:
-        response = refused(error)
+        response = error_response(error)
     return {
         "body": json.loads(response.body) if response.body else None,
         "httpHeaders": dict(response.headers),
@@ -127,7 +127,7 @@ def handle(org: OrgState, request: Request) -> Response:
             response.status, response.body, response.content_type, {**response.headers, **usage}, response.cut
         )
     except ApiError as error:
-        return refused(error, usage)
+        return error_response(error, usage)
 
 
 def _resource(org: OrgState, request: Request, user: User) -> Response:
@@ -142,8 +142,8 @@ def _fault_response(request: Request, fault: HttpFault) -> Response:
     """The token endpoint has a different format of errors."""
     headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
     if re.fullmatch(TOKEN, request.path):
-        return answer({"error": fault.code, "error_description": fault.message}, fault.status, headers)
-    return refused(ApiError(fault.status, fault.code, fault.message), headers)
+        return json_response({"error": fault.code, "error_description": fault.message}, fault.status, headers)
+    return error_response(ApiError(fault.status, fault.code, fault.message), headers)
 
 
 def _count(org: OrgState) -> dict[str, str]:

@@ -106,7 +106,7 @@ class OrgState:
                 for key, value in values.items():
                     row[object_type.slots[key]] = stored(object_type.by_name[key], value)
                 table.set_auto_number(row)
-                table.rows[record] = Transaction.named(object_type, row, values)
+                table.rows[record] = Transaction.with_full_name(object_type, row, values)
                 changes.append(RowChange(name, record, table.rows[record]))
             self.ledger.append("", self.clock.now_ms(), changes)
             return [change.id for change in changes]

@@ -96,14 +96,14 @@ class Transaction:
             if not system:
                 slots += [(o.MODIFIED, second), (o.MODIFIED_BY, self.user)]
             slots.append((o.MODSTAMP, second))
-            rows = [self._live(table, full(record)) for record in records]
+            rows = [self._existing(table, full(record)) for record in records]
             for before in rows:
                 self._lock(before[o.ID])
             for before in rows:
                 after = list(before)
                 for slot, value in slots:
                     after[slot] = value
-                self._change("UPDATE", table, before, self.named(table.type, after, known), second, system)
+                self._change("UPDATE", table, before, self.with_full_name(table.type, after, known), second, system)
                 if "PersonContactId" in table.type.slots:
                     self._update_contact(table, before, known)
 
@@ -112,7 +112,7 @@ class Transaction:
         with self._store.lock:
             table = self._store.table(name)
             second, group = self._clock.second(), str(uuid.uuid4())
-            rows = [self._live(table, full(record)) for record in records]
+            rows = [self._existing(table, full(record)) for record in records]
             self._delete(table, rows, second, group, master)
 
     def undelete(self, name: str, *records: str) -> None:
@@ -162,7 +162,7 @@ class Transaction:
             row[object_type.slots[name]] = value
         table.set_auto_number(row)
         self._lock(record)
-        self._change("CREATE", table, None, self.named(object_type, row, known), second)
+        self._change("CREATE", table, None, self.with_full_name(object_type, row, known), second)
         return record
 
     def _insert_person(self, table: Table, known: dict[str, Any], audit: Mapping[str, str] | None) -> str:
@@ -224,7 +224,7 @@ class Transaction:
             message = f"unable to obtain exclusive access to this record or 1 records: {record}"
             raise ApiError(400, "UNABLE_TO_LOCK_ROW", message)
 
-    def _live(self, table: Table, record: str) -> Row:
+    def _existing(self, table: Table, record: str) -> Row:
         row = self.rows.get(record) or table.rows.get(record)
         if row is None:
             raise not_found()
@@ -257,7 +257,7 @@ class Transaction:
         return known
 
     @staticmethod
-    def named(object_type: ObjectType, row: list[Any], known: Mapping[str, Any]) -> Row:
+    def with_full_name(object_type: ObjectType, row: list[Any], known: Mapping[str, Any]) -> Row:
         """Set a person's full name from its parts."""
         if "LastName" in object_type.slots and ("LastName" in known or "FirstName" in known):
             slots = object_type.slots

@@ -16,7 +16,7 @@ from airflow_cdc_provider.sandbox.salesforce.clock import moment_text
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
 from airflow_cdc_provider.sandbox.salesforce.faults import BulkFault, HttpFault, RpcFault
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.transactions import API_ORIGIN, Transaction
 from airflow_cdc_provider.sandbox.salesforce.users import Access, User
@@ -44,14 +44,14 @@ def command(org: OrgState, request: Request, name: str) -> Response:
     if name not in COMMANDS:
         raise ApiError(404, "NOT_FOUND", f"unknown command {name}; the commands are {', '.join(sorted(COMMANDS))}")
     try:
-        return answer(COMMANDS[name](org, request.fields()) or {})
+        return json_response(COMMANDS[name](org, request.fields()) or {})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ApiError(400, "BAD_COMMAND", f"{name}: {type(error).__name__}: {error}") from error
 
 
 def org_info(org: OrgState, request: Request) -> Response:
     counts = {name: len(table.rows) for name, table in org.store.tables.items()}
-    return answer(
+    return json_response(
         {
             "org_id": org.org_id,
             "client_id": org.client_id,

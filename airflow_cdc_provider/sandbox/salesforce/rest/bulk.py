@@ -8,7 +8,7 @@ from airflow_cdc_provider.sandbox.salesforce.bulk_csv import DELIMITERS, LINE_EN
 from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import Job
 from airflow_cdc_provider.sandbox.salesforce.clock import moment_text
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
-from airflow_cdc_provider.sandbox.salesforce.http import CSV_TYPE, Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import CSV_TYPE, Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.soql.parse import parse
 from airflow_cdc_provider.sandbox.salesforce.soql.run import named_fields
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
@@ -44,17 +44,19 @@ def create(org: OrgState, request: Request, user: User, version: str) -> Respons
     now = org.clock.now_ms()
     key = org.bulk.new_id()
     job = Job(key, version, operation, text, asked, table.type, fields, user, delimiter, line_end, now)
-    created = answer(_job_info(org, job))
+    created = json_response(_job_info(org, job))
     org.bulk.start(job)
     return created
 
 
 def status(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
-    return answer(_job_info(org, org.bulk.find(key)))
+    return json_response(_job_info(org, org.bulk.find(key)))
 
 
 def all_jobs(org: OrgState, request: Request, user: User, version: str) -> Response:
-    return answer({"done": True, "nextRecordsUrl": None, "records": [_job_info(org, job) for job in org.bulk.all()]})
+    return json_response(
+        {"done": True, "nextRecordsUrl": None, "records": [_job_info(org, job) for job in org.bulk.all()]}
+    )
 
 
 def change(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
@@ -62,7 +64,7 @@ def change(org: OrgState, request: Request, user: User, version: str, key: str) 
         raise ApiError(400, "INVALIDJOBSTATE", "a query job can only be aborted")
     job = org.bulk.find(key)
     org.bulk.abort(job)
-    return answer(_job_info(org, job))
+    return json_response(_job_info(org, job))
 
 
 def delete(org: OrgState, request: Request, user: User, version: str, key: str) -> Response:
@@ -96,7 +98,7 @@ def result_pages(org: OrgState, request: Request, user: User, version: str, key:
     more = None
     if len(starts) > PAGES:
         more = f"{base}/resultPages?locator={_locator(starts[PAGES], len(job.rows) + 1)}&maxRecords={rows}"
-    return answer({"resultPages": pages, "nextRecordsUrl": more, "done": more is None})
+    return json_response({"resultPages": pages, "nextRecordsUrl": more, "done": more is None})
 
 
 def _job_info(org: OrgState, job: Job) -> dict[str, Any]:

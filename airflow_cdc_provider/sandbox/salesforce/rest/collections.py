@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.ids import full
 from airflow_cdc_provider.sandbox.salesforce.objects import ARCHIVED, DELETED
 from airflow_cdc_provider.sandbox.salesforce.rest.records import chosen_fields, visible_table
@@ -25,14 +25,14 @@ def retrieve(org: OrgState, request: Request, user: User, version: str, name: st
     ids, names = body.get("ids", []), body.get("fields", [])
     if len(ids) > MAX_READ:
         raise ApiError(400, "EXCEEDED_ID_LIMIT", f"record limit reached. cannot submit more than {MAX_READ} records")
-    return answer(_records(org, user, version, name, ids, names))
+    return json_response(_records(org, user, version, name, ids, names))
 
 
 def retrieve_by_url(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     ids = request.query.get("ids", "").split(",")
     if len(ids) > MAX_IDS_IN_URL:
         raise ApiError(414, "URI_TOO_LONG", "the URL is too long")
-    return answer(_records(org, user, version, name, ids, request.query.get("fields", "").split(",")))
+    return json_response(_records(org, user, version, name, ids, request.query.get("fields", "").split(",")))
 
 
 def create(org: OrgState, request: Request, user: User, version: str) -> Response:
@@ -87,9 +87,11 @@ def _write(org: OrgState, user: User, records: Sequence[Any], all_or_none: bool,
     if all_or_none and not all(result["success"] for result in results):
         transaction.rollback()
         rolled = {"statusCode": "ALL_OR_NONE_OPERATION_ROLLED_BACK", "message": "Record rolled back", "fields": []}
-        return answer([{"success": False, "errors": [rolled]} if result["success"] else result for result in results])
+        return json_response(
+            [{"success": False, "errors": [rolled]} if result["success"] else result for result in results]
+        )
     transaction.commit()
-    return answer(results)
+    return json_response(results)
 
 
 def _one(transaction: Transaction, record: Any, write: Write) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.errors import not_found
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.objects import ObjectType
 from airflow_cdc_provider.sandbox.salesforce.rest.records import visible_table
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
@@ -22,26 +22,26 @@ SOAP_TYPES |= {"address": "urn:address", "location": "urn:location"}
 
 
 def versions(org: OrgState, request: Request) -> Response:
-    return answer([{"label": label, "url": f"/services/data/v{one}", "version": one} for label, one in VERSIONS])
+    return json_response([{"label": label, "url": f"/services/data/v{one}", "version": one} for label, one in VERSIONS])
 
 
 def resources(org: OrgState, request: Request, user: User, version: str) -> Response:
     base = f"/services/data/{version}"
     names = ("sobjects", "query", "queryAll", "limits", "jobs", "composite", "tooling")
-    return answer({name: f"{base}/{name}" for name in names} | {"identity": f"/id/{org.org_id}/{user.id}"})
+    return json_response({name: f"{base}/{name}" for name in names} | {"identity": f"/id/{org.org_id}/{user.id}"})
 
 
 def all_objects(org: OrgState, request: Request, user: User, version: str) -> Response:
     types = [table.type for table in org.store.tables.values() if user.access_to(table.type.name) is not Access.NONE]
     objects = [_summary(org, one, version) for one in types]
     objects += [_event_summary(one, version) for one in types if one.name in org.channels.captured()]
-    return answer({"encoding": "UTF-8", "maxBatchSize": 200, "sobjects": objects})
+    return json_response({"encoding": "UTF-8", "maxBatchSize": 200, "sobjects": objects})
 
 
 def one_object(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
     """The summary of an object, without fields."""
     table = visible_table(org, user, name)
-    return answer({"objectDescribe": _summary(org, table.type, version), "recentItems": []})
+    return json_response({"objectDescribe": _summary(org, table.type, version), "recentItems": []})
 
 
 def describe(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
@@ -59,7 +59,7 @@ def describe(org: OrgState, request: Request, user: User, version: str, name: st
     body["fields"] = [_field(table.type, field) for field in user.fields(table.type)]
     body["childRelationships"] = []
     body["recordTypeInfos"] = []
-    return answer(body, headers=headers)
+    return json_response(body, headers=headers)
 
 
 def event_schema(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
@@ -84,7 +84,7 @@ def _describe_event(org: OrgState, user: User, version: str, one: ObjectType) ->
     user.require(one)
     visible = {field.name for field in user.fields(one)}
     fields = [_field(one, field) for field in one.event_fields if field.name in visible]
-    return answer({**_event_summary(one, version), "fields": fields})
+    return json_response({**_event_summary(one, version), "fields": fields})
 
 
 def _schema(org: OrgState, schema_id: str) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.users import User
 
@@ -17,4 +17,6 @@ def limits(org: OrgState, request: Request, user: User, version: str) -> Respons
         "DailyDeliveredPlatformEvents": (org.bus.allocation, org.bus.delivered),
         "MonthlyPlatformEvents": (org.bus.allocation * 30, org.bus.delivered),
     }
-    return answer({name: {"Max": limit, "Remaining": max(0, limit - used)} for name, (limit, used) in usage.items()})
+    return json_response(
+        {name: {"Max": limit, "Remaining": max(0, limit - used)} for name, (limit, used) in usage.items()}
+    )

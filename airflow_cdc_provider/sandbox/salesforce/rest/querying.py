@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.cursors import Cursor
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.rest.rendering import renderer
 from airflow_cdc_provider.sandbox.salesforce.soql.parse import malformed, parse
 from airflow_cdc_provider.sandbox.salesforce.soql.run import find_rows, named_fields
@@ -29,7 +29,7 @@ def query_more(org: OrgState, request: Request, user: User, version: str, locato
     key, _, start = locator.partition("-")
     if not start.isdigit():
         raise ApiError(400, "INVALID_QUERY_LOCATOR", "invalid query locator")
-    return answer(_page(org, org.cursors.find(key), key, int(start), version))
+    return json_response(_page(org, org.cursors.find(key), key, int(start), version))
 
 
 def _query(org: OrgState, request: Request, user: User, version: str, everything: bool) -> Response:
@@ -45,15 +45,15 @@ def _query(org: OrgState, request: Request, user: User, version: str, everything
     with org.store.lock:
         rows = find_rows(asked, table, user, everything, org.clock.second())
     if asked.counts:
-        return answer({"totalSize": len(rows), "done": True, "records": []})
+        return json_response({"totalSize": len(rows), "done": True, "records": []})
     page_rows = _page_rows(request)
     if any(field.kind == "base64" for field in fields):
         page_rows = 1
     if len(rows) <= page_rows:
         page = Cursor(table.type, fields, rows, page_rows, 0)
-        return answer(_page(org, page, "", 0, version))
+        return json_response(_page(org, page, "", 0, version))
     key = org.cursors.open(table.type, fields, rows, page_rows)
-    return answer(_page(org, org.cursors.find(key), key, 0, version))
+    return json_response(_page(org, org.cursors.find(key), key, 0, version))
 
 
 def _page(org: OrgState, cursor: Cursor, key: str, start: int, version: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError, is_deleted, no_such_field, not_found
 from airflow_cdc_provider.sandbox.salesforce.fields import Field
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.ids import full
 from airflow_cdc_provider.sandbox.salesforce.objects import DELETED, ID, ObjectType, Row
 from airflow_cdc_provider.sandbox.salesforce.rest.rendering import renderer
@@ -21,7 +21,7 @@ def create(org: OrgState, request: Request, user: User, version: str, name: str)
     table = visible_table(org, user, name)
     with org.transaction(user) as transaction:
         record = transaction.insert(table.type.name, request.fields())
-    return answer({"id": record, "success": True, "errors": []}, 201)
+    return json_response({"id": record, "success": True, "errors": []}, 201)
 
 
 def read(org: OrgState, request: Request, user: User, version: str, name: str, record: str) -> Response:
@@ -29,7 +29,7 @@ def read(org: OrgState, request: Request, user: User, version: str, name: str, r
     row = visible_row(table, user, record)
     names = [one for one in request.query.get("fields", "").split(",") if one]
     fields = chosen_fields(table.type, user, names) if names else user.fields(table.type)
-    return answer(renderer(table.type, fields, version, org.clock.second())(row))
+    return json_response(renderer(table.type, fields, version, org.clock.second())(row))
 
 
 def blob(org: OrgState, request: Request, user: User, version: str, name: str, record: str, field: str) -> Response:
@@ -78,7 +78,7 @@ def upsert(org: OrgState, request: Request, user: User, version: str, name: str,
             transaction.update(table.type.name, existing, request.fields())
         record = existing or transaction.insert(table.type.name, {**request.fields(), field: value})
     body = {"id": record, "success": True, "errors": [], "created": existing is None}
-    return answer(body, 200 if existing else 201)
+    return json_response(body, 200 if existing else 201)
 
 
 def _record_with_key(org: OrgState, table: Table, user: User, field: str, value: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds, stamp
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.objects import DELETED, ID, MODSTAMP
 from airflow_cdc_provider.sandbox.salesforce.rest.records import visible_table
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
@@ -26,7 +26,7 @@ def updated(org: OrgState, request: Request, user: User, version: str, name: str
         ids = [
             row[ID] for row in table.rows.values() if start <= row[MODSTAMP] < end and not row[DELETED] and sees(row)
         ]
-    return answer({"ids": _limited(ids), "latestDateCovered": _covered(org, end)})
+    return json_response({"ids": _limited(ids), "latestDateCovered": _covered(org, end)})
 
 
 def deleted(org: OrgState, request: Request, user: User, version: str, name: str) -> Response:
@@ -42,7 +42,7 @@ def deleted(org: OrgState, request: Request, user: User, version: str, name: str
             if start <= second < end and (record not in table.rows or table.rows[record][DELETED])
         ]
     body = {"deletedRecords": _limited(gone), "earliestDateAvailable": _shown(earliest)}
-    return answer(body | {"latestDateCovered": _covered(org, end)})
+    return json_response(body | {"latestDateCovered": _covered(org, end)})
 
 
 def _replicated(org: OrgState, user: User, name: str) -> Table:

@@ -6,7 +6,7 @@ import base64
 import binascii
 from urllib.parse import unquote
 
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.oauth import OAuthError
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from airflow_cdc_provider.sandbox.salesforce.users import User
@@ -19,10 +19,10 @@ def token(org: OrgState, request: Request) -> Response:
         granted = org.tokens.grant(form)
     except OAuthError as error:
         status = 401 if error.error == "invalid_client" else 400
-        return answer({"error": error.error, "error_description": error.description}, status)
+        return json_response({"error": error.error, "error_description": error.description}, status)
     user = org.tokens.sessions[granted["access_token"]].user
     instance = f"{request.scheme}://{request.headers.get('host', '')}"
-    return answer(
+    return json_response(
         {
             **granted,
             "instance_url": instance,
@@ -35,7 +35,7 @@ def token(org: OrgState, request: Request) -> Response:
 
 
 def userinfo(org: OrgState, request: Request, user: User) -> Response:
-    return answer(
+    return json_response(
         {"user_id": user.id, "organization_id": org.org_id, "preferred_username": user.username, "active": True}
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from airflow_cdc_provider.sandbox.salesforce.channels import STANDARD, Member
 from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
 from airflow_cdc_provider.sandbox.salesforce.fields import Field, text
-from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, answer
+from airflow_cdc_provider.sandbox.salesforce.http import Request, Response, json_response
 from airflow_cdc_provider.sandbox.salesforce.ids import record_id
 from airflow_cdc_provider.sandbox.salesforce.objects import SYSTEM_SLOTS, ObjectType, object_type
 from airflow_cdc_provider.sandbox.salesforce.rest.rendering import renderer
@@ -39,7 +39,7 @@ def query(org: OrgState, request: Request, user: User, version: str) -> Response
     table, now = tables[asked.object], org.clock.second()
     render = renderer(table.type, named_fields(asked, table.type, user), f"{version}/tooling", now)
     records = [render(row) for row in find_rows(asked, table, user, False, now)]
-    return answer({"size": len(records), "totalSize": len(records), "done": True, "records": records})
+    return json_response({"size": len(records), "totalSize": len(records), "done": True, "records": records})
 
 
 def _table(one: ObjectType, rows: Iterable[tuple[str | None, ...]]) -> Table:
