@@ -29,11 +29,11 @@ from airflow_cdc_provider.core.spec.definition import Source, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.blocks import unpacked
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
 WAIT_S = 300
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 
 
 def messages(transactions: int = 8) -> list[Message]:

@@ -14,19 +14,19 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
 from airflow_cdc_provider.core.table.states import TableState
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.simulator import COLUMNS, Simulator
 from tests.model import seeds
 
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 FORM = Format("debezium", {"format": "debezium", "topic_prefix": "p"})
 FEW = Condition("id", Comparison.LESS, 4)
 NAMED = Condition("name", Comparison.EQUAL, "a")
 
 
-def task(manner: Manner, *where: Condition) -> TableTask:
-    schema = manner.table
+def task(setup: ConnectorSetup, *where: Condition) -> TableTask:
+    schema = setup.table
     return TableTask(schema.table, "t", schema, TableRule(schema.table, where=where), "", TableState.PENDING)
 
 
@@ -49,7 +49,7 @@ def test_the_copy_is_what_the_source_holds_of_the_chosen_rows(where: tuple[Condi
 
 
 def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
-    postgres = Manner("postgresql", schemas=True, transactions=True, headers=True)
+    postgres = ConnectorSetup("postgresql", schemas=True, transactions=True, headers=True)
     wide = Condition("wide", Comparison.IS_NULL)
     undecided = []
     for number in range(20):

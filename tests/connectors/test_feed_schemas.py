@@ -18,16 +18,16 @@ from airflow_cdc_provider.core.spec.selection import selected_schema
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats import ydb_goldens
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 FORM = Format("debezium", {"topic_prefix": "p"})
 
 
-def messages(manner: Manner = MYSQL) -> list[Message]:
+def messages(setup: ConnectorSetup = MYSQL) -> list[Message]:
     history = Simulator(Random("schemas"), moves=False, late_check=False).history(5)
-    return list(DebeziumEncoder(manner, Random(1)).messages(history))
+    return list(DebeziumEncoder(setup, Random(1)).messages(history))
 
 
 def widened(message: Message) -> Message:
@@ -59,7 +59,7 @@ def test_a_copy_that_starts_before_the_first_row_starts_with_its_columns() -> No
 
 
 def test_oracle_s_keys_may_be_held_by_two_rows_where_the_schema_is_declared_too() -> None:
-    bare = Manner("oracle", schemas=False, transactions=True, headers=True)
+    bare = ConnectorSetup("oracle", schemas=False, transactions=True, headers=True)
     declared = replace(bare.table, regime=Regime.SINGLE)
     task = TableTask("s.t", "t", declared, TableRule("s.t"), "", TableState.PENDING)
     schemas = [i for i in message_reader(FORM, [task], 1).items(messages(bare)) if isinstance(i, TableSchema)]
@@ -84,7 +84,7 @@ def test_a_topic_that_tells_schemas_only_is_no_table_s() -> None:
             }
         ],
     }
-    bare = Manner("mysql", schemas=False, transactions=True, headers=True)
+    bare = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
     heads = [Message(json.dumps(ddl).encode(), topic="p", channel="p/0"), *messages(bare)]
     told = discover_tables(FORM, heads, {})
     assert told.topics_of(["d.t"]) == ["p.t"]

@@ -21,11 +21,11 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_store
 from tests.blocks import unpacked
 from tests.buckets import ObjectStore
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
 pytestmark = pytest.mark.server
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 ODD = "d.t/Bücher & Söhne %20.jsonl.gz"
 
 

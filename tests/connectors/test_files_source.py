@@ -35,10 +35,10 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked as with_records
 from tests.connectors.formats import avro_writer, datastream_messages
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
-MANNER = Manner("mysql", schemas=True, transactions=True, headers=True)
+SETUP = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 HOUR_S = 3600
 
 
@@ -57,7 +57,7 @@ def line(message: Message) -> str:
 
 def messages(transactions: int = 8) -> list[Message]:
     history = Simulator(Random("files"), moves=True, late_check=False).history(transactions)
-    return list(DebeziumEncoder(MANNER, Random(1)).messages(history))
+    return list(DebeziumEncoder(SETUP, Random(1)).messages(history))
 
 
 class Feed:
@@ -158,7 +158,7 @@ def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tm
 
 
 def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path: Path) -> None:
-    bare = Manner("mysql", schemas=False, transactions=True, headers=True)
+    bare = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
     history = Simulator(Random("files"), moves=True, late_check=False).history(3)
     feed.write("1.jsonl", "\n".join(map(line, DebeziumEncoder(bare, Random(1)).messages(history))))
     assert feed.source.tables() == []
