@@ -100,7 +100,7 @@ A, B = table("public.a", control("public.a")), table("public.b", control("public
 
 
 def moves(decision: RunDecision) -> dict[str, TableAction]:
-    return {verdict.table: verdict.action for verdict in decision.table_decisions}
+    return {table_decision.table: table_decision.action for table_decision in decision.table_decisions}
 
 
 def test_without_changes_and_pending_windows_there_is_nothing_to_do() -> None:

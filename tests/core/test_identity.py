@@ -105,7 +105,7 @@ def test_a_dropped_column_and_one_with_the_same_value_in_all_rows_are_harmless()
         (ColumnIdentity(4, "int4"), REWRITTEN, "older than the column"),
         (ColumnIdentity(3, "int4"), KNOWN.partitions, "was renamed to z"),
     ],
-    ids=["unknown", "a value per row", "of a column that was"],
+    ids=["unknown", "a value per row", "renamed column"],
 )
 def test_a_new_column_whose_older_values_are_unknown_is_reported(
     new: ColumnIdentity, partitions: dict[str, TablePartition], word: str
@@ -171,7 +171,7 @@ POSITIONAL = replace(KNOWN, positional=True)
         ({"id": ID, "b": A}, ("id", "b"), ()),
         ({"id": ID, "z": A, "a": B, "b": ColumnIdentity(4, "text")}, ("id", "z", "a", "b"), ()),
     ],
-    ids=["swapped", "one behind a dropped one", "one behind a new one"],
+    ids=["swapped", "after a dropped one", "after a new one"],
 )
 def test_the_order_of_columns_counts_where_rows_are_read_by_position(
     columns: dict[str, ColumnIdentity], names: tuple[str, ...], words: tuple[str, ...]

@@ -24,10 +24,10 @@ class Network:
 
     def __init__(self, content: bytes = CONTENT) -> None:
         self.content = content
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def __call__(self, wanted: Sequence[Jar], scratch: Path) -> list[Path]:
-        self.asked += [jar.coordinates for jar in wanted]
+        self.requested += [jar.coordinates for jar in wanted]
         for jar in wanted:
             (scratch / jar.file).write_bytes(self.content)
         return [scratch / jar.file for jar in wanted]
@@ -69,7 +69,7 @@ def test_only_missing_jars_are_fetched(cache: Path, monkeypatch: pytest.MonkeyPa
     assert jars.ensure(["a"]) == [cache / "one-1.0.jar"]
     assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
     assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
-    assert network.asked == [ONE.coordinates, TWO.coordinates]
+    assert network.requested == [ONE.coordinates, TWO.coordinates]
 
 
 def test_a_fetched_jar_with_another_checksum_never_enters_the_cache(

@@ -15,7 +15,7 @@ def install(folder: Path, version: str, modules: str = "java.base jdk.incubator.
     binary.parent.mkdir(parents=True)
     binary.write_text("#!/bin/sh\n")
     binary.chmod(0o755)
-    (folder / "release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n')
+    (folder / "release").write_text(f'IMPLEMENTOR="Vendor"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n')
     return folder
 
 

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import run_splits
+from tests.processes import is_running
 from tests.spark.hand_made import HandMade
 from tests.waiting import until
 
@@ -56,13 +57,6 @@ def test_processes_end_with_a_killed_driver(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as driver:
         assert driver.stdout is not None
         child = int(driver.stdout.readline())
-        assert _is_running(child)
+        assert is_running(child)
         driver.send_signal(signal.SIGKILL)
-    until(lambda: not _is_running(child), "the end of a child whose driver is gone")
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
+    until(lambda: not is_running(child), "the end of a child whose driver is gone")

@@ -103,16 +103,16 @@ def test_a_record_id_is_unique_to_table_order_key_and_row_key() -> None:
 
 
 @pytest.mark.parametrize(("records", "limit"), [(0, 100), (100_000, 100), (1_000_000, 1_000)])
-def test_the_limit_of_bad_records_is_a_number_or_a_share_whichever_is_larger(records: int, limit: int) -> None:
+def test_the_limit_of_bad_records_is_a_number_or_a_fraction_whichever_is_larger(records: int, limit: int) -> None:
     assert max_bad_records(Quarantine(), records) == limit
 
 
 def test_the_newest_decision_about_a_record_counts() -> None:
     first = OperatorDecision("1", DecisionKind.REPLAY, "shop", "public.t", "ann", "", record="r1")
     later = OperatorDecision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
-    yes = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
+    approval = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
     other = replace(later, id="4", table="public.o")
-    assert decisions_by_record([later, yes, other, first], "public.t") == {"r1": later}
+    assert decisions_by_record([later, approval, other, first], "public.t") == {"r1": later}
 
 
 @given(st.lists(st.integers(0, 1000), min_size=6, max_size=6))

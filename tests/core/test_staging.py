@@ -59,7 +59,7 @@ def test_links_and_parent_paths_are_never_followed(tmp_path: Path) -> None:
     store.write("windows/1/file", b"ours")
     (tmp_path / "shop/windows/2").symlink_to(outside)
     (tmp_path / "shop/windows/1/link").symlink_to(outside / "secret")
-    asked = [
+    calls = [
         lambda path: store.read(path),
         lambda path: store.exists(path),
         lambda path: store.create(path, b"x"),
@@ -71,9 +71,9 @@ def test_links_and_parent_paths_are_never_followed(tmp_path: Path) -> None:
         lambda path: store.url(path),
     ]
     for path in ("windows/2/secret", "windows/2", "windows/1/link", "../outside/secret", str(outside / "secret")):
-        for ask in asked:
+        for call in calls:
             with pytest.raises(StagingInvalid, match=rf"STG007 .*where: {store.root} \| found: "):
-                ask(path)
+                call(path)
     assert (outside / "secret").read_text() == "secret" and os.listdir(outside) == ["secret"]
     store.delete("windows/1")
     assert (outside / "secret").exists()

@@ -6,7 +6,7 @@ from tests.mutants.breakage import Breakage
 
 FOLDER = "airflow_cdc_provider/connectors/sources/salesforce"
 DECODE = ("tests/connectors/test_salesforce_decode.py",)
-PUT_ASIDE = ("tests/connectors/test_salesforce_put_aside.py",)
+PUT_ASIDE = ("tests/connectors/test_salesforce_unreadable.py",)
 BITMAPS = ("tests/connectors/test_salesforce_bitmaps.py",)
 TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
 TYPES = ("tests/connectors/test_salesforce_types.py",)

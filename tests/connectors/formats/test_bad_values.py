@@ -186,8 +186,8 @@ def test_a_null_that_may_be_an_unsent_wide_array_is_unreadable(items: dict[str, 
     many = decoder("debezium", DecoderSettings())
     assert isinstance(many, DecodesMany)
     found = list(many.decode_many([message("r")._replace(offset=n) for n in range(50)] + [message("u")] * 50))
-    aside = [one for one in unpacked(found) if isinstance(one, ChangeRecord) and one.op == Operation.UNREADABLE]
-    assert len(aside) == (0 if sure else 50)
+    unreadable = [one for one in unpacked(found) if isinstance(one, ChangeRecord) and one.op == Operation.UNREADABLE]
+    assert len(unreadable) == (0 if sure else 50)
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"1e-400", b'"1e400"'])

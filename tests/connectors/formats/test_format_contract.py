@@ -97,8 +97,8 @@ def test_an_unreadable_record_can_be_decoded_again(kind: str) -> None:
             )
         )
         without = decoder(kind, DecoderSettings(1, None, golden.options))
-        knowing = decoder(kind, golden.setting())
-        meant = records(knowing.decode(golden.message))
+        with_table = decoder(kind, golden.setting())
+        expected = records(with_table.decode(golden.message))
         for record in (*without_table, *records(without.decode(golden.message))):
-            if record.op == Operation.UNREADABLE and len(meant) == 1:
-                assert reread(record, without.codec, knowing) == meant
+            if record.op == Operation.UNREADABLE and len(expected) == 1:
+                assert reread(record, without.codec, with_table) == expected

@@ -82,9 +82,9 @@ def test_without_schemas_in_the_messages_described_tables_equal_the_source(sourc
     """A row with an undescribed column is unreadable."""
     schemas = schemas_of(decoded(source))
     items = records(decoded(f"{source}_bare", schemas.values()))
-    aside = [record for record in items if record.op == Operation.UNREADABLE]
-    assert {record.table for record in aside} <= set(CHANGING)
-    assert {what.reason[:6] for record in aside if (what := undecoded(record))} == {"EVT014"}
+    unreadable = [record for record in items if record.op == Operation.UNREADABLE]
+    assert {record.table for record in unreadable} <= set(CHANGING)
+    assert {what.reason[:6] for record in unreadable if (what := undecoded(record))} == {"EVT014"}
     for table, rows in end(source).items():
         if table not in CHANGING:
             assert copied(items, schemas[table]) == sorted(rows, key=str), table

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -29,6 +30,15 @@ from tests.model import seeds
 
 HISTORIES = seeds.histories(25)
 TRANSACTIONS = 8
+
+
+def histories(moves: bool, late_check: bool = False) -> Iterator[tuple[str, Random, History]]:
+    """Each with the text that repeats it and the random numbers that it was made of."""
+    seed = seeds.seed()
+    for number in range(HISTORIES):
+        random = Random(f"{seed} {number}")
+        history = Simulator(random, moves=moves, late_check=late_check).history(TRANSACTIONS)
+        yield f"CDC_SEED={seed}, history {number}", random, history
 
 
 def logged_row(row: Row, zone: str = "") -> dict[str, Any]:
@@ -84,59 +94,44 @@ SETUPS = [
 
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_debezium_decoded_and_folded_equals_the_source(setup: ConnectorSetup) -> None:
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=True, late_check=setup.connector == "oracle").history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=True, late_check=setup.connector == "oracle"):
         messages = list(DebeziumEncoder(setup, random).messages(history))
         random.shuffle(messages)
         decoder_settings = setting(setup.table, full_before=setup.connector == "oracle", topic_prefix="p")
         found = decoded("debezium", decoder_settings, messages)
-        why = f"CDC_SEED={seed}, history {number}"
-        assert order_of(found) == halves(history.changes), why
-        assert in_order([*found, *found], COLUMNS) == end(history), why
+        assert order_of(found) == halves(history.changes), repetition
+        assert in_order([*found, *found], COLUMNS) == end(history), repetition
 
 
 def test_unwrapped_rows_decoded_and_folded_equal_the_source() -> None:
     """They have no position but their offset, so they are read in the order sent; a moved row is another row."""
     setup = ConnectorSetup("mysql", False, False, False, unwrapped=True)
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=True, late_check=False).history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=True):
         messages = list(DebeziumEncoder(setup, random).messages(history))
         schema = replace(setup.table, table="t")
         found = decoded("debezium", setting(schema, unwrapped=True, topic_prefix="p"), messages)
-        assert newest(found) == end(history), f"CDC_SEED={seed}, history {number}"
+        assert newest(found) == end(history), repetition
 
 
 def test_a_keyless_table_decoded_and_counted_equals_the_source() -> None:
     setup = ConnectorSetup("postgresql", True, True, False, keyless=True)
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=True, late_check=False).history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=True):
         messages = list(DebeziumEncoder(setup, random).messages(history))
         found = decoded("debezium", setting(setup.table), messages)
         order_keys = [record.order_key for record in found if record.snapshot == "none"]
-        assert len(set(order_keys)) == len(order_keys) == len(history.changes), (
-            "each change counts once, by its order key"
-        )
+        assert len(set(order_keys)) == len(order_keys) == len(history.changes), "each change counts once"
         rows = Counter(record.after for record in found if record.after)
         rows.subtract(record.before for record in found if record.before)
         left = sorted((json.loads(text or "")["id"], text) for text in (+rows).elements())
         wanted = {row["id"]: row for row in end(history).values()}
         assert [json.loads(text or "") for _, text in left] == [wanted[key] for key in sorted(wanted)]
-        assert min(rows.values()) >= 0, f"CDC_SEED={seed}, history {number}"
+        assert min(rows.values()) >= 0, repetition
 
 
 @pytest.mark.parametrize("looked_up", [True, False])
 def test_documents_decoded_and_folded_equal_the_source(looked_up: bool) -> None:
     """Documents that an update does not contain are fetched."""
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=False, late_check=False).history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=False):
         messages = list(mongo_encoder.messages(history, random, looked_up))
         random.shuffle(messages)
         found = decoded("debezium", DecoderSettings(1, None, {"topic_prefix": "p"}), messages)
@@ -144,7 +139,7 @@ def test_documents_decoded_and_folded_equal_the_source(looked_up: bool) -> None:
         assert not looked_up or FETCHED not in rows.values()
         wanted = {f'["{key}"]': mongo_encoder.document(row) for key, row in history.end.items()}
         copied_rows = {key: wanted[key] if row is FETCHED else row["document"] for key, row in rows.items()}
-        assert copied_rows == wanted, f"CDC_SEED={seed}, history {number}"
+        assert copied_rows == wanted, repetition
 
 
 FEEDS = [
@@ -163,10 +158,7 @@ FEEDS = [
 @pytest.mark.parametrize("feed", FEEDS, ids=str)
 def test_a_changefeed_decoded_and_folded_equals_the_source(feed: Feed) -> None:
     """If a feed sends keys only, the changed rows are fetched, and no others."""
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=False, late_check=False).history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=False):
         messages = list(YdbEncoder(feed, random).messages(history))
         if feed.timestamps:
             random.shuffle(messages)
@@ -176,7 +168,7 @@ def test_a_changefeed_decoded_and_folded_equals_the_source(feed: Feed) -> None:
         fetched = {key for key, row in rows.items() if row is FETCHED}
         assert bool(fetched) <= (feed.mode in ("KEYS_ONLY", "OLD_IMAGE"))
         copied_rows = {key: wanted[key] if key in fetched else row for key, row in rows.items()}
-        assert copied_rows == wanted, f"CDC_SEED={seed}, history {number}"
+        assert copied_rows == wanted, repetition
 
 
 STREAMS = [Stream(source, avro) for source in ("mysql", "oracle", "postgresql", "sqlserver") for avro in (True, False)]
@@ -184,10 +176,7 @@ STREAMS = [Stream(source, avro) for source in ("mysql", "oracle", "postgresql", 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
 def test_files_in_any_order_decoded_and_folded_equal_the_source(stream: Stream) -> None:
-    seed = seeds.seed()
-    for number in range(HISTORIES):
-        random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=True, late_check=False).history(TRANSACTIONS)
+    for repetition, random, history in histories(moves=True):
         messages = list(DatastreamEncoder(stream, random).messages(history))
         found = decoded("datastream", setting(stream.table), messages)
-        assert newest(found) == end(history), f"CDC_SEED={seed}, history {number}"
+        assert newest(found) == end(history), repetition
