@@ -196,7 +196,7 @@ def test_rows_of_mariadb_are_polled_by_a_timestamp_that_the_server_maintains(mar
 
 
 def test_no_transaction_stays_open_between_two_pages(database: Database) -> None:
-    """A page is one statement, so no session of ours is interrupted."""
+    """A page is one statement, so no session is idle in a transaction."""
     database.sql(
         "CREATE TABLE t (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now() - interval '1 min')"
     )

@@ -156,7 +156,7 @@ def test_the_rows_without_timestamp_after_a_continued_interval_begin_with_the_fi
     assert [record.key for record in records(taken)] == ['["b"]']
 
 
-def test_what_was_read_before_a_copy_began_is_not_applied_over_it() -> None:
+def test_changes_read_before_a_copy_began_are_not_applied_over_it() -> None:
     """A row is read, deleted, and then the table is copied; the window is applied after the copy."""
     table = Polled(options(), [Write(10, "a", 0, 1), Write(500, "a", 0, 1, gone=True)])
     table.open()

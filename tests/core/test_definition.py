@@ -37,7 +37,7 @@ SHOP = Definition(
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_decides_the_content_of_a_table_changes_its_fingerprint(change: dict[str, object]) -> None:
+def test_options_that_decide_the_content_of_a_table_change_its_fingerprint(change: dict[str, object]) -> None:
     rule = SHOP.tables[0]
     assert rule_fingerprint(SHOP, replace(rule, **change)) != rule_fingerprint(SHOP, rule)  # type: ignore[arg-type]
 

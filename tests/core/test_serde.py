@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-import hypothesis.extra.numpy  # both else come in deep in a draw, where Python 3.11 may fail to compile them
+import hypothesis.extra.numpy  # otherwise both are imported within a draw, where Python 3.11 may fail to compile them
 import hypothesis.strategies._internal.types  # noqa: F401
 import pytest
 from hypothesis import given, settings

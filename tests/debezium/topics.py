@@ -19,8 +19,8 @@ Ends = dict[tuple[str, int], int]
 
 
 def topic_messages(broker: EmbeddedKafka, prefix: str, after: int = 0) -> list[dict[str, Any]]:
-    """Messages as ``airflow cdc decode`` takes them, as soon as there are more than ``after`` and none has come for a
-    while. Key and value are JSON."""
+    """Messages in the form that ``airflow cdc decode`` reads, once there are more than ``after`` and no more arrive.
+    Key and value are JSON."""
     with _consumer(broker) as consumer:
         return list(_read(consumer, _settled(consumer, prefix, after)))
 

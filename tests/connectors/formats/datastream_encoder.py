@@ -65,7 +65,7 @@ class DatastreamEncoder:
         self._sent_events = 0
 
     def messages(self, history: History) -> Iterator[Message]:
-        """Backfilled rows come late, when most of them have changed since."""
+        """Backfilled rows are sent late, after most of them have changed."""
         events = [self._event(row, None, "INSERT", False) for row in history.start]
         for change in history.changes:
             events += self._events(change)

@@ -21,8 +21,8 @@ EPOCH = datetime(2024, 2, 29, 12, 34, 56)
 
 @dataclass(frozen=True)
 class Change:
-    """``position`` is the change's own place in the log, ``statement`` that of its statement, of which it is number
-    ``ordinal``; ``commit`` the end of its transaction, of which it is number ``seq`` (from 1). The ``row_id`` stays
+    """``position``: that of the change in the log. ``statement``: that of its statement, in which it has number
+    ``ordinal``. ``commit``: the end of its transaction, in which it has number ``seq`` (from 1). The ``row_id`` stays
     when the key moves."""
 
     old: Row | None
@@ -104,8 +104,8 @@ class Simulator:
         return history
 
     def _let_transactions_overlap(self, history: History) -> None:
-        """Two transactions that touch different keys may have been written to the log in the other order: the second
-        one goes before the first one, behind everything else."""
+        """Two transactions with different keys may have been written to the log in the other order: the second one
+        before the first one, after all others."""
         behind = 0
         for number in range(len(history.transactions) - 1):
             one, other = history.transactions[number : number + 2]

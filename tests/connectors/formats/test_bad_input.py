@@ -1,8 +1,8 @@
-"""The catalogue of bad input, as far as it is a decoder's matter: each row by its number.
+"""The catalogue of bad input, as far as decoders handle it: each row by its number.
 
-Not here: gaps and overflows (E-16, E-17) are Salesforce's; two messages of one place (E-18) are for the fold, a folder
-(E-22 and most of E-21) for the source that reads it, a row that is touched twice (E-23) for the target. No window is
-held for the end of a transaction (E-19): feeds promise none.
+Not here: gaps and overflows (E-16, E-17) belong to Salesforce; two messages at one position (E-18) to the fold, a
+folder (E-22 and most of E-21) to the source that reads it, a row that is changed twice (E-23) to the target. No window
+waits for the end of a transaction (E-19), since feeds do not promise one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages of a real Debezium about the changes in ``tests/debezium``, decoded and folded, give the rows of the source.
 
-``python -m tests.debezium.record`` records them anew.
+``python -m tests.debezium.record`` records them again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
 
 
 def schemas_of(items: Iterable[Item]) -> dict[str, TableSchema]:
-    """The latest of each table that came with a row."""
+    """The latest schema of each table with a row."""
     rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op == Operation.READ}
     return {item.table: item for item in items if isinstance(item, TableSchema) and item.table in rows}
 
