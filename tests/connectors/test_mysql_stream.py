@@ -36,22 +36,17 @@ def ops(items: Any) -> list[tuple[str, str | None]]:
     return [(str(one.op), one.key or one.key_before) for one in records(items)]
 
 
-def after_image(one: ChangeRecord) -> dict[str, Any]:
+def image(one: ChangeRecord) -> dict[str, Any]:
     return dict(json.loads(one.after or "{}"))
 
 
 def test_a_changed_key_is_a_departing_row_and_an_arriving_row(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, 'a', 1)", "UPDATE t SET id = 2, word = 'b' WHERE id = 1")
-    _, departed, arrived = records(shop.window(shop.task("t")))
-    assert (departed.op, departed.key_before, arrived.op, arrived.key) == ("delete", "[1]", "insert", "[2]")
-    assert (
-        departed.link_id == arrived.link_id
-        and (departed.phase, arrived.phase) == (0, 1)
-        and departed.order_key < arrived.order_key
-    )
-    assert (
-        departed.before_complete and arrived.after_complete and after_image(arrived) == {"id": 2, "word": "b", "n": 1}
-    )
+    _, delete, insert = records(shop.window(shop.task("t")))
+    assert (delete.op, delete.key_before, insert.op, insert.key) == ("delete", "[1]", "insert", "[2]")
+    assert delete.link_id == insert.link_id and delete.order_key < insert.order_key
+    assert (delete.phase, insert.phase) == (0, 1)
+    assert delete.before_complete and insert.after_complete and image(insert) == {"id": 2, "word": "b", "n": 1}
 
 
 def test_a_window_ends_after_a_whole_transaction_and_never_behind_its_limit(shop: Shop) -> None:
@@ -118,7 +113,7 @@ def test_an_added_column_is_emitted_before_its_first_row(shop: Shop) -> None:
     one, two = records(items)
     assert one.order_key < change.order_key < two.order_key and not change.warnings
     assert (one.schema_id, two.schema_id) == tuple(schema.schema_id for schema in schemas)
-    assert after_image(two)["late"] == 3 and not holes(items)
+    assert image(two)["late"] == 3 and not holes(items)
 
 
 def test_an_added_column_with_a_default_is_unknown_in_older_rows(shop: Shop) -> None:
@@ -135,7 +130,7 @@ def test_rows_from_before_a_change_of_type_are_read_with_the_old_type(shop: Shop
         "INSERT INTO t VALUES (2, 2)",
     )
     one, two = records(shop.window(shop.task("t")))
-    assert after_image(one) == {"id": 1, "word": "a", "n": -1} and after_image(two) == {"id": 2, "n": 2}
+    assert image(one) == {"id": 1, "word": "a", "n": -1} and image(two) == {"id": 2, "n": 2}
 
 
 def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
@@ -328,7 +323,7 @@ def test_unreadable_rows_are_kept_and_decoded_again(shop: Shop) -> None:
     assert shop.source.reread(put, task, task.schema) == [put]
     without = shop.task("a", columns=Columns(exclude=("old",)))
     (read,) = shop.source.reread(put, without, without.schema)
-    assert (read.op, read.key, after_image(read)) == ("insert", "[1]", {"id": 1, "word": "ü"})
+    assert (read.op, read.key, image(read)) == ("insert", "[1]", {"id": 1, "word": "ü"})
     (arrived,) = shop.source.reread(moved, without, without.schema)
     assert (arrived.op, arrived.key, arrived.link_id) == ("insert", "[2]", departed.link_id)
     (left,) = shop.source.reread(deleted, without, without.schema)
@@ -351,9 +346,9 @@ def test_a_minimal_row_image_has_the_key_and_the_changed_columns() -> None:
         shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int)", "INSERT INTO t VALUES (1, 'a', 1)")
         shop.sql("UPDATE t SET n = NULL", "UPDATE t SET id = 2", "DELETE FROM t")
         _, changed, departed, moved, deleted = records(shop.window(shop.task("t")))
-        assert (changed.op, changed.after_complete, after_image(changed)) == ("update", False, {"id": 1, "n": None})
+        assert (changed.op, changed.after_complete, image(changed)) == ("update", False, {"id": 1, "n": None})
         assert (departed.key_before, moved.link_id, moved.after_complete) == ("[1]", departed.link_id, False)
-        assert after_image(moved) == {"id": 2} and deleted.key_before == "[2]"
+        assert image(moved) == {"id": 2} and deleted.key_before == "[2]"
 
 
 def test_without_column_names_in_the_binlog_an_altered_table_is_a_hole_and_others_are_read() -> None:
@@ -364,12 +359,10 @@ def test_without_column_names_in_the_binlog_an_altered_table_is_a_hole_and_other
         shop.sql("ALTER TABLE t CHANGE a x int, CHANGE b a int")
         items = shop.window(shop.task("t"), shop.task("u"))
         assert [table for table, _ in holes(items)] == [shop.table("t")]
-        assert [(one.table, after_image(one)) for one in records(items)] == [
-            (shop.table("u"), {"id": 1, "a": 2, "b": 3})
-        ]
+        assert [(one.table, image(one)) for one in records(items)] == [(shop.table("u"), {"id": 1, "a": 2, "b": 3})]
         shop.sql("INSERT INTO t VALUES (2, 4, 5)")
         items = shop.window(shop.task("t"))
-        assert [after_image(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
+        assert [image(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
 
 
 def test_a_disconnected_reader_retries_and_its_position_is_not_lost(shop: Shop) -> None:
