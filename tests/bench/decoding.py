@@ -25,7 +25,7 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.golden import decoder, records
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.ydb_encoder import TABLE, Feed, YdbEncoder
@@ -40,7 +40,7 @@ T = TypeVar("T")
 def measure() -> list[Figure]:
     history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
     still = Simulator(Random(1), moves=False, late_check=False).history(TRANSACTIONS)
-    bare, whole = Manner("postgresql", False, True, False), Manner("mysql", True, True, False)
+    bare, whole = ConnectorSetup("postgresql", False, True, False), ConnectorSetup("mysql", True, True, False)
     feed, files = Feed("json", "NEW_AND_OLD_IMAGES"), Stream("mysql", True)
     return [
         _figure("debezium", "without schema", bare.table, list(DebeziumEncoder(bare, Random(1)).messages(history))),

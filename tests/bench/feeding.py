@@ -25,7 +25,7 @@ from spark_jobs.extract import land_window
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.sessions import Application, build_session
 from tests.bench.figures import Figure, alternating, seconds
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.kafka_topics import Topics
 from tests.spark.replicator import LOCAL
@@ -44,7 +44,7 @@ AT_MOST = 2.5
 
 def window(folder: Path, count: int) -> list[Figure]:
     """``count`` messages of Debezium with their schemas, of one table."""
-    manner = Manner("mysql", schemas=True, transactions=True, headers=True)
+    manner = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
     history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
     some = list(DebeziumEncoder(manner, Random(1)).messages(history))
     with EmbeddedKafka() as broker:

@@ -1,4 +1,4 @@
-"""Real servers for the session, and a PostgreSQL database of its own for each test."""
+"""Embedded servers of the session, and a PostgreSQL database for each test."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
-from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EARLIER, NEWEST, EmbeddedPostgres
 from tests.blocks import unpacked
+from tests.connectors.table_tasks import table_task
 from tests.mariadb import embedded
 
 NUMBERS = itertools.count(1)
@@ -63,49 +61,27 @@ class Database:
     def now(self) -> Position:
         return {"slot": self.ask("SELECT pg_current_wal_flush_lsn()::text")}
 
-    def task(
-        self,
-        table: str,
-        held: TableSchema | None = None,
-        columns: Columns | None = None,
-        where: Sequence[Condition] = (),
-        key: Sequence[str] = (),
-        on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
-    ) -> TableTask:
-        """As a run would see the table now. ``held``: the schema of the target."""
-        rule = TableRule(
-            table,
-            columns=columns or Columns(),
-            where=tuple(where),
-            key=tuple(key),
-            on_unrepresentable=on_unrepresentable,
-        )
-        schema = selected_schema(rule, next(s for s in self.source.tables() if s.table == table))
-        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING, self._control(table, held))
-
-    def _control(self, table: str, held: TableSchema | None) -> ControlRecord | None:
-        if held is None:
-            return None
-        state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
-        return ControlRecord(self.replicator, table, "log", "me", "a", 1, 1, "0", state, schema=held)
+    def task(self, table: str, held: TableSchema | None = None, **rule: Any) -> TableTask:
+        """As a run sees the table now. ``held``: the schema of the target."""
+        return table_task(self.source.tables(), table, held, replicator=self.replicator, **rule)
 
     def read(self, lo: Position, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
         (partition,) = self.source.partitions(lo, limit or self.now())
         return list(unpacked(self.source.read(partition, tasks, epoch=1)))
 
     def copied(self, copy: Copy) -> list[dict[str, Any]]:
-        """The rows of all its shares, as Arrow tells them."""
-        tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
+        """The rows of all splits."""
+        tables = [table for split in copy.read.splits for table in self.source.read_split(split, copy.schema)]
         return [row for table in tables for row in table.to_pylist()]
 
     def drop(self) -> None:
-        """The slot only: the server goes with its databases at the end of the session."""
+        """Drops the slot only: the server and its databases end with the session."""
         self.source.drop_stream()
         self.connection.close()
 
 
 def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:
-    """The rows and truncates among the items, without the records that only tell a schema."""
+    """The rows and truncates among the items, without schema records."""
     return [item for item in items if isinstance(item, ChangeRecord) and item.op != "schema"]
 
 
@@ -119,7 +95,7 @@ VERSIONS += [pytest.param(major, id=str(major), marks=pytest.mark.nightly) for m
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What a version does not have is left out there."""
+    """Tests that a version does not support are left out there."""
     lacking = [item for item in items if _lacks(item)]
     config.hook.pytest_deselected(items=lacking)
     items[:] = [item for item in items if item not in lacking]

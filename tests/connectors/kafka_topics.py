@@ -29,11 +29,11 @@ from airflow_cdc_provider.core.spec.definition import Source, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.blocks import unpacked
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
 WAIT_S = 300
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 
 
 def messages(transactions: int = 8) -> list[Message]:
@@ -71,7 +71,7 @@ class Topics:
         assert producer.flush(WAIT_S) == 0
 
     def begun(self, topic: str, messages: Iterable[Message]) -> Producer:
-        """A transaction that is open still."""
+        """A transaction that stays open."""
         producer = Producer({**self.broker.client, "transactional.id": f"{topic}-{time.monotonic()}"})
         producer.init_transactions(WAIT_S)
         producer.begin_transaction()
@@ -81,7 +81,7 @@ class Topics:
         return producer
 
     def forget(self, topic: str) -> None:
-        """What is in the topic goes, as retention takes it."""
+        """Deletes the messages of the topic, as retention does."""
         self._set(topic, **{"retention.ms": "1", "segment.ms": "1"})
         self._until(lambda: any(span.begin > 0 for span in self.source()._spans.values()))
         self._set(topic, **{"retention.ms": "-1"})
@@ -93,19 +93,21 @@ class Topics:
         self._done(self.admin.incremental_alter_configs([resource]))
 
     def source(self, **options: Any) -> KafkaSource:
-        """As each process makes its own."""
-        told = {"topics": [f"{self.prefix}.*"], "format": "debezium", "topic_prefix": self.prefix, **options}
-        return KafkaSource(Source("kafka", "k", options=told), ConnectionInfo("k", extra=self.broker.client), "feed")
+        """A new one, as in each process."""
+        settings = {"topics": [f"{self.prefix}.*"], "format": "debezium", "topic_prefix": self.prefix, **options}
+        return KafkaSource(
+            Source("kafka", "k", options=settings), ConnectionInfo("k", extra=self.broker.client), "feed"
+        )
 
     def tasks(self) -> list[TableTask]:
         return [TableTask(o.table, "t", o, TableRule(o.table), "", TableState.PENDING) for o in self.source().tables()]
 
     def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
         source = self.source()
-        news = source.status(lo, [task.table for task in tasks])
-        if not news.has_changes:
+        status = source.status(lo, [task.table for task in tasks])
+        if not status.has_changes:
             return [], lo
-        items = [item for part in source.partitions(lo, news.limit) for item in unpacked(source.read(part, tasks, 1))]
+        items = [item for part in source.partitions(lo, status.limit) for item in unpacked(source.read(part, tasks, 1))]
         (end,) = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
         return items, {**lo, **json.loads(end)}
 

@@ -1,4 +1,4 @@
-"""A MariaDB with a binlog, a connector for it, and a plain table kept by what the connector tells."""
+"""A MariaDB with a binlog, a connector for it, and a plain table that the changes are applied to."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
-from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.connectors.table_tasks import table_task
 
 NUMBERS = itertools.count(1)
 Rows = dict[str, dict[str, Any]]
@@ -66,36 +64,15 @@ class Shop:
     def table(self, name: str) -> str:
         return f"{self.name}.{name}"
 
-    def task(
-        self,
-        name: str,
-        held: TableSchema | None = None,
-        columns: Columns | None = None,
-        where: Sequence[Condition] = (),
-        key: Sequence[str] = (),
-        on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
-    ) -> TableTask:
-        """As a run would see the table now. ``held``: the schema of the target."""
-        table = self.table(name)
-        rule = TableRule(
-            table,
-            columns=columns or Columns(),
-            where=tuple(where),
-            key=tuple(key),
-            on_unrepresentable=on_unrepresentable,
-        )
-        schema = selected_schema(rule, next(s for s in self.source.tables() if s.table == table))
-        control = None
-        if held is not None:
-            state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
-            control = ControlRecord("r", table, "log", "me", "a", 1, 1, "0", state, schema=held)
-        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING, control)
+    def task(self, name: str, held: TableSchema | None = None, **rule: Any) -> TableTask:
+        """As a run sees the table now. ``held``: the schema of the target."""
+        return table_task(self.source.tables(), self.table(name), held, **rule)
 
     def status(self, *names: str) -> SourceStatus:
         return self.source.status(self.position, [self.table(name) for name in names])
 
     def window(self, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
-        """Everything from where the last window ended, read to where the binlog ends now."""
+        """From the end of the last window to the present end of the binlog."""
         limit = limit or self.source.status(self.position, [task.table for task in tasks]).limit
         (partition,) = self.source.partitions(self.position, limit)
         items = list(self.source.read(partition, tasks, 1))
@@ -106,18 +83,18 @@ class Shop:
         """A copy and its rows as canonical values, by key."""
         with self.source.copy(task, 1, self.position, partitions) as copy:
             assert isinstance(copy.read, SplitRead)
-            tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
+            tables = [table for split in copy.read.splits for table in self.source.read_split(split, copy.schema)]
         rows: Rows = {}
         for row in (row for table in tables for row in table.to_pylist()):
             values = {column.name: canonical_value(column.type, row[column.name]) for column in copy.schema.columns}
             key = f"[{','.join(values[name] for name in copy.schema.key)}]"
-            assert key not in rows, "a key came twice"
+            assert key not in rows, "a key was copied twice"
             rows[key] = {name: json.loads(text) for name, text in values.items()}
         return copy, rows
 
 
 def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:
-    """The rows and truncates among the items, without the records that only tell a schema."""
+    """The rows and truncates among the items, without schema records."""
     return [item for item in items if isinstance(item, ChangeRecord) and item.op != Operation.SCHEMA]
 
 
@@ -126,7 +103,7 @@ def holes(items: Sequence[StreamItem]) -> list[tuple[str, str]]:
 
 
 def fold(rows: Rows, changes: Sequence[ChangeRecord], floor: str = "") -> None:
-    """Apply changes to a plain table, in the order of their keys."""
+    """Applies changes to a plain table, in the order of their keys."""
     ordered = sorted((one for one in changes if one.order_key > floor), key=lambda one: one.order_key)
     assert [one.order_key for one in ordered] == [one.order_key for one in changes if one.order_key > floor]
     gone: dict[str | None, dict[str, Any]] = {}

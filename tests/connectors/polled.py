@@ -1,4 +1,4 @@
-"""A table that is written to while it is polled, and a plain copy of it. Shares nothing with a database."""
+"""A table that is written to while it is polled, and a plain copy of it, without a database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA = TableSchema("s.t", COLUMNS, ("k",))
 
 @dataclass(frozen=True)
 class Write:
-    """Committed ``at`` seconds, its timestamp ``late`` seconds before; none at all where that is None."""
+    """Committed ``at`` seconds, with a timestamp ``late`` seconds earlier, or without one if that is None."""
 
     at: int
     key: str
@@ -54,7 +54,7 @@ class Polled:
     page_s: int = 0
     held: dict[str, int] = field(default_factory=dict)
     floor: str = ""
-    asked: int = 0
+    queries: int = 0
     position: Position = field(default_factory=dict)
     behind: list[ChangeRecord] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Polled:
         return IntervalPlanner(self.now, self.options)
 
     def rows(self) -> dict[str, Write]:
-        """As everybody sees them now."""
+        """The committed rows."""
         rows: dict[str, Write] = {}
         for write in self.writes:
             if write.at <= self.now_s:
@@ -75,7 +75,7 @@ class Polled:
         return {key: write for key, write in rows.items() if not write.gone}
 
     def ask(self, query: Query) -> list[Row]:
-        self.asked += 1
+        self.queries += 1
         self.now_s += self.page_s
         found = []
         for write in self.rows().values():
@@ -97,8 +97,8 @@ class Polled:
         self.position = position_of({"s.t": self.planner.start("s.t")})
 
     def copy(self, sealed: Position) -> None:
-        place = parse_position(sealed["s.t"])
-        self.floor = floor_key(1, max(place.round, microseconds(self.now)))
+        position = parse_position(sealed["s.t"])
+        self.floor = floor_key(1, max(position.round, microseconds(self.now)))
         self.held = {key: write.value for key, write in self.rows().items()}
 
     def status(self) -> SourceStatus:
@@ -111,7 +111,7 @@ class Polled:
         yield from read_pages(self.ask, first_query(lo, limit, self.options), include_null_timestamps=True)
 
     def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
-        """One window that ends behind so many boundaries at the latest. Its records wait until ``apply``."""
+        """One window that ends after at most so many boundaries. Its records wait for ``apply``."""
         taken: list[StreamItem] = []
         for partition in split_intervals(self.position, limit):
             for item in self.items(partition):
@@ -129,7 +129,7 @@ class Polled:
         return read_items(partition, SCHEMA, 1, self.pages)
 
     def apply(self) -> None:
-        """Each record behind the floor of the copy, in the order of their keys."""
+        """Applies each record above the floor of the copy, in the order of their keys."""
         for record in sorted(self.behind, key=lambda record: record.order_key):
             if record.order_key > self.floor:
                 (key,) = json.loads(record.key_before or "")
@@ -139,13 +139,13 @@ class Polled:
         self.behind.clear()
 
     def catch_up(self, boundaries: int = 10**9) -> None:
-        """Windows until there is no more, at one moment of the clock."""
+        """Windows until there are no more changes at one time of the clock."""
         for _ in range(10_000):
-            news = self.status()
-            if not news.has_changes:
+            status = self.status()
+            if not status.has_changes:
                 return
             before = self.position
-            self.window(news.limit, boundaries)
+            self.window(status.limit, boundaries)
             self.apply()
             if "after" not in json.loads(self.position["s.t"]) and "after" not in json.loads(before["s.t"]):
                 return

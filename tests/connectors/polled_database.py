@@ -1,4 +1,4 @@
-"""A connector for a database, and a plain copy of one table kept by it."""
+"""A connector for a database, and a plain copy of one table that its windows are applied to."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, Source, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.spec.definition import Source
+from tests.connectors.table_tasks import table_task
 
 Row = dict[str, Any]
 
 
 class Polling:
-    """Windows are applied as they are read. A latency of a second is as long as a test waits for nothing."""
+    """Windows are applied as they are read. The latencies are one second, so that tests need not wait."""
 
     def __init__(self, driver: str, info: ConnectionInfo, **options: Any) -> None:
         given = {"driver": driver, "timestamp_column": "updated_at", "commit_latency": 1, **options}
@@ -28,39 +27,24 @@ class Polling:
         self.position: Position = {}
         self.rows: dict[str, dict[str, Row]] = {}
 
-    def task(
-        self,
-        table: str,
-        columns: Columns | None = None,
-        where: Sequence[Condition] = (),
-        key: Sequence[str] = (),
-        on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
-    ) -> TableTask:
-        rule = TableRule(
-            table,
-            columns=columns or Columns(),
-            where=tuple(where),
-            key=tuple(key),
-            on_unrepresentable=on_unrepresentable,
-        )
-        schema = selected_schema(rule, next(one for one in self.source.tables() if one.table == table))
-        return TableTask(table, table, schema, rule, "0" * 64, TableState.REPLICATING)
+    def task(self, table: str, **rule: Any) -> TableTask:
+        return table_task(self.source.tables(), table, **rule)
 
     def copy(self, task: TableTask) -> Copy:
         with self.source.copy(task, 1, self.position, 4) as copy:
             assert isinstance(copy.read, SplitRead)
-            tables = [table for share in copy.read.splits for table in self.source.read_split(share, copy.schema)]
+            tables = [table for split in copy.read.splits for table in self.source.read_split(split, copy.schema)]
         made = [row for table in tables for row in table.to_pylist()]
         self.rows[task.table] = {json.dumps([row[name] for name in copy.schema.key], default=str): row for row in made}
         return copy
 
     def window(self, *tasks: TableTask) -> list[StreamItem]:
-        news = self.source.status(self.position, [task.table for task in tasks])
-        if not news.has_changes:
-            self.position = news.idle or self.position
+        status = self.source.status(self.position, [task.table for task in tasks])
+        if not status.has_changes:
+            self.position = status.idle or self.position
             return []
         items: list[StreamItem] = []
-        for partition in self.source.partitions(self.position, news.limit):
+        for partition in self.source.partitions(self.position, status.limit):
             for item in self.source.read(partition, tasks, 1):
                 items.append(item)
                 if isinstance(item, Boundary):
@@ -69,6 +53,6 @@ class Polling:
 
 
 def images(items: Sequence[StreamItem]) -> list[tuple[str, Any]]:
-    """Operation and image, or key where the row is gone."""
+    """Operation and image, or the key of a deleted row."""
     found = [item for item in items if isinstance(item, ChangeRecord)]
     return [(str(one.op), json.loads(one.after or one.key_before or "null")) for one in found]

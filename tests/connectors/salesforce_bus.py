@@ -1,4 +1,4 @@
-"""A plain subscriber for the tests of the sandbox org: reads the bus as a client of the real service would."""
+"""A plain subscriber for the tests of the sandbox org, written as a client of the real service."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ALL = "/data/ChangeEvents"
 
 
 @dataclass
-class Heard:
-    """One event: its header, what of its body is not null, and the names that its bitmaps stand for."""
+class ReceivedEvent:
+    """One received event: its header, the values of its body that are not null, and the names of its bitmaps."""
 
     header: dict[str, Any]
     body: dict[str, Any]
@@ -43,7 +43,7 @@ class Heard:
 
 @dataclass
 class Subscriber:
-    """``token`` empty: a new one of the integration user."""
+    """An empty ``token`` stands for a new one of the integration user."""
 
     org: SalesforceOrg
     token: str = ""
@@ -69,8 +69,8 @@ class Subscriber:
             call = self.channel.unary_unary(
                 "/eventbus.v1.PubSub/GetSchema", wire.SchemaRequest.SerializeToString, wire.SchemaInfo.FromString
             )
-            told = call(wire.SchemaRequest(schema_id=schema_id), metadata=self.metadata)
-            self.schemas[schema_id] = fastavro.parse_schema(json.loads(told.schema_json))
+            answer = call(wire.SchemaRequest(schema_id=schema_id), metadata=self.metadata)
+            self.schemas[schema_id] = fastavro.parse_schema(json.loads(answer.schema_json))
         return self.schemas[schema_id]
 
     @contextmanager
@@ -78,17 +78,19 @@ class Subscriber:
         call = self.channel.stream_stream(
             "/eventbus.v1.PubSub/Subscribe", wire.FetchRequest.SerializeToString, wire.FetchResponse.FromString
         )
-        asked: queue.Queue[Any] = queue.Queue()
-        running = call(iter(asked.get, None), metadata=self.metadata)
+        requests: queue.Queue[Any] = queue.Queue()
+        running = call(iter(requests.get, None), metadata=self.metadata)
         try:
-            yield Stream(self, running, asked, {"topic_name": topic, "replay_preset": preset, "replay_id": replay_id})
+            yield Stream(
+                self, running, requests, {"topic_name": topic, "replay_preset": preset, "replay_id": replay_id}
+            )
         finally:
-            asked.put(None)
+            requests.put(None)
             running.cancel()
 
-    def read(self, preset: int = EARLIEST, replay_id: bytes = b"", topic: str = ALL) -> list[Heard]:
-        """Everything up to the first keepalive."""
-        found: list[Heard] = []
+    def read(self, preset: int = EARLIEST, replay_id: bytes = b"", topic: str = ALL) -> list[ReceivedEvent]:
+        """All events up to the first keepalive."""
+        found: list[ReceivedEvent] = []
         with self.stream(preset, replay_id, topic) as stream:
             pending = 0
             while True:
@@ -100,7 +102,7 @@ class Subscriber:
                 found += [self.decoded(event) for event in response.events]
                 pending = response.pending_num_requested
 
-    def decoded(self, event: Any) -> Heard:
+    def decoded(self, event: Any) -> ReceivedEvent:
         schema_id = event.event.schema_id
         return decoded(event.event.payload, self.schema(schema_id), schema_id, event.replay_id)
 
@@ -109,27 +111,27 @@ class Subscriber:
 class Stream:
     subscriber: Subscriber
     call: Any
-    asked: queue.Queue[Any]
+    requests: queue.Queue[Any]
     first: dict[str, Any]
 
     def ask(self, count: int, **more: Any) -> None:
-        self.asked.put(wire.FetchRequest(num_requested=count, **{**self.first, **more}))
+        self.requests.put(wire.FetchRequest(num_requested=count, **{**self.first, **more}))
         self.first = {}
 
     def next(self) -> Any:
         return next(self.call)
 
 
-def decoded(payload: bytes, schema: Any, schema_id: str, replay_id: bytes = b"") -> Heard:
+def decoded(payload: bytes, schema: Any, schema_id: str, replay_id: bytes = b"") -> ReceivedEvent:
     body: Any = fastavro.schemaless_reader(io.BytesIO(payload), schema, None)
     header = body.pop("ChangeEventHeader")
     known = {name: value for name, value in body.items() if value is not None}
     names = [names_of(schema, header[key]) for key in ("changedFields", "nulledFields", "diffFields")]
-    return Heard(header, known, replay_id, schema_id, *names)
+    return ReceivedEvent(header, known, replay_id, schema_id, *names)
 
 
-def published(org: OrgState) -> list[Heard]:
-    """Everything on the bus, without the service in front of it."""
+def published(org: OrgState) -> list[ReceivedEvent]:
+    """All events on the bus, read without the service in front of it."""
     names = frozenset(org.store.tables)
     events = [entry.event for entry in org.bus.take(0, 1_000_000, names)[0] if entry.event]
     found = []
@@ -147,19 +149,19 @@ def names_of(schema: Any, bitmaps: list[str]) -> list[str]:
     found = []
     for element in bitmaps:
         parent, _, digits = element.rpartition("-")
-        places = bits(digits)
+        numbers = bits(digits)
         if parent:
             (record,) = [one for one in fields[int(parent)]["type"] if isinstance(one, dict)] or [None]
             members = (record or named(schema, fields[int(parent)]["type"][-1]))["fields"]
-            found += [f"{fields[int(parent)]['name']}.{members[place]['name']}" for place in places]
+            found += [f"{fields[int(parent)]['name']}.{members[index]['name']}" for index in numbers]
         else:
-            found += [fields[place]["name"] for place in places]
+            found += [fields[index]["name"] for index in numbers]
     return found
 
 
 def bits(digits: str) -> list[int]:
     number = int(digits, 16)
-    return [place for place in range(number.bit_length()) if number >> place & 1]
+    return [index for index in range(number.bit_length()) if number >> index & 1]
 
 
 def named(schema: Any, name: str) -> Any:
@@ -169,6 +171,6 @@ def named(schema: Any, name: str) -> Any:
 
 
 def error_code(error: grpc.RpcError) -> str:
-    """What stands in the trailers, without what all codes start with."""
+    """The code in the trailers, without the common prefix."""
     trailers = dict(error.trailing_metadata() or ())
     return str(trailers.get("error-code", "")).removeprefix("sfdc.platform.eventbus.grpc.")

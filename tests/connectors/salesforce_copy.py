@@ -1,4 +1,4 @@
-"""A plain copy of the sandbox org's objects, and somebody who writes to them at random."""
+"""A plain copy of the sandbox org's objects, and a random writer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 class Copy:
-    """A plain copy of three objects, kept as a consumer would: rows by id, what is unclear is fetched at the end."""
+    """A plain copy of three objects: rows by id; records with unknown values are fetched at the end."""
 
     def __init__(self, sandbox: SalesforceOrg, channel: str = CHANNEL) -> None:
         self.sandbox = sandbox
@@ -71,7 +71,7 @@ class Copy:
             self.rows[table][row["Id"]] = {name: plain(value) for name, value in row.items()}
 
     def drain(self) -> list[StreamItem]:
-        """One window: everything up to its last boundary."""
+        """One window: all items up to its last boundary."""
         with self.org.pubsub.connected() as pubsub:
             tasks = [self.task(table) for table in TABLES]
             items = read_stream(pubsub, self.org.rest, self.org.options, self.position, tasks, 1)
@@ -83,58 +83,58 @@ class Copy:
         return taken
 
     def catch_up(self) -> list[ChangeRecord]:
-        """Windows until there is no more; then what gaps, overflows and missing values left open."""
-        told: list[ChangeRecord] = []
+        """Windows until there are no more; then the records of gaps, overflows and unknown values are fetched."""
+        changes: list[ChangeRecord] = []
         while window := self.drain():
-            told += [item for item in window if isinstance(item, ChangeRecord)]
-            assert all(record.op != "unreadable" for record in told)
-            self.seen |= {record.event_id for record in told}
+            changes += [item for item in window if isinstance(item, ChangeRecord)]
+            assert all(record.op != "unreadable" for record in changes)
+            self.seen |= {record.event_id for record in changes}
             if channel_position(self.position, self.channel).replay_id == self._tip():
                 break
-        unclear: defaultdict[str, set[str]] = defaultdict(set)
-        for record in sorted(told, key=lambda record: record.order_key):
-            self._apply(record, unclear)
-        for table, ids in unclear.items():
+        to_fetch: defaultdict[str, set[str]] = defaultdict(set)
+        for record in sorted(changes, key=lambda record: record.order_key):
+            self._apply(record, to_fetch)
+        for table, ids in to_fetch.items():
             self._fetch(table, sorted(ids))
-        self.copy(*{record.table for record in told if record.op == "overflow"})
-        return told
+        self.copy(*{record.table for record in changes if record.op == "overflow"})
+        return changes
 
     def _tip(self) -> bytes:
         with self.org.pubsub.connected() as pubsub:
             return pubsub.latest_position(self.channel).replay_id
 
-    def _apply(self, record: ChangeRecord, unclear: defaultdict[str, set[str]]) -> None:
+    def _apply(self, record: ChangeRecord, to_fetch: defaultdict[str, set[str]]) -> None:
         rows, key = self.rows[record.table], json.loads(record.key or record.key_before or "[null]")[0]
         if record.op == "gap" or record.refetch or (record.op == "update" and key not in rows):
-            unclear[record.table].add(key)  # an update without its row: it was deleted before the copy was made
+            to_fetch[record.table].add(key)  # an update without its row: it was deleted before the copy was made
         if record.op == "delete":
             rows.pop(key, None)
         elif record.op in ("update", "upsert"):
             rows[key] = {**rows.get(key, {}), **json.loads(record.after or "{}")}
 
     def _fetch(self, table: str, ids: list[str]) -> None:
-        told = fetch(self.org.rest, self.describe(table).schema, ids, self.describe)
-        for one in (*told.deleted, *told.missing):
+        fetched = fetch(self.org.rest, self.describe(table).schema, ids, self.describe)
+        for one in (*fetched.deleted, *fetched.missing):
             self.rows[table].pop(one, None)
-        for one, found in told.rows.items():
+        for one, found in fetched.rows.items():
             self.rows[table][one] = json.loads(found.after)
 
     def differences(self) -> list[str]:
-        """What the copy holds otherwise than the ledger; columns that no event tells are left out."""
+        """Where the copy differs from the ledger, without columns that events do not contain."""
         return [line for table in TABLES for line in self._different(table)]
 
     def _different(self, table: str) -> Iterator[str]:
         schema = self.describe(table).schema
         unsent = self.unsent(table)
-        truth = self.sandbox.ledger.state(table)
-        if truth.keys() != self.rows[table].keys():
-            yield f"{table}: ids {sorted(truth.keys() ^ self.rows[table].keys())[:3]}"
-        for one in truth.keys() & self.rows[table].keys():
+        ledger = self.sandbox.ledger.state(table)
+        if ledger.keys() != self.rows[table].keys():
+            yield f"{table}: ids {sorted(ledger.keys() ^ self.rows[table].keys())[:3]}"
+        for one in ledger.keys() & self.rows[table].keys():
             for column in schema.columns:
-                expected = json.loads(from_json(column.type)(truth[one][column.name]))
+                expected = json.loads(from_json(column.type)(ledger[one][column.name]))
                 found = self.rows[table][one].get(column.name)
                 if column.name not in unsent and expected != found:
-                    yield f"{table}.{column.name}: {found!r}, in truth {expected!r}"
+                    yield f"{table}.{column.name}: {found!r}, but the ledger has {expected!r}"
 
     def unsent(self, table: str) -> frozenset[str]:
         name = f"{table.removesuffix('c')}ChangeEvent" if table.endswith("__c") else f"{table}ChangeEvent"
@@ -145,7 +145,7 @@ class Copy:
 
 
 def plain(value: Any) -> Any:
-    """A value of a typed row in the terms of canonical JSON."""
+    """A value of a typed row, in the form of canonical JSON."""
     if isinstance(value, datetime):
         return f"{value.replace(tzinfo=None).isoformat()}Z"
     if isinstance(value, date):
@@ -190,7 +190,7 @@ CHANGES: dict[str, dict[str, list[Any]]] = {
 }
 
 
-PLACE = {"Place__Latitude__s", "Place__Longitude__s"}
+COORDINATES = {"Place__Latitude__s", "Place__Longitude__s"}
 
 
 class Writer:
@@ -206,8 +206,8 @@ class Writer:
 
     def values(self, table: str, most: int) -> Row:
         names = set(self.chance.sample(sorted(CHANGES[table]), self.chance.randint(1, most)))
-        if names & PLACE:  # an event tells both coordinates, whichever changed
-            names |= PLACE
+        if names & COORDINATES:  # an event contains both coordinates, whichever changed
+            names |= COORDINATES
         return {name: self.chance.choice(CHANGES[table][name]) for name in sorted(names)}
 
     def transact(self) -> None:
@@ -218,14 +218,14 @@ class Writer:
             for _ in range(self.chance.randint(1, 5)):
                 table = self.chance.choice(TABLES)
                 free = [one for one in self.live(table) if one not in touched]
-                act = self.chance.random()
-                if act < 0.35 or not free:
+                action = self.chance.random()
+                if action < 0.35 or not free:
                     first = {"Account": {"Name": "New"}, "Contact": {"LastName": "New"}, "Invoice__c": {}}[table]
                     tx.insert(table, {**first, **self.values(table, 4)})
-                elif act < 0.8:
+                elif action < 0.8:
                     some = self.chance.sample(free, min(len(free), self.chance.choice([1, 1, 3])))
                     tx.update_many(table, some, self.values(table, 3))
-                elif act < 0.9 and table == "Invoice__c":
+                elif action < 0.9 and table == "Invoice__c":
                     one = self.chance.choice(free)
                     tx.delete(table, one)
                     touched.add(one)

@@ -1,4 +1,4 @@
-"""Change events made with fastavro from hand-written schemas: what a Salesforce org would send."""
+"""Change events made with fastavro from hand-written schemas, in the form of a Salesforce org."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANNEL = "/data/ChangeEvents"
 START = ChannelPosition(bytes.fromhex("00000000001790500000"), 7)
 ADA, BOB, EVE = "001000000000001AAA", "001000000000002AAA", "001000000000003AAA"
 QUIET_S = 1_772_370_000
-"""When the server says that there is no more: 2026-03-01T13:00:00Z."""
+"""The time of a keepalive: 2026-03-01T13:00:00Z."""
 NOON_MS = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 CHANGE_TYPES = ["CREATE", "UPDATE", "DELETE", "UNDELETE"]
 CHANGE_TYPES += ["GAP_CREATE", "GAP_UPDATE", "GAP_DELETE", "GAP_UNDELETE", "GAP_OVERFLOW", "SNAPSHOT"]
@@ -100,7 +100,7 @@ ACCOUNT_FIELDS = [
     field("Place__c", "Location", record("Location", ("Latitude", "double"), ("Longitude", "double"))),
     field("Score__c", "Double", "double"),  # 30
 ]
-INDEX = {one["name"]: place for place, one in enumerate(ACCOUNT_FIELDS, 1)}
+INDEX = {one["name"]: position for position, one in enumerate(ACCOUNT_FIELDS, 1)}
 
 
 def avro_schema(name: str, fields: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def event_schema(schema_id: str) -> EventSchema:
 
 
 def task(entity: str, held: TableSchema | None = None, **rule: Any) -> TableTask:
-    """As a run would see the table. ``held``: the schema of the target."""
+    """As a run sees the table. ``held``: the schema of the target."""
     made = TableRule(entity, **rule)
     schema = selected_schema(made, described_as(entity).schema)
     state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
@@ -236,7 +236,7 @@ REPLAYS = itertools.count(1)
 
 
 def replay_id() -> bytes:
-    """Ten bytes as real ones have, in no order."""
+    """Ten bytes, like real ones, in no order."""
     return (next(REPLAYS) * 7919 % 100_003).to_bytes(8, "big") + b"\0\0"
 
 
@@ -285,13 +285,13 @@ def updated(ids: Sequence[str] = (ADA,), tx: str = "tx-1", seq: int = 1, **value
 
 
 class Reading:
-    """A decoder over canned events. ``says`` feeds them and gives back the change records they meant."""
+    """A decoder of prepared events. ``decode`` feeds them and returns their change records."""
 
-    def __init__(self, *tasks: TableTask, place: ChannelPosition = START, epoch: int = 3) -> None:
+    def __init__(self, *tasks: TableTask, position: ChannelPosition = START, epoch: int = 3) -> None:
         self.describes: list[str] = []
         self.answers: dict[str, ObjectSchema] = {}
         self.decoder = EventDecoder(
-            tasks or (task("Account"),), self._describe, event_schema, CHANNEL, Transactions(place, epoch)
+            tasks or (task("Account"),), self._describe, event_schema, CHANNEL, Transactions(position, epoch)
         )
 
     def _describe(self, entity: str) -> ObjectSchema:
@@ -308,14 +308,14 @@ class Reading:
         self.decoder.feed(Delivery((), latest, QUIET_S if latest else 0))
         return self.items()
 
-    def says(self, *events: ChannelEvent) -> list[ChangeRecord]:
+    def decode(self, *events: ChannelEvent) -> list[ChangeRecord]:
         return [item for item in self.items(*events) if isinstance(item, ChangeRecord)]
 
     def after(self, *events: ChannelEvent) -> dict[str, Any]:
-        """What the one record of the events knows, without the id."""
-        (record,) = self.says(*events)
+        """The values of the one record of the events, without the id."""
+        (record,) = self.decode(*events)
         assert record.after is not None
-        known = json.loads(record.after)
-        assert isinstance(known, dict)
-        del known["Id"]
-        return known
+        image = json.loads(record.after)
+        assert isinstance(image, dict)
+        del image["Id"]
+        return image

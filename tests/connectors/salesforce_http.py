@@ -1,4 +1,4 @@
-"""An HTTP server of a few lines that answers what it is told to, and keeps what it was asked."""
+"""A small HTTP server with prepared answers that records the requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = f"/services/data/v{VERSION}"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     query: dict[str, str]
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """``body`` as JSON unless it is bytes. ``cut``: bytes that are announced and never sent."""
+    """``body`` is sent as JSON unless it is bytes. ``cut``: the number of bytes that are announced and not sent."""
 
     body: Any = None
     status: int = 200
@@ -48,7 +48,7 @@ class Answer:
     cut: int = 0
 
 
-Reply = Answer | Callable[[Asked], Answer]
+Reply = Answer | Callable[[ReceivedRequest], Answer]
 
 
 def refused(status: int, code: str, message: str = "no", **headers: str) -> Answer:
@@ -58,11 +58,11 @@ def refused(status: int, code: str, message: str = "no", **headers: str) -> Answ
 
 
 class HttpServer:
-    """``on`` names the answers of a path in their order; the last one is given from then on. Tokens are ``token-1``,
-    ``token-2``, …; only the newest is accepted, unless ``accepts`` names others."""
+    """``on`` sets the answers of a path in their order; the last one is repeated. Tokens are ``token-1``, ``token-2``,
+    …; only the newest is accepted, unless ``accepts`` contains others."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.received: list[ReceivedRequest] = []
         self.issued = 0
         self.expired: set[str] = set()
         self._replies: dict[tuple[str, str], list[Reply]] = {}
@@ -101,9 +101,9 @@ class HttpServer:
         parts = urlsplit(handler.path)
         body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        asked = Asked(handler.command, parts.path, query, dict(handler.headers.items()), body)
-        self.asked.append(asked)
-        reply = self._reply(asked)
+        request = ReceivedRequest(handler.command, parts.path, query, dict(handler.headers.items()), body)
+        self.received.append(request)
+        reply = self._reply(request)
         content = (
             reply.body
             if isinstance(reply.body, bytes)
@@ -121,17 +121,17 @@ class HttpServer:
         if reply.cut:
             handler.close_connection = True
 
-    def _reply(self, asked: Asked) -> Answer:
-        token = asked.headers.get("Authorization", "").removeprefix("Bearer ")
-        if asked.path.startswith("/services/data") and token in {"", *self.expired}:
+    def _reply(self, request: ReceivedRequest) -> Answer:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if request.path.startswith("/services/data") and token in {"", *self.expired}:
             return refused(401, "INVALID_SESSION_ID")
-        replies = self._replies.get((asked.method, asked.path))
+        replies = self._replies.get((request.method, request.path))
         if not replies:
-            return refused(404, "NOT_FOUND", f"{asked.method} {asked.path}")
+            return refused(404, "NOT_FOUND", f"{request.method} {request.path}")
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
-        return reply if isinstance(reply, Answer) else reply(asked)
+        return reply if isinstance(reply, Answer) else reply(request)
 
-    def _issue(self, asked: Asked) -> Answer:
+    def _issue(self, request: ReceivedRequest) -> Answer:
         self.issued += 1
         return Answer(self.token(f"token-{self.issued}"))
 
@@ -140,7 +140,7 @@ class HttpServer:
         return {"access_token": access_token, "instance_url": self.url, "id": identity, "token_type": "Bearer", **more}
 
     def paths(self, method: str = "") -> list[str]:
-        return [one.path for one in self.asked if method in ("", one.method) and "oauth2" not in one.path]
+        return [one.path for one in self.received if method in ("", one.method) and "oauth2" not in one.path]
 
 
 def access(server: HttpServer, flow: Flow = Flow.CLIENT_CREDENTIALS, **more: Any) -> Access:

@@ -1,4 +1,4 @@
-"""A Pub/Sub server of a few lines: canned events, keepalives, and failures on order."""
+"""A small Pub/Sub server: prepared events, keepalives, and ordered failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET = "00D!session.secret"
 
 @dataclass
 class Failure:
-    """Raised by the next call of ``method``, a Subscribe call after ``after`` events."""
+    """Raised by the next call of ``method``; by a Subscribe call after ``after`` events."""
 
     method: str
     status: grpc.StatusCode
@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass
 class EventServer:
-    """``batch``: events per response. ``keepalive_s``: how long a silence lasts before a sign of life."""
+    """``batch``: events per response. ``keepalive_s``: the silence before a keepalive."""
 
     events: list[ChannelEvent] = field(default_factory=list)
     keepalive_s: float = 60.0
@@ -146,7 +146,7 @@ def response(events: Sequence[ChannelEvent], owed: int) -> Any:
 
 @dataclass
 class Tokens:
-    """Gives the first token, and the next one each time a new one is asked for."""
+    """Returns the first token, and the next one after each renewal."""
 
     tokens: Sequence[str] = (SECRET,)
     renewals: int = 0
@@ -165,5 +165,5 @@ class Tokens:
 
 
 def numbered(events: Sequence[ChannelEvent]) -> list[ChannelEvent]:
-    """Events with replay ids that are told apart."""
+    """Events with distinct replay ids."""
     return [event._replace(replay_id=f"replay-{n:06d}".encode()) for n, event in zip(itertools.count(1), events)]

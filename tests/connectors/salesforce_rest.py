@@ -1,4 +1,5 @@
-"""A plain REST client for the tests of the sandbox org: paths instead of addresses, the integration user's token."""
+"""A plain REST client for the tests of the sandbox org, with paths in place of addresses and the integration user's
+token."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Client(requests.Session):
         return f"{V}/jobs/query/{answer.json()['id']}"
 
     def wait(self, job: str, state: str = "JobComplete") -> Any:
-        """The job as it tells of itself when it has come so far."""
+        """The description of the job once it has the state."""
         until(lambda: self.get(job).json()["state"] == state, f"{state} of {job}", every_s=0.005)
         return self.get(job).json()
 

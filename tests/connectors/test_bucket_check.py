@@ -1,4 +1,4 @@
-"""What ``check`` says of buckets, through the store and through Delta's library."""
+"""What ``check`` reports about buckets, through the store and through Delta's library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 class Relay(BaseHTTPRequestHandler):
-    """Hands requests on to the real store, without their condition; ``refuse`` answers 403 instead."""
+    """Forwards requests to the real store without their condition; with ``refuse`` it answers 403."""
 
     store = ""
     refuse = False
@@ -62,7 +62,7 @@ class Relay(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = hand_on
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nobody reads it."""
+        """Suppressed."""
 
 
 @pytest.fixture(params=[False, True], ids=["forgetful", "refusing"])
@@ -83,12 +83,12 @@ def check(location: str, connection: ConnectionInfo) -> list[Problem]:
     return target(location, connection).check([TASK])
 
 
-def test_a_bucket_that_does_all_that_is_asked_is_no_problem_and_nothing_is_left_in_it(objects: ObjectStore) -> None:
+def test_a_bucket_with_all_required_features_is_no_problem_and_nothing_remains_in_it(objects: ObjectStore) -> None:
     assert check("s3://lake/clean", objects.connection) == []
     assert objects.keys("clean") == []
 
 
-def test_a_store_that_forgets_conditions_or_refuses_us_is_named(
+def test_a_store_that_ignores_conditions_or_refuses_access_is_reported(
     relay: ConnectionInfo, request: pytest.FixtureRequest
 ) -> None:
     (problem,) = check("s3://lake/x", relay)
@@ -98,24 +98,24 @@ def test_a_store_that_forgets_conditions_or_refuses_us_is_named(
         assert problem.code == "STG010" and "AccessDenied" in problem.found and "put, delete and list" in problem.do
 
 
-def test_a_bucket_or_an_endpoint_that_is_not_there_is_named(objects: ObjectStore) -> None:
+def test_a_missing_bucket_or_endpoint_is_reported(objects: ObjectStore) -> None:
     (problem,) = check("s3://no-such-bucket/x", objects.connection)
     assert "no such bucket" in problem.found and "s3://no-such-bucket/x/" in problem.where
     (problem,) = check("s3://lake/x", replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"}))
     assert "after 5 retries" in problem.found
 
 
-def test_a_prefix_with_files_that_are_no_table_of_delta_is_named(objects: ObjectStore) -> None:
+def test_a_prefix_with_files_that_are_no_delta_table_is_reported(objects: ObjectStore) -> None:
     open_store("s3://lake/taken", objects.connection).write("t/notes.txt", b"mine")
     assert [problem.code for problem in check("s3://lake/taken", objects.connection)] == ["TGT011"]
 
 
-def test_deltas_library_says_in_one_line_why_it_cannot_read(objects: ObjectStore) -> None:
+def test_an_error_of_deltas_library_is_reported_in_one_line(objects: ObjectStore) -> None:
     with pytest.raises(TargetUnavailable, match=r"TGT010.*s3://no-such-bucket/t \| found: OSError: NoSuchBucket \|"):
         target("s3://no-such-bucket", objects.connection).state("public.t", "t")
 
 
-def test_a_session_token_of_the_environment_is_never_put_beside_a_key_of_the_connection(
+def test_a_session_token_of_the_environment_is_not_used_with_a_key_of_the_connection(
     objects: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")

@@ -1,4 +1,4 @@
-"""Databases behind TLS: what a connection asks for is verified."""
+"""Databases behind TLS: the requested verification takes place."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ pytestmark = pytest.mark.server
 
 
 @dataclass(frozen=True)
-class Behind:
-    """A server behind TLS, and how its kind asks for it: with the file of an authority, without one, without proof."""
+class TlsServer:
+    """A server behind TLS, and the extras of its kind: with the file of an authority, without one, without
+    verification."""
 
     kind: str
     server: EmbeddedPostgres | EmbeddedMariaDB
@@ -46,25 +47,25 @@ class Behind:
 
 
 @pytest.fixture(scope="module")
-def postgres_behind_tls(server: EmbeddedPostgres) -> Iterator[Behind]:
+def postgres_behind_tls(server: EmbeddedPostgres) -> Iterator[TlsServer]:
     with certificate_files({}) as files, tls_front(server.port, *files) as port:
         required = {"sslmode": "require"}
         named, unproved = {**required, "sslrootcert": str(files[0])}, {**required, "tls_verify": False}
-        yield Behind("postgres", server, port, named, required, unproved, "postgres")
+        yield TlsServer("postgres", server, port, named, required, unproved, "postgres")
 
 
 @pytest.fixture(scope="module")
-def mariadb_behind_tls() -> Iterator[Behind]:
+def mariadb_behind_tls() -> Iterator[TlsServer]:
     server = embedded(require_secure_transport="ON")
     with certificate_files(mariadb.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}
         with server:
             named, unproved = {"ssl": {"ca": str(own)}}, {"ssl": True, "tls_verify": False}
-            yield Behind("mysql", server, server.port, named, {"ssl": True}, unproved, "mysql")
+            yield TlsServer("mysql", server, server.port, named, {"ssl": True}, unproved, "mysql")
 
 
 @pytest.fixture(params=["postgres", "mysql"])
-def behind(request: pytest.FixtureRequest, postgres_behind_tls: Behind, mariadb_behind_tls: Behind) -> Behind:
+def behind(request: pytest.FixtureRequest, postgres_behind_tls: TlsServer, mariadb_behind_tls: TlsServer) -> TlsServer:
     return postgres_behind_tls if request.param == "postgres" else mariadb_behind_tls
 
 
@@ -85,7 +86,7 @@ def session(end: str, kind: str, info: ConnectionInfo) -> AbstractContextManager
 
 
 def ask(end: str, kind: str, info: ConnectionInfo) -> None:
-    """The servers take no session without TLS."""
+    """The servers accept no session without TLS."""
     with session(end, kind, info) as connection:
         cursor = connection.connection.cursor() if end == "polled" else connection.cursor()
         cursor.execute("SELECT 1")
@@ -96,39 +97,39 @@ ENDS = pytest.mark.parametrize("end", ["source", "target", "polled"])
 
 
 @ENDS
-def test_a_server_whose_authority_is_named_is_talked_to_under_tls(behind: Behind, end: str) -> None:
+def test_a_server_with_a_trusted_authority_is_reached_under_tls(behind: TlsServer, end: str) -> None:
     ask(end, behind.kind, behind.info(behind.named))
 
 
 @ENDS
-def test_a_server_of_an_unknown_authority_gets_no_login(behind: Behind, end: str) -> None:
+def test_a_server_of_an_unknown_authority_receives_no_login(behind: TlsServer, end: str) -> None:
     with pytest.raises(CheckFailed, match=r"CON042 .*do: add .* to the extra of connection db") as caught:
         ask(end, behind.kind, behind.info(behind.unnamed))
     assert behind.server.password not in str(caught.value)
 
 
 @ENDS
-def test_a_server_of_another_name_than_the_certificates_gets_no_login(behind: Behind, end: str) -> None:
+def test_a_server_whose_name_is_not_in_the_certificate_receives_no_login(behind: TlsServer, end: str) -> None:
     with pytest.raises(CheckFailed, match="CON042"):
         ask(end, behind.kind, behind.info(behind.named, host="localhost"))
 
 
 @ENDS
-def test_what_is_turned_off_is_turned_off(behind: Behind, end: str) -> None:
+def test_disabled_verification_is_disabled(behind: TlsServer, end: str) -> None:
     ask(end, behind.kind, behind.info(behind.unproved, host="localhost"))
 
 
-def test_an_authority_that_is_named_is_asked_for_whatever_the_mode_is_called(postgres_behind_tls: Behind) -> None:
+def test_a_given_authority_is_verified_whatever_the_mode(postgres_behind_tls: TlsServer) -> None:
     behind = postgres_behind_tls
-    asked = {"sslrootcert": behind.named["sslrootcert"]}
-    ask("source", "postgres", behind.info(asked))
+    extra = {"sslrootcert": behind.named["sslrootcert"]}
+    ask("source", "postgres", behind.info(extra))
     with pytest.raises(CheckFailed, match="CON042"):
-        ask("source", "postgres", behind.info(asked, host="localhost"))
-    ask("source", "postgres", behind.info({**asked, "sslmode": "verify-ca"}, host="localhost"))
+        ask("source", "postgres", behind.info(extra, host="localhost"))
+    ask("source", "postgres", behind.info({**extra, "sslmode": "verify-ca"}, host="localhost"))
 
 
-def test_a_file_of_an_authority_that_is_not_there_is_named_and_no_server_is_asked(
-    postgres_behind_tls: Behind, mariadb_behind_tls: Behind, tmp_path: Path
+def test_a_missing_file_of_an_authority_is_reported_before_any_connection(
+    postgres_behind_tls: TlsServer, mariadb_behind_tls: TlsServer, tmp_path: Path
 ) -> None:
     nowhere = str(tmp_path / "nowhere.pem")
     with pytest.raises(CheckFailed, match=r"CON042.*nowhere\.pem"):
@@ -137,7 +138,7 @@ def test_a_file_of_an_authority_that_is_not_there_is_named_and_no_server_is_aske
         ask("source", "mysql", mariadb_behind_tls.info({"ssl": {"ca": nowhere}}))
 
 
-def test_a_server_without_tls_is_refused_where_it_is_asked_for(server: EmbeddedPostgres) -> None:
+def test_a_server_without_tls_is_refused_when_tls_is_requested(server: EmbeddedPostgres) -> None:
     info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, "postgres")
     ask("source", "postgres", info)
     with pytest.raises(Exception, match="SSL"):

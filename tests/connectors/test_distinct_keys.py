@@ -1,7 +1,7 @@
-"""Two different keys of a source are never one key of the copy, and one is never two: for every kind of key, by the
-decoder of each family of sources, and in the text of each target.
+"""Two different keys of a source are never one key of the copy, and one key is never two: for every kind of key, in the
+decoder of each family of sources, and in the literals of each target.
 
-Values are drawn close to each other: what folds keys folds neighbours.
+Values are drawn close to each other, since a conversion that merges keys merges neighbours.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def cents(value: int) -> Decimal:
 def key_of(
     convert: Callable[[Column, Callable[[str], object]], Any], kind: LogicalType, native: str, cast: bool
 ) -> Any:
-    """The canonical key that a decoder of messages makes of a value."""
+    """The canonical key that a decoder makes of a value."""
     warnings: list[str] = []
     source = Column("k", kind, False, native)
     made = map_columns(
@@ -109,7 +109,7 @@ DATASTREAM = [
 
 
 def distinct(key: Callable[[Any], Any], one: Any, other: Any) -> None:
-    """A key that is refused stops its table: no row of the copy is another's."""
+    """A refused key stops its table, so no row of the copy is wrong."""
     found = []
     for value in (one, other):
         try:
@@ -122,7 +122,9 @@ def distinct(key: Callable[[Any], Any], one: Any, other: Any) -> None:
 @pytest.mark.parametrize("cast", [False, True], ids=["as it is", "as text"])
 @pytest.mark.parametrize(("native", "values"), DEBEZIUM, ids=[native for native, _ in DEBEZIUM])
 @given(data=st.data())
-def test_keys_of_debezium(native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject) -> None:
+def test_keys_of_debezium_stay_distinct(
+    native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject
+) -> None:
     semantic = debezium.s.from_native(native)
     assert semantic is not None
     key = key_of(debezium.converter, debezium.s.logical_type(semantic), native, cast)
@@ -132,7 +134,9 @@ def test_keys_of_debezium(native: str, values: st.SearchStrategy[Any], cast: boo
 @pytest.mark.parametrize("cast", [False, True], ids=["as it is", "as text"])
 @pytest.mark.parametrize(("native", "values"), YDB, ids=[native for native, _ in YDB])
 @given(data=st.data())
-def test_keys_of_ydb(native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject) -> None:
+def test_keys_of_ydb_stay_distinct(
+    native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject
+) -> None:
     key = key_of(ydb.converter, ydb.logical_type(native), native, cast)
     distinct(key, data.draw(values), data.draw(values))
 
@@ -140,7 +144,9 @@ def test_keys_of_ydb(native: str, values: st.SearchStrategy[Any], cast: bool, da
 @pytest.mark.parametrize("cast", [False, True], ids=["as it is", "as text"])
 @pytest.mark.parametrize(("native", "values"), DATASTREAM, ids=[native for native, _ in DATASTREAM])
 @given(data=st.data())
-def test_keys_of_datastream(native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject) -> None:
+def test_keys_of_datastream_stay_distinct(
+    native: str, values: st.SearchStrategy[Any], cast: bool, data: st.DataObject
+) -> None:
     kind = datastream.source_type(Column("k", LogicalType(Kind.TEXT), False, native))
     assert kind is not None
     key = key_of(datastream.converter, kind, native, cast)
@@ -163,7 +169,9 @@ POLLED = [
 
 @pytest.mark.parametrize(("kind", "values"), POLLED, ids=[str(kind) for kind, _ in POLLED])
 @given(data=st.data())
-def test_keys_of_a_polled_table(kind: LogicalType, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
+def test_keys_of_a_polled_table_stay_distinct(
+    kind: LogicalType, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
     distinct(lambda value: canonical_value(kind, column_value(kind, value)), data.draw(values), data.draw(values))
 
 
@@ -185,7 +193,9 @@ STREAMED = [
 
 @pytest.mark.parametrize(("kind", "values"), STREAMED, ids=[kind for kind, _ in STREAMED])
 @given(data=st.data())
-def test_keys_of_a_stream_of_postgresql(kind: Kind, values: st.SearchStrategy[str], data: st.DataObject) -> None:
+def test_keys_of_a_postgresql_stream_stay_distinct(
+    kind: Kind, values: st.SearchStrategy[str], data: st.DataObject
+) -> None:
     convert = postgres.converter(kind)
     distinct(lambda cell: json.loads(convert(cell)), data.draw(values), data.draw(values))
 
@@ -213,7 +223,7 @@ TARGETS: dict[str, Callable[[Any, Column], str]] = {
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kind", "values"), CANONICAL, ids=[str(kind) for kind, _ in CANONICAL])
 @given(data=st.data())
-def test_literals_of_a_target(
+def test_literals_of_a_target_stay_distinct(
     kind: LogicalType, values: st.SearchStrategy[Any], target: str, data: st.DataObject
 ) -> None:
     distinct(lambda value: TARGETS[target](value, Column("k", kind)), data.draw(values), data.draw(values))

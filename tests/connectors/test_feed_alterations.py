@@ -1,4 +1,4 @@
-"""Schemas in the messages of a feed that say something of rows which no message tells."""
+"""Changes of the schemas in a feed that imply changed rows without messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BEFORE = (ID, A, B, ENUM, AT, BITS)
 
 
 def message(at: int, fields: Iterable[Field], snapshot: str = "false") -> Message:
-    """An inserted row, or one of a full snapshot, of which all but the key is NULL."""
+    """An inserted row, or one of a full snapshot, with NULL in all columns but the key."""
     rows = [{"type": "struct", "optional": True, "field": one, "fields": list(fields)} for one in ("before", "after")]
     row = {one["field"]: one.get("default") for one in fields} | {"id": at}
     source = {"connector": "mysql", "db": "d", "table": "t", "file": "b.1", "pos": at, "row": 0, "snapshot": snapshot}
@@ -54,13 +54,13 @@ def control(schema: TableSchema) -> ControlRecord:
 
 
 def replicating(held: Iterable[Field], rule: TableRule = RULE) -> TableTask:
-    told = discover_tables(FORM, [message(1, tuple(held))], {})
-    schema = selected_schema(rule, told.schemas["d.t"])
+    discovered = discover_tables(FORM, [message(1, tuple(held))], {})
+    schema = selected_schema(rule, discovered.schemas["d.t"])
     return TableTask("d.t", "t", schema, rule, "", TableState.REPLICATING, control(schema))
 
 
 def holes(held: Iterable[Field], *behind: Iterable[Field], rule: TableRule = RULE) -> list[HoleFound]:
-    """Of messages with these schemas behind a copy that was made of the first one."""
+    """The holes of messages with these schemas after a copy that was made with the first one."""
     task = replicating(held, rule)
     messages = [message(at, tuple(fields)) for at, fields in enumerate(behind, 2)]
     return [item for item in message_reader(FORM, [task], 1).items(messages) if isinstance(item, HoleFound)]
@@ -85,7 +85,7 @@ def changed(old: Field, new: Field) -> tuple[Field, ...]:
     ],
     ids=["same", "added", "added between", "dropped", "default", "not null", "label", "finer", "longer"],
 )
-def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
+def test_a_change_that_keeps_every_row_is_no_hole(after: tuple[Field, ...]) -> None:
     assert holes(BEFORE, BEFORE, after, after) == []
 
 
@@ -101,7 +101,9 @@ def test_what_keeps_every_row_is_passed_over(after: tuple[Field, ...]) -> None:
     ],
     ids=["swap", "default", "not null", "label", "coarser", "shorter"],
 )
-def test_what_may_have_changed_rows_is_a_hole_at_its_first_message(after: tuple[Field, ...], words: str) -> None:
+def test_a_change_that_may_have_changed_rows_is_a_hole_at_its_first_message(
+    after: tuple[Field, ...], words: str
+) -> None:
     for behind in ([after], [BEFORE, after, after]):
         found = holes(BEFORE, *behind)
         assert [(one.table, one.kind) for one in found] == [("d.t", UNLOGGED)]
@@ -109,35 +111,35 @@ def test_what_may_have_changed_rows_is_a_hole_at_its_first_message(after: tuple[
         assert found[0].order_key
 
 
-def test_labels_may_hold_anything() -> None:
+def test_labels_may_contain_any_characters() -> None:
     odd = ENUM | {"parameters": {"allowed": "a\\,b,50% (x=y),ü"}}
     assert holes((ID, odd), (ID, odd), (ID, odd | {"parameters": {"allowed": "a\\,b,50% (x=y),ü,more"}})) == []
     assert "a\\,b" in holes((ID, odd), (ID, odd | {"parameters": {"allowed": "50% (x=y),ü"}}))[0].detail
 
 
-def test_a_column_that_goes_and_comes_back_is_another_one() -> None:
+def test_a_column_that_is_dropped_and_added_again_is_another_column() -> None:
     found = holes((ID, A, B), (ID, A, B), (ID, A), (ID, A, B))
     assert [one.detail for one in found] == ["column b was dropped, and another one was added under its name"]
 
 
 @pytest.mark.parametrize("many", [1, 300])
-def test_a_column_that_comes_back_is_seen_among_messages_that_are_decoded_together(many: int) -> None:
-    def spread(*fields: Field) -> list[tuple[Field, ...]]:
+def test_a_column_added_again_is_detected_in_messages_that_are_decoded_in_a_batch(many: int) -> None:
+    def repeated(*fields: Field) -> list[tuple[Field, ...]]:
         return [fields] * many
 
-    assert holes((ID, A, B), *spread(ID, A, B), *spread(ID, A), *spread(ID, A, B))
-    assert not holes((ID, A, B), *spread(ID, A, B), *spread(ID, A))
+    assert holes((ID, A, B), *repeated(ID, A, B), *repeated(ID, A), *repeated(ID, A, B))
+    assert not holes((ID, A, B), *repeated(ID, A, B), *repeated(ID, A))
 
 
-def test_a_full_snapshot_tells_all_rows_whatever_became_of_them() -> None:
+def test_a_full_snapshot_contains_all_rows_whatever_changed() -> None:
     after = (ID, B, A, field("c", default=5))
     task = replicating((ID, A, B))
     rows = [message(2, after, "true"), message(3, after, "last"), message(4, after)]
     assert not [item for item in message_reader(FORM, [task], 1).items(rows) if isinstance(item, HoleFound)]
 
 
-def test_a_window_behind_one_with_a_hole_has_none() -> None:
-    """The swap gives a schema of its own, although names and types are those of the copy."""
+def test_a_window_after_one_with_a_hole_has_none() -> None:
+    """The swap has a schema of its own, although its names and types are those of the copy."""
     task, swapped = replicating((ID, A, B)), (ID, B, A)
     items = list(message_reader(FORM, [task], 1).items([message(2, swapped)]))
     shown = next(item for item in items if isinstance(item, TableSchema))
@@ -146,13 +148,13 @@ def test_a_window_behind_one_with_a_hole_has_none() -> None:
     assert not [i for i in message_reader(FORM, [behind], 1).items([message(3, swapped)]) if isinstance(i, HoleFound)]
 
 
-def test_columns_that_are_not_copied_say_nothing() -> None:
+def test_columns_that_are_not_copied_cause_no_hole() -> None:
     rule = TableRule("d.t", columns=Columns(include=("id", "a")))
     assert holes((ID, A, B), (ID, A, B), (ID, B, A), (ID, A, B, field("c", default=5)), rule=rule) == []
 
 
 def test_a_copy_of_the_first_rows_has_no_older_ones() -> None:
-    told = discover_tables(FORM, [message(1, (ID, A))], {})
-    task = TableTask("d.t", "t", told.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
+    discovered = discover_tables(FORM, [message(1, (ID, A))], {})
+    task = TableTask("d.t", "t", discovered.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
     items = list(message_reader(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
     assert not [item for item in items if isinstance(item, HoleFound)]

@@ -1,4 +1,4 @@
-"""Rows chosen by ``where``: the copy is what the source holds of them, whatever its events tell of before."""
+"""Rows selected by ``where``: the copy equals the selected rows of the source, whatever its events contain."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition, TableRule
 from airflow_cdc_provider.core.table.states import TableState
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.simulator import COLUMNS, Simulator
 from tests.model import seeds
 
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 FORM = Format("debezium", {"format": "debezium", "topic_prefix": "p"})
 FEW = Condition("id", Comparison.LESS, 4)
 NAMED = Condition("name", Comparison.EQUAL, "a")
 
 
-def task(manner: Manner, *where: Condition) -> TableTask:
-    schema = manner.table
+def task(setup: ConnectorSetup, *where: Condition) -> TableTask:
+    schema = setup.table
     return TableTask(schema.table, "t", schema, TableRule(schema.table, where=where), "", TableState.PENDING)
 
 
 @pytest.mark.parametrize("where", [(FEW,), (NAMED,), (FEW, NAMED)], ids=str)
-def test_the_copy_is_what_the_source_holds_of_the_chosen_rows(where: tuple[Condition, ...]) -> None:
+def test_the_copy_equals_the_selected_rows_of_the_source(where: tuple[Condition, ...]) -> None:
     seed = seeds.seed()
     for number in range(seeds.histories(25)):
         random = Random(f"{seed} {number}")
@@ -48,8 +48,8 @@ def test_the_copy_is_what_the_source_holds_of_the_chosen_rows(where: tuple[Condi
         assert held == chosen, f"CDC_SEED={seed}, history {number}"
 
 
-def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
-    postgres = Manner("postgresql", schemas=True, transactions=True, headers=True)
+def test_a_record_without_the_filtered_column_is_unreadable() -> None:
+    postgres = ConnectorSetup("postgresql", schemas=True, transactions=True, headers=True)
     wide = Condition("wide", Comparison.IS_NULL)
     undecided = []
     for number in range(20):
@@ -58,8 +58,8 @@ def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
             DebeziumEncoder(postgres, random).messages(Simulator(random, moves=False, late_check=False).history(8))
         )
         made = message_reader(FORM, [task(postgres, wide)], 1)
-        told = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
-        undecided += [one for one in told if one.op == Operation.UNREADABLE]
+        changes = [item for item in made.items(messages) if isinstance(item, ChangeRecord)]
+        undecided += [one for one in changes if one.op == Operation.UNREADABLE]
     assert undecided
     assert all("the column wide" in (one.after or "") and one.key for one in undecided)
     one = undecided[0]
@@ -68,12 +68,12 @@ def test_a_column_that_is_not_told_leaves_its_record_unread() -> None:
     assert (taken.order_key, taken.key) == (one.order_key, one.key)
 
 
-def test_a_value_that_a_column_never_holds_is_told() -> None:
+def test_a_condition_that_is_never_true_is_reported() -> None:
     wrong = task(MYSQL, Condition("at", Comparison.EQUAL, "noon"), replace(FEW, value="four"))
     assert [problem.code for problem in rule_problems(wrong)] == ["SRC072", "SRC072"]
 
 
-def test_a_condition_on_a_column_in_another_form_is_refused() -> None:
+def test_a_condition_on_a_column_of_another_type_is_refused() -> None:
     made = task(MYSQL, NAMED)
     cast = replace(made, rule=replace(made.rule, columns=Columns(cast={"name": "text"})))
     assert [problem.code for problem in rule_problems(cast)] == ["SRC106"]

@@ -1,4 +1,4 @@
-"""Files of events in a bucket of a real S3 server say the same as in a folder."""
+"""Event files in a bucket of a real S3 server give the records that they give in a folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_store
 from tests.blocks import unpacked
 from tests.buckets import ObjectStore
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
 pytestmark = pytest.mark.server
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 ODD = "d.t/Bücher & Söhne %20.jsonl.gz"
 
 
@@ -37,14 +37,14 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 def lines() -> bytes:
     history = Simulator(Random("buckets"), moves=True, late_check=False).history(8)
-    told = DebeziumEncoder(MYSQL, Random(1)).messages(history)
+    messages = DebeziumEncoder(MYSQL, Random(1)).messages(history)
     return b"".join(
-        b'{"topic":"p.t","key":%s,"value":%s}\n' % (one.key or b"null", one.value or b"null") for one in told
+        b'{"topic":"p.t","key":%s,"value":%s}\n' % (one.key or b"null", one.value or b"null") for one in messages
     )
 
 
 def keys(location: str, connection: ConnectionInfo) -> list[str]:
-    """Of what the files say, in order."""
+    """The keys in the files, in order."""
     options = {"format": "debezium", "location": location, "topic_prefix": "p", "stable_for": 0.0}
     source = FilesSource(Source("files", "", options=options), connection, "shop")
     tasks = [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in source.tables()]
@@ -58,17 +58,17 @@ def keys(location: str, connection: ConnectionInfo) -> list[str]:
     return found
 
 
-def test_a_bucket_says_the_same_as_a_folder(objects: ObjectStore, tmp_path: Path) -> None:
-    places = [(str(tmp_path), ConnectionInfo()), (f"s3://{objects.LAKE}/events", objects.connection)]
-    for location, connection in places:
+def test_a_bucket_gives_the_same_records_as_a_folder(objects: ObjectStore, tmp_path: Path) -> None:
+    locations = [(str(tmp_path), ConnectionInfo()), (f"s3://{objects.LAKE}/events", objects.connection)]
+    for location, connection in locations:
         open_store(location, connection).write(ODD, gzip.compress(lines()))
-    folder, bucket = (keys(*place) for place in places)
+    folder, bucket = (keys(*location) for location in locations)
     assert folder and folder == bucket
-    (file,) = Folder(*places[1]).files()
+    (file,) = Folder(*locations[1]).files()
     assert (file.path, file.size) == (ODD, len(gzip.compress(lines())))
 
 
-def test_a_bucket_that_is_not_there_is_named_without_its_secret(objects: ObjectStore) -> None:
+def test_a_missing_bucket_is_reported_without_its_secret(objects: ObjectStore) -> None:
     with pytest.raises(SourceUnavailable, match="SRC074") as failed:
         Folder("s3://nowhere/at/all", objects.connection).files()
     assert objects.connection.password not in str(failed.value)

@@ -1,4 +1,4 @@
-"""A folder of event files: what is new, what is read, what is gone, and how far it all was read."""
+"""A folder of event files: new files, read files, removed files, and the position behind them."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked as with_records
 from tests.connectors.formats import avro_writer, datastream_messages
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
-MANNER = Manner("mysql", schemas=True, transactions=True, headers=True)
+SETUP = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 HOUR_S = 3600
 
 
 def line(message: Message) -> str:
     topic, _, partition = message.channel.rpartition("/")
-    told = {"topic": topic, "partition": int(partition), "offset": message.offset, "headers": dict(message.headers)}
-    told["headers"] = {name: text and text.decode() for name, text in message.headers}
+    body = {"topic": topic, "partition": int(partition), "offset": message.offset, "headers": dict(message.headers)}
+    body["headers"] = {name: text and text.decode() for name, text in message.headers}
     return json.dumps(
         {
-            **told,
+            **body,
             "key": None if message.key is None else json.loads(message.key),
             "value": None if message.value is None else json.loads(message.value),
         }
@@ -57,11 +57,11 @@ def line(message: Message) -> str:
 
 def messages(transactions: int = 8) -> list[Message]:
     history = Simulator(Random("files"), moves=True, late_check=False).history(transactions)
-    return list(DebeziumEncoder(MANNER, Random(1)).messages(history))
+    return list(DebeziumEncoder(SETUP, Random(1)).messages(history))
 
 
 class Feed:
-    """A folder that somebody writes files to, long enough ago that they are left alone."""
+    """A folder of files that are old enough to be read."""
 
     def __init__(self, folder: Path, **options: object) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Feed:
 
     @property
     def source(self) -> FilesSource:
-        """As each process makes its own."""
+        """A new one, as in each process."""
         return FilesSource(Source("files", "", options=self.options), ConnectionInfo(), "shop")
 
     def write(self, path: str, content: str | bytes, age_s: float = HOUR_S) -> None:
@@ -87,13 +87,13 @@ class Feed:
         ]
 
     def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
-        """What a window behind ``lo`` holds, and its end."""
-        news = self.source.status(lo, [task.table for task in tasks])
-        if not news.has_changes:
+        """The items of a window that begins at ``lo``, and its end."""
+        status = self.source.status(lo, [task.table for task in tasks])
+        if not status.has_changes:
             return [], lo
         items = [
             item
-            for partition in self.source.partitions(lo, news.limit)
+            for partition in self.source.partitions(lo, status.limit)
             for item in with_records(self.source.read(partition, tasks, 1))
         ]
         ends = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
@@ -112,11 +112,11 @@ def feed(tmp_path: Path) -> Feed:
     return Feed(folder)
 
 
-def told(items: Sequence[StreamItem]) -> list[str]:
+def event_ids(items: Sequence[StreamItem]) -> list[str]:
     return [item.event_id for item in items if isinstance(item, ChangeRecord)]
 
 
-def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
+def test_the_first_lines_show_which_tables_there_are(feed: Feed) -> None:
     feed.write("a/1.jsonl", "\n".join(map(line, messages())))
     (schema,) = feed.source.tables()
     assert (schema.table, schema.key, schema.names) == ("d.t", ("id",), ("id", "name", "amount", "at", "wide"))
@@ -132,18 +132,18 @@ def test_the_first_lines_tell_which_tables_there_are(feed: Feed) -> None:
         "{table}rows-202611{at:02d}T101500Z-9f86d081884c7d659a2feaa0c55ad0{at:02d}.jsonl",
     ],
 )
-def test_files_of_each_table_are_looked_into_however_writers_lay_them_out(path: str) -> None:
+def test_files_of_each_table_are_sampled_whatever_the_layout(path: str) -> None:
     tables = [*(f"t{number}" for number in range(120)), "orders_2025", "orders_2026"]
     files = [File(path.format(table=table, at=at), 1, at, "") for at in (1, 2, 3) for table in tables]
     assert {*sample_files(files)} == {file for file in files if file.modified_ms != 2}
 
 
-def test_of_very_many_kinds_of_files_those_that_are_written_to_are_looked_into() -> None:
+def test_of_very_many_kinds_of_files_the_latest_are_sampled() -> None:
     files = [File(f"run-{number}x/{name}.jsonl", 1, number, "") for number in range(3_000) for name in "ab"]
     assert min(file.modified_ms for file in sample_files(files)) == 2_500
 
 
-def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tmp_path: Path) -> None:
+def test_a_feed_without_rows_is_refused_with_one_that_has_rows(feed: Feed, tmp_path: Path) -> None:
     file = tmp_path / "schemas.json"
     columns = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))
     file.write_text(json.dumps([to_plain(TableSchema("shop/orders", columns, ("id",)))]))
@@ -157,8 +157,8 @@ def test_a_feed_that_tells_no_rows_is_refused_with_one_that_would(feed: Feed, tm
     assert keys.source.check(keys.tasks()) == [], "a change that names no column"
 
 
-def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path: Path) -> None:
-    bare = Manner("mysql", schemas=False, transactions=True, headers=True)
+def test_tables_whose_messages_have_no_schema_must_be_declared(feed: Feed, tmp_path: Path) -> None:
+    bare = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
     history = Simulator(Random("files"), moves=True, late_check=False).history(3)
     feed.write("1.jsonl", "\n".join(map(line, DebeziumEncoder(bare, Random(1)).messages(history))))
     assert feed.source.tables() == []
@@ -169,27 +169,27 @@ def test_tables_whose_messages_tell_no_schema_are_declared(feed: Feed, tmp_path:
     file.write_text(json.dumps([to_plain(bare.table)]))
     declared = Feed(feed.folder, schemas=str(file))
     assert declared.source.tables() == [bare.table]
-    assert told(declared.everything())
+    assert event_ids(declared.everything())
     file.write_text("{}")
     with pytest.raises(CheckFailed, match="SRC070"):
         declared.source.tables()
 
 
-def test_a_file_is_read_once_and_a_late_one_in_an_old_folder_is_found(feed: Feed) -> None:
+def test_a_file_is_read_once_and_a_late_file_in_an_old_folder_is_found(feed: Feed) -> None:
     lines = list(map(line, messages()))
     feed.write("2026/01/b.jsonl", "\n".join(lines[:6]), age_s=600)
     tasks, lo = feed.tasks(), feed.source.open_stream([])
     first, lo = feed.window(lo, tasks)
-    assert told(first)
+    assert event_ids(first)
     assert feed.window(lo, tasks) == ([], lo)
     feed.write("2025/12/a.jsonl", "\n".join(lines[6:9]), age_s=900)
     late, lo = feed.window(lo, tasks)
-    assert told(late)
-    assert not set(told(first)) & set(told(late))
+    assert event_ids(late)
+    assert not set(event_ids(first)) & set(event_ids(late))
     assert feed.window(lo, tasks) == ([], lo)
 
 
-def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) -> None:
+def test_a_growing_file_is_read_once_it_is_stable(feed: Feed) -> None:
     lines = list(map(line, messages()))
     feed.write("1.jsonl", "\n".join(lines))
     tasks, lo = feed.tasks(), feed.source.open_stream([])
@@ -201,7 +201,7 @@ def test_a_file_that_still_grows_is_left_alone_until_it_is_stable(feed: Feed) ->
 
 
 @pytest.mark.parametrize("link", ["a/link.jsonl", "b"])
-def test_links_in_the_folder_are_refused_with_where_they_are(feed: Feed, tmp_path: Path, link: str) -> None:
+def test_links_in_the_folder_are_refused_with_their_paths(feed: Feed, tmp_path: Path, link: str) -> None:
     lines = "\n".join(map(line, messages()))
     feed.write("a/1.jsonl", lines)
     outside = tmp_path / "outside"
@@ -216,7 +216,7 @@ def test_links_in_the_folder_are_refused_with_where_they_are(feed: Feed, tmp_pat
     assert problem.code == "SRC079"
 
 
-def test_a_file_that_becomes_a_link_before_it_is_read_is_not_read(feed: Feed, tmp_path: Path) -> None:
+def test_a_file_replaced_by_a_link_before_it_is_read_is_not_read(feed: Feed, tmp_path: Path) -> None:
     feed.write("a/1.jsonl", "{}")
     (tmp_path / "secret").write_text("secret")
     (feed.folder / "a/1.jsonl").unlink()
@@ -228,7 +228,7 @@ def test_a_file_that_becomes_a_link_before_it_is_read_is_not_read(feed: Feed, tm
     assert feed.source.folder.read_chunks("a/2.jsonl") is None
 
 
-def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_hole(tmp_path: Path) -> None:
+def test_the_folder_itself_may_be_a_link_and_an_unmounted_folder_leaves_no_hole(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "events").symlink_to(tmp_path / "disk")
     feed = Feed(tmp_path / "events")
@@ -241,27 +241,27 @@ def test_the_folder_itself_may_be_a_link_and_one_that_is_not_mounted_leaves_no_h
         feed.source.folder.read_chunks(file.path)
 
 
-def test_what_was_written_anew_is_another_file(feed: Feed) -> None:
+def test_a_rewritten_file_is_another_file(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     tasks, lo = feed.tasks(), feed.source.open_stream([])
     _, lo = feed.window(lo, tasks)
     feed.write("1.jsonl", "\n".join(map(line, messages(9))), age_s=300)
     again, _ = feed.window(lo, tasks)
-    assert told(again)
+    assert event_ids(again)
 
 
-def test_the_memory_of_what_was_read_stays_small(feed: Feed) -> None:
+def test_the_list_of_read_files_stays_small(feed: Feed) -> None:
     one = line(messages()[0])
     for number in range(300):
         feed.write(f"{number:04d}.jsonl", one, age_s=HOUR_S * (400 - number))
     tasks, lo = feed.tasks(), feed.source.open_stream([])
     items, hi = feed.window(lo, tasks)
-    assert len(told(items)) == 300
+    assert len(event_ids(items)) == 300
     assert len(hi["files"]) < 60, "only the files of the last hour"
     assert feed.window(hi, tasks) == ([], hi)
 
 
-def test_a_file_that_is_gone_before_it_is_read_leaves_a_hole(feed: Feed) -> None:
+def test_a_file_removed_before_it_is_read_leaves_a_hole(feed: Feed) -> None:
     lines = list(map(line, messages()))
     feed.write("1.jsonl", "\n".join(lines[:5]))
     feed.write("2.jsonl", "\n".join(lines[5:]))
@@ -269,14 +269,14 @@ def test_a_file_that_is_gone_before_it_is_read_leaves_a_hole(feed: Feed) -> None
     limit = feed.source.status(lo, []).limit
     (feed.folder / "2.jsonl").unlink()
     (partition,) = feed.source.partitions(lo, limit)
-    lost, *_, end = feed.source.read(partition, tasks, 1)
-    assert isinstance(lost, HoleFound) and "1 files were removed" in lost.detail
+    hole, *_, end = feed.source.read(partition, tasks, 1)
+    assert isinstance(hole, HoleFound) and "1 files were removed" in hole.detail
     assert isinstance(end, Boundary)
     (feed.folder / "1.jsonl").unlink()
-    lost = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleFound))
+    hole = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleFound))
 
 
-def test_packed_lines_and_parquet_say_the_same_as_lines(feed: Feed) -> None:
+def test_compressed_lines_and_parquet_give_the_records_of_lines(feed: Feed) -> None:
     sent = messages()
     feed.write("1.jsonl", "\n".join(map(line, sent)))
     plain = [item for item in feed.everything() if isinstance(item, ChangeRecord)]
@@ -289,7 +289,7 @@ def test_packed_lines_and_parquet_say_the_same_as_lines(feed: Feed) -> None:
     assert [one.order_key for one in packed] == [one.order_key for one in plain]
 
 
-def test_a_packed_file_that_ends_too_early_is_read_as_far_as_it_goes(feed: Feed) -> None:
+def test_the_readable_part_of_a_truncated_compressed_file_is_read(feed: Feed) -> None:
     sent = messages(40)
     packed = gzip.compress("\n".join(map(line, sent)).encode())
     feed.write("1.jsonl.gz", gzip.compress((line(sent[0]) + "\n").encode()) + packed)
@@ -303,7 +303,7 @@ def test_a_packed_file_that_ends_too_early_is_read_as_far_as_it_goes(feed: Feed)
 
 
 @pytest.mark.parametrize("size", [2, 7, 4096])
-def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
+def test_lines_are_complete_however_the_file_is_cut_into_blocks(size: int) -> None:
     lines = [b"a" * number for number in range(60)]
     content = b"\n".join(lines)
     for data in (content, gzip.compress(content)):
@@ -311,16 +311,14 @@ def test_lines_are_whole_however_the_pieces_come(size: int) -> None:
         assert list(split_lines(decompress(pieces))) == lines
 
 
-def test_datastream_s_avro_files_are_read_record_by_record(tmp_path: Path) -> None:
+def test_avro_files_of_datastream_are_read_record_by_record(tmp_path: Path) -> None:
     feed = Feed(tmp_path, format="datastream")
     feed.write("s_t/2026/01/f.avro", avro_writer.file(datastream_messages.PLAIN, datastream_messages.OUT_OF_ORDER))
     assert [item.key for item in feed.everything() if isinstance(item, ChangeRecord)] == ["[1]", "[2]", "[3]"]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_no_more_of_an_avro_file_is_looked_into_than_its_first_block(
-    feed: Feed, pack: Callable[[bytes], bytes]
-) -> None:
+def test_only_the_first_block_of_an_avro_file_is_sampled(feed: Feed, pack: Callable[[bytes], bytes]) -> None:
     whole = BytesIO()
     plain = {"type": "record", "name": "row", "fields": [{"name": "x", "type": "bytes"}]}
     rows = [{"x": Random(number).randbytes(1000)} for number in range(4000)]
@@ -334,7 +332,7 @@ def test_no_more_of_an_avro_file_is_looked_into_than_its_first_block(
 
 
 @pytest.mark.parametrize("content", [b"{", b"\x1f\x8bnot packed", b"PAR1 no parquet", b"Obj\x01"])
-def test_what_nobody_can_read_is_a_bad_record_of_every_table(feed: Feed, content: bytes) -> None:
+def test_an_unreadable_file_is_a_bad_record_of_every_table(feed: Feed, content: bytes) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     (task,) = feed.tasks()
     other = replace(task, table="d.u", schema=replace(task.schema, table="d.u"))
@@ -345,13 +343,13 @@ def test_what_nobody_can_read_is_a_bad_record_of_every_table(feed: Feed, content
     assert feed.source.reread(bad[0], task, task.schema) == [bad[0]]
 
 
-def test_marks_and_files_being_written_are_no_events(feed: Feed) -> None:
+def test_marker_files_and_unfinished_files_are_ignored(feed: Feed) -> None:
     for path in ("_SUCCESS", "a/.part.jsonl", "_tmp/x.jsonl"):
         feed.write(path, "{")
     assert not feed.source.status(feed.source.open_stream([]), []).has_changes
 
 
-def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
+def test_definitions_that_a_feed_of_files_cannot_satisfy_are_refused(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     (task,) = feed.tasks()
     choosing = replace(task, rule=replace(task.rule, where=(Condition("id", Comparison.EQUAL, "x"),)))
@@ -363,7 +361,7 @@ def test_what_cannot_be_kept_is_refused(feed: Feed) -> None:
     assert "SRC076" in [one.code for one in unwrapped.source.check([])]
 
 
-def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(tmp_path: Path) -> None:
+def test_an_old_oracle_stream_has_no_keys_and_is_copied_by_the_keys_of_the_yaml(tmp_path: Path) -> None:
     rows = [datastream_messages.event(datastream_messages.OLD, "oracle-cdc-logminer")]
     (tmp_path / "f.avro").write_bytes(avro_writer.file(datastream_messages.OLD_ORACLE, rows))
     os.utime(tmp_path / "f.avro", (0, 0))
@@ -382,12 +380,12 @@ def test_an_old_oracle_stream_tells_no_keys_and_is_copied_by_those_of_the_yaml(t
     assert (record.key, record.warnings) == ("[1]", ())
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match=r"SRC074.*nowhere"):
         Feed(tmp_path / "nowhere").source.status({}, [])
 
 
-def test_a_copy_is_empty_and_stands_before_the_first_file(feed: Feed) -> None:
+def test_a_copy_is_empty_and_its_anchor_is_before_the_first_file(feed: Feed) -> None:
     feed.write("1.jsonl", "\n".join(map(line, messages())))
     (task,) = feed.tasks()
     start = feed.source.open_stream([])

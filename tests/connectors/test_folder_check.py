@@ -1,4 +1,4 @@
-"""What ``check`` says of a folder on a file system that knows no hard links, as target and as staging."""
+"""What ``check`` reports about a folder on a file system without hard links, as target and as staging."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def check(folder: Path) -> list[Problem]:
 
 
 @pytest.mark.usefixtures("without_links")
-def test_a_target_folder_without_hard_links_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_target_folder_without_hard_links_is_refused_with_a_message(tmp_path: Path) -> None:
     (problem,) = check(tmp_path / "lake")
     assert problem.code == "TGT004" and "no hard links" in problem.found and "file system" in problem.do
 
 
 @pytest.mark.usefixtures("without_links")
-def test_staging_without_hard_links_is_refused_in_words(tmp_path: Path) -> None:
+def test_staging_without_hard_links_is_refused_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(StagingUnavailable, match=r"STG011.*exclusively.*link\(\).*hard links"):
         supports_exclusive_create(LocalStore(str(tmp_path)))
 
 
-def test_a_folder_that_is_not_there_yet_is_no_problem_and_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_no_problem_and_is_not_created(tmp_path: Path) -> None:
     assert check(tmp_path / "lake" / "tables") == []
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Tables of an SQL database, polled: the file database that needs no server."""
+"""Polled tables of an SQL database that is a file and needs no server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     shop.connection.close()
 
 
-def test_rows_that_changed_are_read_in_pages_by_a_key_of_several_columns(shop: Shop) -> None:
+def test_changed_rows_are_read_in_pages_by_a_key_of_several_columns(shop: Shop) -> None:
     polling = shop.polling(page_rows=2)
     polling.position = polling.source.open_stream(["main.orders"])
     task = polling.task("main.orders")
@@ -73,10 +73,10 @@ def test_rows_that_changed_are_read_in_pages_by_a_key_of_several_columns(shop: S
         "region": "north", "id": 1, "note": "it's", "weight": 1.5, "photo": "AP8=", "paid": True,
         "due": "2026-02-01", "updated_at": "",
     }  # fmt: skip
-    assert polling.window(task), "it lies in the overlap, and is told again"
+    assert polling.window(task), "it is in the overlap, and is read again"
 
 
-def test_a_row_filter_turns_rows_that_it_no_longer_takes_into_deletes(shop: Shop) -> None:
+def test_a_row_filter_makes_deletes_of_rows_that_it_no_longer_selects(shop: Shop) -> None:
     polling = shop.polling()
     polling.position = polling.source.open_stream(["main.orders"])
     task = polling.task("main.orders", where=[Condition("region", Comparison.IN, ("north",))])
@@ -90,7 +90,7 @@ def test_a_row_filter_turns_rows_that_it_no_longer_takes_into_deletes(shop: Shop
     assert list(polling.rows["main.orders"]) == ['["north", 1]']
 
 
-def test_columns_that_are_left_out_are_neither_told_nor_needed(shop: Shop) -> None:
+def test_excluded_columns_are_neither_read_nor_required(shop: Shop) -> None:
     polling = shop.polling()
     polling.position = polling.source.open_stream(["main.orders"])
     task = polling.task("main.orders", columns=Columns(exclude=("updated_at", "photo", "note")))
@@ -101,7 +101,7 @@ def test_columns_that_are_left_out_are_neither_told_nor_needed(shop: Shop) -> No
     assert polling.rows["main.orders"]['["north", 1]'].keys() == row.keys()
 
 
-def test_a_copy_and_an_interval_hold_the_same_rows(shop: Shop) -> None:
+def test_a_copy_and_an_interval_have_the_same_rows(shop: Shop) -> None:
     polling = shop.polling()
     polling.position = polling.source.open_stream(["main.orders"])
     task = polling.task("main.orders")
@@ -109,13 +109,13 @@ def test_a_copy_and_an_interval_hold_the_same_rows(shop: Shop) -> None:
     shop.order("north", 2, None)
     copy = polling.copy(task)
     items = polling.window(task)
-    assert len(images(items)) == 2, "rows without timestamp come with every interval"
+    assert len(images(items)) == 2, "rows without timestamp are read in every interval"
     records = [item for item in items if isinstance(item, ChangeRecord)]
     assert all(record.order_key > copy.floor for record in records)
     assert len(polling.rows["main.orders"]) == 2
 
 
-def test_one_column_for_most_tables_and_another_for_some(shop: Shop) -> None:
+def test_most_tables_use_one_timestamp_column_and_some_another(shop: Shop) -> None:
     shop.sql("CREATE TABLE visits (id INTEGER PRIMARY KEY NOT NULL, seen TIMESTAMP NOT NULL)")
     polling = shop.polling(timestamp_columns={"main.visits": "seen"})
     polling.position = polling.source.open_stream(["main.orders", "main.visits"])
@@ -124,7 +124,7 @@ def test_one_column_for_most_tables_and_another_for_some(shop: Shop) -> None:
     assert [(item.table, item.key) for item in items if isinstance(item, ChangeRecord)] == [("main.visits", "[7]")]
 
 
-def test_check_names_every_obstacle_with_its_cure(shop: Shop) -> None:
+def test_check_reports_every_problem_with_its_remedy(shop: Shop) -> None:
     shop.sql("CREATE TABLE plain (id INTEGER PRIMARY KEY NOT NULL, updated_at DATE NOT NULL)")
     shop.sql("CREATE TABLE heap (id INTEGER, updated_at DATETIME NOT NULL)")
     shop.sql("CREATE INDEX by_time ON heap (updated_at)")
@@ -145,14 +145,14 @@ def test_check_names_every_obstacle_with_its_cure(shop: Shop) -> None:
         pass
 
 
-def test_deletes_that_nobody_wants_need_no_audit(shop: Shop) -> None:
+def test_ignored_deletes_need_no_audit(shop: Shop) -> None:
     polling = shop.polling()
     task = polling.task("main.orders")
     kept = replace(task, rule=replace(task.rule, on_delete=OnDelete.IGNORE))
     assert "SRC065" not in [one.code for one in polling.source.check([kept])]
 
 
-def test_the_offset_of_timestamps_without_zone_is_taken_off(shop: Shop) -> None:
+def test_the_offset_of_timestamps_without_zone_is_subtracted(shop: Shop) -> None:
     polling = shop.polling(time_zone="+02:00")
     polling.position = polling.source.open_stream(["main.orders"])
     shop.order("north", 1, 30 - 7200)
@@ -177,23 +177,23 @@ def test_another_host_or_database_is_another_source(other: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     "same", [{"host": "DB.local"}, {"port": 5432}, {"login": "ann", "password": "x"}, {"extra": {"sslmode": "require"}}]
 )
-def test_the_same_database_reached_in_another_way_is_the_same_source(same: dict[str, Any]) -> None:
+def test_the_same_database_under_another_address_is_the_same_source(same: dict[str, Any]) -> None:
     assert identity() == identity(**same)
     assert "geheim" not in str(identity())
 
 
-def test_a_driver_that_is_not_there_is_named(shop: Shop) -> None:
+def test_a_missing_driver_is_reported(shop: Shop) -> None:
     with pytest.raises(NotInstalled, match="nosuch"):
         Polling("nosuch+driver", shop.info).source.identity()
 
 
-def test_types_of_the_database_become_ours(shop: Shop) -> None:
+def test_types_of_the_database_become_logical_types(shop: Shop) -> None:
     task = shop.polling().task("main.orders")
     kinds = {column.name: column.type.kind for column in task.schema.columns}
     assert kinds["photo"] is Kind.BYTES and kinds["updated_at"] is Kind.TIMESTAMP and kinds["due"] is Kind.DATE
     assert task.schema.key == ("region", "id")
 
 
-def test_a_copy_is_cut_by_whole_numbers_and_open_at_both_ends() -> None:
+def test_a_copy_is_split_by_whole_numbers_and_open_at_both_ends() -> None:
     assert ranges(1, 101, 4) == [(None, 26), (26, 51), (51, 76), (76, None)]
     assert ranges("a", "z", 4) == ranges(1, 2, 4) == ranges(None, None, 4) == [(None, None)]

@@ -1,4 +1,4 @@
-"""What polls make of changes that no timestamp shows."""
+"""How polls detect unlogged changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = TableIdentity("1", {}, 1, partitions={"7@5": TablePartition("public.top", 
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_only_what_a_row_of_an_earlier_interval_holds_is_unseen(found: bool) -> None:
+def test_only_changes_of_values_in_rows_of_an_earlier_interval_are_unlogged(found: bool) -> None:
     changes = UnloggedChanges(added=("z",), attached=("7@5",), detached=("public.low",), rewritten=True)
     left = undetected_changes(changes, NOW, lambda column: found and column == "z", lambda oid: found and oid == "7")
     words = ("rows older than column z have values in it", "partition public.top was attached with rows in it")
@@ -30,7 +30,7 @@ def test_only_what_a_row_of_an_earlier_interval_holds_is_unseen(found: bool) -> 
     assert bool(undetected_changes(replace(changes, recomputed=True), NOW, lambda _: False, lambda _: False).rows)
 
 
-def test_a_column_comes_at_once_and_only_once(tmp_path: Path) -> None:
+def test_a_new_column_is_emitted_at_once_and_only_once(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop.db")
     shop.sql("CREATE TABLE t (id INTEGER PRIMARY KEY NOT NULL, updated_at DATETIME NOT NULL)")
     shop.sql("INSERT INTO t VALUES (1, ?)", ago(7200))
@@ -38,18 +38,18 @@ def test_a_column_comes_at_once_and_only_once(tmp_path: Path) -> None:
     polling.position = polling.source.open_stream(["main.t"])
     assert polling.window(polling.task("main.t")) == []
     shop.sql("ALTER TABLE t ADD z INTEGER")
-    ((op, told),) = images(polling.window(polling.task("main.t")))
-    assert op == Operation.SCHEMA and [one["name"] for one in told["columns"]] == ["id", "updated_at", "z"]
+    ((op, schema),) = images(polling.window(polling.task("main.t")))
+    assert op == Operation.SCHEMA and [one["name"] for one in schema["columns"]] == ["id", "updated_at", "z"]
     assert polling.window(polling.task("main.t")) == []
     shop.connection.close()
 
 
 @pytest.mark.server
-def test_numbers_of_columns_are_not_used_again(database: Database) -> None:
+def test_column_numbers_are_not_reused(database: Database) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "ALTER TABLE t DROP v", "ALTER TABLE t ADD v text")
     with of(database).source.database.session() as connection:
         catalogue = read_catalogue(connection, ["public"])
         numbers = read_numbers(connection, catalogue)
     assert isinstance(connection, sa.Connection)
-    told = reflected_identity(catalogue["public.t"], numbers["public.t"])
-    assert {name: one.number for name, one in told.columns.items()} == {"id": 1, "v": 3} and not told.positional
+    identity = reflected_identity(catalogue["public.t"], numbers["public.t"])
+    assert {name: one.number for name, one in identity.columns.items()} == {"id": 1, "v": 3} and not identity.positional

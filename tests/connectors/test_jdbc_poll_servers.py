@@ -1,4 +1,4 @@
-"""Polled tables of real servers: types, clocks, ties, rights."""
+"""Polled tables of real servers: types, clocks, equal timestamps, rights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def of(database: Database, **options: Any) -> Polling:
     return Polling(POSTGRES, info, **options)
 
 
-def test_a_row_of_postgresql_has_the_same_bytes_from_copy_and_interval(database: Database) -> None:
+def test_a_row_of_postgresql_has_the_same_bytes_in_copy_and_interval(database: Database) -> None:
     database.sql(WIDE, VALUES, "INSERT INTO wide (id, updated_at) VALUES (2, now() - interval '1 minute')")
     polling = of(database, timestamp_latency=120)
     polling.position = polling.source.open_stream(["public.wide"])
@@ -68,7 +68,7 @@ def test_a_row_of_postgresql_has_the_same_bytes_from_copy_and_interval(database:
 
 
 def _typed(row: dict[str, Any], column: Column) -> Any:
-    """The canonical value as a column of a copy has it."""
+    """The canonical value in the type of a copied column."""
     value = row[column.name]
     match column.type.kind:
         case Kind.DECIMAL:
@@ -83,7 +83,7 @@ def _typed(row: dict[str, Any], column: Column) -> Any:
             return value
 
 
-def test_ties_larger_than_a_page_by_a_key_of_text(database: Database) -> None:
+def test_more_rows_with_one_timestamp_than_a_page_are_read_by_a_text_key(database: Database) -> None:
     database.sql(
         "CREATE TABLE names (name text PRIMARY KEY, updated_at timestamptz NOT NULL)",
         "INSERT INTO names SELECT n || chr(97 + n % 26) || chr(65 + n % 26), now() - interval '1 minute' "
@@ -96,7 +96,7 @@ def test_ties_larger_than_a_page_by_a_key_of_text(database: Database) -> None:
     assert len(keys) == len(set(keys)) == 950
 
 
-def test_a_commit_behind_the_mark_is_found_within_the_latencies(database: Database) -> None:
+def test_a_commit_behind_the_high_mark_is_read_within_the_latencies(database: Database) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, updated_at timestamptz NOT NULL)")
     polling = of(database)
     polling.position = polling.source.open_stream(["public.t"])
@@ -109,7 +109,7 @@ def test_a_commit_behind_the_mark_is_found_within_the_latencies(database: Databa
     assert sorted(row["id"] for _, row in images(polling.window(task))) == [1, 2]
 
 
-def test_the_servers_clock_counts_and_no_zone_of_anybody(database: Database) -> None:
+def test_the_clock_of_the_server_counts_whatever_the_time_zones(database: Database) -> None:
     database.sql(f"ALTER DATABASE {database.name} SET timezone TO 'Asia/Tokyo'")
     polling = of(database)
     position = polling.source.open_stream(["public.t"])
@@ -117,7 +117,7 @@ def test_the_servers_clock_counts_and_no_zone_of_anybody(database: Database) -> 
     assert 0 < (datetime.now(UTC) - upto).total_seconds() < 1800
 
 
-def test_a_right_that_is_missing_is_named_and_nothing_looks_deleted(database: Database) -> None:
+def test_a_missing_right_is_reported_and_no_row_is_emitted_as_deleted(database: Database) -> None:
     database.sql(
         "CREATE TABLE hidden (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now() - interval '1 minute')",
         "INSERT INTO hidden VALUES (1)",
@@ -128,7 +128,9 @@ def test_a_right_that_is_missing_is_named_and_nothing_looks_deleted(database: Da
     polling = Polling(POSTGRES, info)
     polling.position = polling.source.open_stream(["public.hidden"])
     task = polling.task("public.hidden")
-    assert polling.source.status(polling.position, ["public.hidden"]).has_changes, "its reading says what is wrong"
+    assert polling.source.status(polling.position, ["public.hidden"]).has_changes, (
+        "reading the table reports the problem"
+    )
     with pytest.raises(CheckFailed, match="SRC010") as caught:
         polling.window(task)
     assert "secret" not in str(caught.value)
@@ -141,12 +143,12 @@ def test_a_right_that_is_missing_is_named_and_nothing_looks_deleted(database: Da
     database.sql("DROP TABLE hidden", f"DROP ROLE reader_{database.name}")
 
 
-def test_a_server_that_is_away_may_come_back(server: EmbeddedPostgres) -> None:
+def test_an_unreachable_server_can_be_retried(server: EmbeddedPostgres) -> None:
     with pytest.raises(SourceUnavailable, match="CON013"):
         Polling(POSTGRES, ConnectionInfo("db", server.host, 1, "postgres", "x", "postgres")).source.tables()
 
 
-def test_a_table_moves_on_by_integers_in_shares(database: Database) -> None:
+def test_a_table_is_polled_by_an_integer_column_in_splits(database: Database) -> None:
     database.sql(
         "CREATE TABLE big (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now())",
         "INSERT INTO big SELECT n FROM generate_series(1, 45000) n",
@@ -157,7 +159,7 @@ def test_a_table_moves_on_by_integers_in_shares(database: Database) -> None:
     assert len(copy.read.splits) == 4 and len(polling.rows["public.big"]) == 45000  # type: ignore[union-attr]
 
 
-def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: EmbeddedMariaDB) -> None:
+def test_rows_of_mariadb_are_polled_by_a_timestamp_that_the_server_maintains(mariadb: EmbeddedMariaDB) -> None:
     with pymysql.connect(
         host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True
     ) as connection:
@@ -193,8 +195,8 @@ def test_rows_of_mariadb_come_by_a_timestamp_that_the_server_keeps(mariadb: Embe
         assert keys == ['["18446744073709551615","de"]'], "the old key is seen by the audit only"
 
 
-def test_a_session_can_be_interrupted_by_nobody_of_ours(database: Database) -> None:
-    """A page is a statement of its own: no transaction is left open in between."""
+def test_no_transaction_stays_open_between_two_pages(database: Database) -> None:
+    """A page is one statement, so no session is idle in a transaction."""
     database.sql(
         "CREATE TABLE t (id int PRIMARY KEY, updated_at timestamptz NOT NULL DEFAULT now() - interval '1 min')"
     )

@@ -1,5 +1,5 @@
-"""Values of polled tables that no target's type has: never another value, and nothing of them lost where the definition
-gives them a place."""
+"""Values of polled tables that no target type can represent: never another value, and nothing is lost where the
+definition keeps them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def postgres(database: Database, driver: str, native: str, *values: str, key: st
 
 
 def both(polling: Polling, table: str, **rule: Any) -> tuple[list[Any], list[Any]]:
-    """What a window and a copy make of its columns ``v``."""
+    """The columns ``v`` of a window and of a copy."""
     task = polling.task(table, **rule)
     polling.copy(task)
     copied = [{k: v for k, v in row.items() if k.endswith("v")} for row in polling.rows[table].values()]
@@ -56,9 +56,7 @@ def both(polling: Polling, table: str, **rule: Any) -> tuple[list[Any], list[Any
 
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("native", "odd", "plain"), ODD)
-def test_without_a_word_in_the_definition_the_table_stops(
-    database: Database, driver: str, native: str, odd: str, plain: str
-) -> None:
+def test_by_default_the_table_stops(database: Database, driver: str, native: str, odd: str, plain: str) -> None:
     polling = postgres(database, driver, native, odd, plain)
     task = polling.task("public.odd")
     with pytest.raises(BadRecordFound, match=r"CPY009.*v: .*cast: {v: text}"):
@@ -69,7 +67,7 @@ def test_without_a_word_in_the_definition_the_table_stops(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("native", "odd", "plain"), ODD)
-def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
+def test_set_null_writes_null_and_the_text_to_another_column(
     database: Database, driver: str, native: str, odd: str, plain: str
 ) -> None:
     streamed, copied = both(postgres(database, driver, native, odd, plain), "public.odd", on_unrepresentable=NULLS)
@@ -81,7 +79,7 @@ def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("native", "odd", "plain"), ODD)
 @pytest.mark.parametrize("key", ["id", "v"])
-def test_a_column_that_is_cast_holds_the_texts_of_the_server(
+def test_a_cast_column_contains_the_texts_of_the_server(
     database: Database, driver: str, native: str, odd: str, plain: str, key: str
 ) -> None:
     polling = postgres(database, driver, native, odd, plain, key=key)
@@ -98,7 +96,7 @@ def test_a_column_that_is_cast_holds_the_texts_of_the_server(
     ("uuid", "lpad(n::text, 32, '0')::uuid"),
     ("boolean", "n > 0"),
 ])  # fmt: skip
-def test_pages_of_a_key_that_is_cast_go_on_where_they_ended(database: Database, native: str, values: str) -> None:
+def test_pages_of_a_cast_key_continue_where_they_ended(database: Database, native: str, values: str) -> None:
     rows = 2 if native == "boolean" else 250
     polling = postgres(database, DRIVERS[0], native, key="v, id")
     polling = Polling(DRIVERS[0], polling.source.database.info, page_rows=100 if rows > 2 else 1)
@@ -107,7 +105,7 @@ def test_pages_of_a_key_that_is_cast_go_on_where_they_ended(database: Database, 
         f"FROM generate_series(0, {rows - 1}) n"
     )
     polling.position = polling.source.open_stream(["public.odd"])
-    items = polling.window(polling.task("public.odd", Columns(cast={"v": "text"})))
+    items = polling.window(polling.task("public.odd", columns=Columns(cast={"v": "text"})))
     keys = [item.key for item in items if isinstance(item, ChangeRecord)]
     assert len(keys) == len(set(keys)) == rows
 
@@ -145,7 +143,7 @@ def maria(server: EmbeddedMariaDB, native: str, *values: str, key: str = "id") -
 
 
 @pytest.mark.parametrize(("native", "odd", "plain"), NO_DATES)
-def test_a_zero_date_stops_its_table_or_stands_beside(
+def test_a_zero_date_stops_its_table_or_its_text_is_kept(
     mariadb: EmbeddedMariaDB, native: str, odd: str, plain: str
 ) -> None:
     polling, table = maria(mariadb, native, odd, plain)
@@ -166,7 +164,7 @@ def test_a_zero_date_is_copied_as_text(mariadb: EmbeddedMariaDB, native: str, od
 
 def test_floating_numbers_of_mariadb_have_no_exact_text(mariadb: EmbeddedMariaDB) -> None:
     polling, table = maria(mariadb, "double", "0.1")
-    task = polling.task(table, Columns(cast={"v": "text"}))
+    task = polling.task(table, columns=Columns(cast={"v": "text"}))
     assert "SRC105" in [problem.code for problem in polling.source.check([task])]
     with pytest.raises(CheckFailed, match=r"SRC105.*odd\.v"):
         polling.copy(task)

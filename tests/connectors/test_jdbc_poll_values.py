@@ -1,4 +1,4 @@
-"""Values of a driver that no target has: never another value, and never none at all."""
+"""Values of a driver that no target has are never replaced by another value or lost."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def rows(kind: LogicalType) -> RowConverter:
         (LogicalType(Kind.DECIMAL, 10, 2), Decimal("NaN"), "NaN"),
     ],
 )
-def test_they_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
+def test_unrepresentable_values_stop_their_table_and_name_the_column(kind: LogicalType, value: Any, what: str) -> None:
     with pytest.raises(CheckFailed, match=f"CPY009.*v: .*{what}.*leave out the column"):
         rows(kind).page_row((1.0, value, AT, 1.0, AT, True))
     with pytest.raises(BadRecordFound, match=f"CPY009.*v: .*{what}"):
         rows(kind).table([(1.0, value, AT)])
 
 
-def test_characters_of_a_text_stay_and_a_negative_zero_in_the_key_is_zero() -> None:
+def test_characters_of_a_text_are_kept_and_a_negative_zero_in_the_key_is_zero() -> None:
     text = rows(LogicalType(Kind.TEXT))
     row = text.page_row((-0.0, "a\0b", AT, -0.0, AT, True))
     assert (row.key, row.image[:26]) == ("[0.0]", '{"k":0.0,"v":"a\\u0000b","a')

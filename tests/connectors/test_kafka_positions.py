@@ -1,4 +1,4 @@
-"""How far topics have been read, what lies behind, and what is gone."""
+"""Positions in topics: what was read, what follows, and what is lost."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from airflow_cdc_provider.core.errors import CheckFailed
 A, B, C = Channel("srv.d.a", 0), Channel("srv.d.a", 1), Channel("db/t/feed", 0)
 
 
-def test_a_place_survives_its_way_through_text() -> None:
-    places = {A: TopicOffset(7, "id"), C: TopicOffset(0)}
-    assert topic_offsets(position_of(places)) == places
-    assert position_of(places) == {"srv.d.a/0": "7 id", "db/t/feed/0": "0"}
+def test_an_offset_is_read_back_from_its_text() -> None:
+    offsets = {A: TopicOffset(7, "id"), C: TopicOffset(0)}
+    assert topic_offsets(position_of(offsets)) == offsets
+    assert position_of(offsets) == {"srv.d.a/0": "7 id", "db/t/feed/0": "0"}
 
 
-def test_a_window_reaches_to_the_ends_as_they_are_now() -> None:
-    news = read_status({"srv.d.a/0": "7 id"}, {A: Span(3, 9, "id"), C: Span(0, 4)}, ())
-    assert news.has_changes
-    assert news.limit == {"srv.d.a/0": "9 id", "db/t/feed/0": "4"}
+def test_a_window_ends_at_the_present_ends_of_the_partitions() -> None:
+    status = read_status({"srv.d.a/0": "7 id"}, {A: Span(3, 9, "id"), C: Span(0, 4)}, ())
+    assert status.has_changes
+    assert status.limit == {"srv.d.a/0": "9 id", "db/t/feed/0": "4"}
     assert not read_status({"srv.d.a/0": "9 id"}, {A: Span(3, 9, "id")}, ()).has_changes
 
 
@@ -47,69 +47,69 @@ def test_a_window_reaches_to_the_ends_as_they_are_now() -> None:
         (Span(0, 9, "other"), "deleted and created again", "0 other"),
     ],
 )
-def test_what_is_gone_is_told_and_touches_no_other_topic(span: Span, found: str, goes_on: str) -> None:
-    news = read_status({"srv.d.a/0": "7 id"}, {A: span, C: Span(0, 4)}, ())
-    assert news.has_changes
-    assert lost_channels(news.limit).keys() == {"srv.d.a/0"}
-    assert found in lost_channels(news.limit)["srv.d.a/0"]
-    assert position_of(topic_offsets(news.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
-    assert list(ranges_of({"srv.d.a/0": "7 id"}, news.limit)) == [("db/t/feed", 0, 0, 4)]
+def test_lost_messages_are_a_hole_of_their_topic_only(span: Span, found: str, goes_on: str) -> None:
+    status = read_status({"srv.d.a/0": "7 id"}, {A: span, C: Span(0, 4)}, ())
+    assert status.has_changes
+    assert lost_channels(status.limit).keys() == {"srv.d.a/0"}
+    assert found in lost_channels(status.limit)["srv.d.a/0"]
+    assert position_of(topic_offsets(status.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
+    assert list(ranges_of({"srv.d.a/0": "7 id"}, status.limit)) == [("db/t/feed", 0, 0, 4)]
 
 
-def test_a_topic_that_is_there_no_more_is_told_once() -> None:
-    news = read_status({"srv.d.a/0": "7 id"}, {}, {"srv.d.a"})
-    assert "does not exist any more" in lost_channels(news.limit)["srv.d.a/0"]
-    after = position_of(topic_offsets(news.limit))
+def test_a_deleted_topic_is_reported_once() -> None:
+    status = read_status({"srv.d.a/0": "7 id"}, {}, {"srv.d.a"})
+    assert "does not exist any more" in lost_channels(status.limit)["srv.d.a/0"]
+    after = position_of(topic_offsets(status.limit))
     assert not read_status(after, {}, {"srv.d.a"}).has_changes
     assert read_status(after, {A: Span(0, 3, "new")}, ()).limit == {"srv.d.a/0": "3 new"}
 
 
-def test_a_partition_that_is_added_is_read_from_its_beginning_and_never_from_later() -> None:
+def test_an_added_partition_is_read_from_its_beginning_only() -> None:
     known = {"srv.d.a/0": "7"}
     assert read_status(known, {A: Span(0, 7), B: Span(0, 2)}, ()).limit == {"srv.d.a/0": "7", "srv.d.a/1": "2"}
     late = read_status(known, {A: Span(0, 7), B: Span(1, 2)}, ())
     assert lost_channels(late.limit) == {"srv.d.a/1": "partition 1 of srv.d.a: offsets 0 to 0 were removed"}
 
 
-def test_a_topic_that_was_never_read_and_has_lost_its_head_stops_nobody() -> None:
+def test_a_topic_that_was_never_read_and_lost_its_first_messages_is_no_hole() -> None:
     assert read_status({"srv.d.a/0": "7"}, {A: Span(0, 7), C: Span(1, 2)}, ()).limit == {"srv.d.a/0": "7"}
 
 
-def test_a_long_backlog_is_read_in_windows_from_every_partition_its_share() -> None:
+def test_a_long_backlog_is_read_in_windows_with_a_part_of_every_partition() -> None:
     limit = topic_offsets(read_status({}, {A: Span(0, 3 * WINDOW_MESSAGES), C: Span(0, 10)}, ()).limit)
     assert WINDOW_MESSAGES * 0.99 < limit[A].offset <= WINDOW_MESSAGES
     assert 0 < limit[C].offset < 10
 
 
 @given(st.dictionaries(st.integers(0, 30), st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=20))
-def test_shares_hold_every_offset_once_and_a_partition_at_most_once(lags: dict[int, tuple[int, int]]) -> None:
+def test_splits_contain_every_offset_once_and_a_partition_at_most_once(lags: dict[int, tuple[int, int]]) -> None:
     lo = position_of({Channel("t", number): TopicOffset(start) for number, (start, _) in lags.items()})
     limit = position_of({Channel("t", number): TopicOffset(start + more) for number, (start, more) in lags.items()})
     ranges = list(ranges_of(lo, limit))
-    shares = pack_splits(ranges)
-    assert sorted(one for share in shares for one in share) == sorted(ranges)
-    for share in shares:
-        assert sum(one.stop - one.start for one in share) <= SPLIT_MESSAGES
-        assert len({one.partition for one in share}) == len(share)
+    splits = pack_splits(ranges)
+    assert sorted(one for split in splits for one in split) == sorted(ranges)
+    for split in splits:
+        assert sum(one.stop - one.start for one in split) <= SPLIT_MESSAGES
+        assert len({one.partition for one in split}) == len(split)
     for number, (start, more) in lags.items():
         assert sum(one.stop - one.start for one in ranges if one.partition == number) == more
         assert min((one.start for one in ranges if one.partition == number), default=start) == start
 
 
-def test_a_table_is_told_from_its_beginning_where_nothing_of_it_was_read_and_nothing_is_gone() -> None:
+def test_the_history_of_a_table_is_complete_if_nothing_was_read_or_removed() -> None:
     spans = {A: Span(0, 9), C: Span(2, 9)}
     read = {"db/t/feed/0": "5"}
     assert contains_all_after(read, read, spans, ["srv.d.a"])
     assert not contains_all_after({"srv.d.a/0": "1"}, {"srv.d.a/0": "1"}, spans, ["srv.d.a"])
     assert not contains_all_after({}, {}, spans, ["db/t/feed"])
-    assert contains_all_after({}, read, spans, ["db/t/feed"]), "the log holds what the topic has forgotten"
+    assert contains_all_after({}, read, spans, ["db/t/feed"]), "the log has what the topic no longer has"
     assert not contains_all_after({}, {}, spans, [])
 
 
-def test_a_connection_is_followed_and_login_is_that_of_sasl() -> None:
+def test_the_settings_of_a_connection_are_used_and_its_login_is_that_of_sasl() -> None:
     extra = {"bootstrap.servers": "a:1", "sasl.mechanism": "PLAIN", "enable.ssl.certificate.verification": False}
-    told = client_settings(ConnectionInfo("k", login="u", password="p", extra={**extra, "group.id": "g"}))
-    assert told == {
+    settings = client_settings(ConnectionInfo("k", login="u", password="p", extra={**extra, "group.id": "g"}))
+    assert settings == {
         "bootstrap.servers": "a:1",
         "sasl.mechanism": "PLAIN",
         "enable.ssl.certificate.verification": "false",
@@ -138,19 +138,19 @@ def test_a_connection_is_followed_and_login_is_that_of_sasl() -> None:
         {"bootstrap.servers": "a", "security.protocol": "SASL_PLAINTEXT", "ssl.ca.location": "/ca.pem"},
     ],
 )
-def test_a_connection_that_asks_for_code_or_names_no_server_is_refused(extra: dict[str, str]) -> None:
+def test_a_connection_that_loads_code_or_names_no_server_is_refused(extra: dict[str, str]) -> None:
     with pytest.raises(CheckFailed, match=r"CON030 .*extra of connection k") as caught:
         client_settings(ConnectionInfo("k", extra=extra))
     assert all(name in caught.value.problems[0].found for name in list(extra)[-1:])
 
 
-def test_what_a_connection_does_not_verify_is_said() -> None:
-    def said(**settings: object) -> list[str]:
+def test_disabled_verification_is_reported() -> None:
+    def findings(**settings: object) -> list[str]:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         info = ConnectionInfo("k", extra={"bootstrap.servers": "a", "security.protocol": "SASL_SSL", **given})
         return [problem.found for problem in unverified(info)]
 
-    assert said() == said(enable_ssl_certificate_verification=True) == []
-    assert said(enable_ssl_certificate_verification=False) == ["enable.ssl.certificate.verification: false"]
-    assert said(ssl_endpoint_identification_algorithm="none") == ["ssl.endpoint.identification.algorithm: none"]
-    assert said(security_protocol="PLAINTEXT", enable_ssl_certificate_verification="false") == []
+    assert findings() == findings(enable_ssl_certificate_verification=True) == []
+    assert findings(enable_ssl_certificate_verification=False) == ["enable.ssl.certificate.verification: false"]
+    assert findings(ssl_endpoint_identification_algorithm="none") == ["ssl.endpoint.identification.algorithm: none"]
+    assert findings(security_protocol="PLAINTEXT", enable_ssl_certificate_verification="false") == []

@@ -1,4 +1,4 @@
-"""Where a window ends that a new snapshot follows."""
+"""The end of a window before a new snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_every_partition_is_read_up_to_the_new_snapshot_also_one_that_lags() -> 
     assert cut.topics == {"a", "b"}
 
 
-def test_what_was_read_beyond_it_stays_as_it_is() -> None:
+def test_an_offset_beyond_the_new_snapshot_is_kept() -> None:
     cut = cut_before(LO, LIMIT, {A0: 40, B0: 49}, SPANS, ())
     assert cut.limit["b/0"] == "60 y" and cut.topics == {"a"}
     assert cut_before(LO, LIMIT, {A0: 40}, SPANS, ["a"]).topics == frozenset()

@@ -1,4 +1,4 @@
-"""Topics of a real broker: what is new, what is read, what is gone."""
+"""Topics of a real broker: new messages, read messages, lost messages."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def as_u(sent: Iterable[Message]) -> list[Message]:
     return [one._replace(value=one.value and one.value.replace(OF_T, OF_U)) for one in sent]
 
 
-def told(items: Iterable[StreamItem]) -> list[str]:
+def event_ids(items: Iterable[StreamItem]) -> list[str]:
     return sorted(item.event_id for item in items if isinstance(item, ChangeRecord))
 
 
-def test_a_topic_that_drops_messages_by_their_keys_is_named(topics: Topics) -> None:
+def test_a_compacted_topic_is_reported(topics: Topics) -> None:
     topics.send(topics.make("d.t"), messages())
     topics.send(topics.make("d.u", cleanup_policy="compact,delete"), as_u(messages()))
     tasks = topics.tasks()
@@ -49,7 +49,7 @@ def test_a_topic_that_drops_messages_by_their_keys_is_named(topics: Topics) -> N
     assert topics.source().check(tasks[:1]) == []
 
 
-def test_partitions_are_read_from_their_beginning_once(topics: Topics) -> None:
+def test_partitions_are_read_once_from_their_beginning(topics: Topics) -> None:
     topic = topics.make("d.t", 3)
     sent = messages(20)
     topics.send(topic, sent[:30])
@@ -60,11 +60,11 @@ def test_partitions_are_read_from_their_beginning_once(topics: Topics) -> None:
     topics.send(topic, sent[30:])
     second, lo = topics.window(lo, tasks)
     rows = sum(one.value is not None for one in sent)
-    assert len(told(first)) + len(told(second)) == rows
-    assert len(set(told(first)) | set(told(second))) == rows
+    assert len(event_ids(first)) + len(event_ids(second)) == rows
+    assert len(set(event_ids(first)) | set(event_ids(second))) == rows
 
 
-def test_a_topic_of_no_table_of_ours_is_left_for_when_it_is(topics: Topics) -> None:
+def test_a_topic_without_a_copied_table_is_read_once_the_table_is_copied(topics: Topics) -> None:
     topics.send(topics.make("d.t"), messages())
     topics.send(topics.make("d.u"), as_u(messages()))
     tasks = topics.tasks()
@@ -76,7 +76,7 @@ def test_a_topic_of_no_table_of_ours_is_left_for_when_it_is(topics: Topics) -> N
     assert {item.table for item in later if isinstance(item, ChangeRecord)} == {"d.u"}
 
 
-def test_transactions_that_were_given_up_are_left_out_and_open_ones_waited_for(topics: Topics) -> None:
+def test_aborted_transactions_are_skipped_and_open_ones_are_waited_for(topics: Topics) -> None:
     topic = topics.make("d.t")
     sent = messages(20)
     topics.send(topic, sent[:5])
@@ -84,18 +84,18 @@ def test_transactions_that_were_given_up_are_left_out_and_open_ones_waited_for(t
     open_ = topics.begun(topic, sent[10:15])
     tasks = topics.tasks()
     first, lo = topics.window({}, tasks)
-    assert len(told(first)) == sum(one.value is not None for one in sent[:5])
+    assert len(event_ids(first)) == sum(one.value is not None for one in sent[:5])
     open_.commit_transaction(WAIT_S)
     second, lo = topics.window(lo, tasks)
-    assert len(told(second)) == sum(one.value is not None for one in sent[10:15])
+    assert len(event_ids(second)) == sum(one.value is not None for one in sent[10:15])
     assert not topics.source().status(lo, ["d.t"]).has_changes
 
 
-def lost(items: Iterable[StreamItem]) -> list[HoleFound]:
+def holes(items: Iterable[StreamItem]) -> list[HoleFound]:
     return [item for item in items if isinstance(item, HoleFound)]
 
 
-def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: Topics) -> None:
+def test_messages_removed_by_retention_before_they_were_read_are_a_hole_of_their_table(topics: Topics) -> None:
     topic = topics.make("d.t")
     topics.send(topic, messages())
     tasks = topics.tasks()
@@ -104,14 +104,14 @@ def test_what_retention_took_before_it_was_read_is_a_hole_of_its_table(topics: T
     topics.forget(topic)
     topics.send(topic, messages())
     items, hi = topics.window(lo, tasks)
-    (hole,) = lost(items)
+    (hole,) = holes(items)
     assert hole.table == "d.t" and "were removed" in hole.detail
     again, _ = topics.window(hi, tasks)
-    assert told(again) and not lost(again)
+    assert event_ids(again) and not holes(again)
     assert not topics.source().contains_all_after({}, {}, "d.t")
 
 
-def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
+def test_a_recreated_topic_is_another_topic(topics: Topics) -> None:
     topic, other = topics.make("d.t"), topics.make("d.u")
     topics.send(topic, messages())
     topics.send(other, as_u(messages(4)))
@@ -122,7 +122,7 @@ def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
     topics.send(topic, [*messages(), *messages()])
     topics.send(other, as_u(messages()))
     items, hi = topics.window(lo, tasks)
-    (hole,) = lost(items)
+    (hole,) = holes(items)
     assert hole.table == "d.t" and "created again" in hole.detail
     assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
     assert topics.source().contains_all_after(hi, hi, "d.t"), "the new one is read from its beginning"
@@ -130,7 +130,7 @@ def test_a_topic_that_was_made_anew_is_another_one(topics: Topics) -> None:
     assert {item.table for item in again if isinstance(item, ChangeRecord)} == {"d.t"}
 
 
-def test_a_topic_that_is_there_no_more_is_a_hole_of_the_table_that_nobody_tells(topics: Topics) -> None:
+def test_a_deleted_topic_is_a_hole_of_its_table(topics: Topics) -> None:
     topic, other = topics.make("d.t"), topics.make("d.u")
     topics.send(topic, messages())
     topics.send(other, as_u(messages()))
@@ -138,12 +138,12 @@ def test_a_topic_that_is_there_no_more_is_a_hole_of_the_table_that_nobody_tells(
     _, lo = topics.window({}, tasks)
     topics.remove(topic)
     items, hi = topics.window(lo, tasks)
-    (hole,) = lost(items)
+    (hole,) = holes(items)
     assert hole.table == "d.t" and "does not exist any more" in hole.detail
     assert topics.window(hi, tasks) == ([], hi)
 
 
-def test_a_partition_that_is_added_is_read_from_its_beginning(topics: Topics) -> None:
+def test_an_added_partition_is_read_from_its_beginning(topics: Topics) -> None:
     topic = topics.make("d.t")
     topics.send(topic, messages())
     tasks = topics.tasks()
@@ -152,10 +152,10 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(topics: Topics) ->
     topics.send(topic, [one._replace(key=None) for one in messages()], partitioner="random")
     later, hi = topics.window(lo, tasks)
     assert f"{topic}/1" in hi
-    assert len(told(later)) == sum(one.value is not None for one in messages())
+    assert len(event_ids(later)) == sum(one.value is not None for one in messages())
 
 
-def test_a_wrong_password_is_said_and_no_secret_told(topics: Topics) -> None:
+def test_a_wrong_password_is_reported_without_secrets(topics: Topics) -> None:
     wrong = {**topics.broker.client, "sasl.password": "wrong-password"}
     source = KafkaSource(
         Source("kafka", "k", options={"topics": ["*"], "format": "debezium"}), ConnectionInfo("k", extra=wrong), "feed"
@@ -165,6 +165,6 @@ def test_a_wrong_password_is_said_and_no_secret_told(topics: Topics) -> None:
     assert "wrong-password" not in str(failed.value)
 
 
-def test_topics_that_are_not_there_are_named(topics: Topics) -> None:
+def test_missing_topics_are_reported(topics: Topics) -> None:
     (problem,) = topics.source().check([])
     assert (problem.code, problem.allowed) == ("SRC083", f"{topics.prefix}.*")

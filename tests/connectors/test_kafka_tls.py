@@ -1,4 +1,4 @@
-"""A broker behind TLS and a login, as they are run outside of a laboratory."""
+"""A broker behind TLS and a login, as in production."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LISTENER = "listener.name.client.ssl.keystore"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Settings that let one in. Whoever leaves ``ssl.ca.location`` out does not know the broker."""
-    ours, key = certificate()
+    """Client settings with a login. Without ``ssl.ca.location`` the broker is not trusted."""
+    certificates, key = certificate()
     settings = {
         "listener.security.protocol.map": "CLIENT:SASL_SSL,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
         f"{LISTENER}.type": "PEM",
-        f"{LISTENER}.certificate.chain": ours.replace("\n", "\\n"),
+        f"{LISTENER}.certificate.chain": certificates.replace("\n", "\\n"),
         f"{LISTENER}.key": key.replace("\n", "\\n"),
     }
     file: Path = tmp_path_factory.mktemp("tls") / "ca.pem"
-    file.write_text(ours)
+    file.write_text(certificates)
     with EmbeddedKafka(settings) as broker:
         yield {**broker.client, "security.protocol": "SASL_SSL", "ssl.ca.location": str(file)}
 
@@ -40,7 +40,7 @@ def of(client: dict[str, str]) -> Topics:
     return Topics(broker, "tls")
 
 
-def test_topics_behind_tls_are_read_by_who_knows_the_broker(client: dict[str, str]) -> None:
+def test_topics_behind_tls_are_read_by_a_client_that_trusts_the_broker(client: dict[str, str]) -> None:
     topics = of(client)
     sent = messages()
     topics.send(topics.make("d.t"), sent)
@@ -49,7 +49,7 @@ def test_topics_behind_tls_are_read_by_who_knows_the_broker(client: dict[str, st
     assert len(records) == sum(one.value is not None for one in sent)
     assert topics.source().check(topics.tasks()) == []
 
-    stranger = {name: text for name, text in client.items() if name != "ssl.ca.location"}
+    without_authority = {name: text for name, text in client.items() if name != "ssl.ca.location"}
     with pytest.raises(SourceUnavailable, match=r"SRC081.*certificate verify failed") as caught:
-        of(stranger).source().tables()
+        of(without_authority).source().tables()
     assert client["sasl.password"] not in str(caught.value)

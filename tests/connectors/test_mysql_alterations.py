@@ -1,4 +1,4 @@
-"""What the text of an ALTER TABLE says of values that no row tells."""
+"""Unlogged changes that the text of an ALTER TABLE implies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, par
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
-HELD = TableSchema(
+COPIED = TableSchema(
     "shop.t",
     (
         Column("id", INT, False, "int(11)"),
@@ -25,10 +25,10 @@ HELD = TableSchema(
 )
 
 
-def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[str]:
+def reasons(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[str]:
     statement = parse_statement(Query("shop", f"{verb} `shop`.`t` {actions}"))
     assert statement.effect is Effect.ALTER
-    return list(unlogged_changes(statement.clauses, statement.ignoring, strict, HELD))
+    return list(unlogged_changes(statement.clauses, statement.ignoring, strict, COPIED))
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def told(actions: str, strict: bool = True, verb: str = "ALTER TABLE") -> list[s
         "PARTITION BY HASH (id) PARTITIONS 4",
     ],
 )
-def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
-    assert told(actions) == []
+def test_a_change_that_keeps_every_value_is_accepted(actions: str) -> None:
+    assert reasons(actions) == []
 
 
 @pytest.mark.parametrize(
@@ -91,23 +91,23 @@ def test_what_keeps_every_value_is_passed_over(actions: str) -> None:
         ("MODIFY A bigint", ["column A changed from int(11) to bigint"]),
     ],
 )
-def test_what_may_change_values_is_named(actions: str, words: list[str]) -> None:
-    said = told(actions)
-    assert len(said) == len(words)
-    assert all(one in each for one, each in zip(words, said, strict=True)), said
+def test_a_change_that_may_change_values_is_reported(actions: str, words: list[str]) -> None:
+    found = reasons(actions)
+    assert len(found) == len(words)
+    assert all(one in each for one, each in zip(words, found, strict=True)), found
 
 
-def test_a_session_that_cuts_values_is_not_trusted_with_a_new_type_nor_with_not_null() -> None:
-    assert told("MODIFY a int", strict=False) == []
-    assert "truncates values" in told("MODIFY a int NOT NULL", strict=False)[0]
-    assert "truncates values" in told("MODIFY v varchar(30)", strict=False)[0]
+def test_without_strict_mode_a_changed_type_and_not_null_are_reported() -> None:
+    assert reasons("MODIFY a int", strict=False) == []
+    assert "truncates values" in reasons("MODIFY a int NOT NULL", strict=False)[0]
+    assert "truncates values" in reasons("MODIFY v varchar(30)", strict=False)[0]
 
 
-def test_rows_that_an_alter_ignore_removes_are_named() -> None:
-    assert "removed" in told("ADD UNIQUE (v)", verb="ALTER IGNORE TABLE")[0]
+def test_rows_that_an_alter_ignore_removes_are_reported() -> None:
+    assert "removed" in reasons("ADD UNIQUE (v)", verb="ALTER IGNORE TABLE")[0]
 
 
-def test_a_statement_that_is_about_no_column_is_no_news() -> None:
+def test_a_statement_without_a_column_is_accepted() -> None:
     assert not may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ORDER BY a")).clauses)
     assert may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=InnoDB, ADD z int")).clauses)
     assert may_change(parse_statement(Query("shop", "ALTER TABLE t ENGINE=BLACKHOLE")).clauses)

@@ -1,4 +1,4 @@
-"""What an ALTER TABLE does to columns that a window tells, or that the target has already."""
+"""What an ALTER TABLE does to columns of a window and of the target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shop(mariadb: EmbeddedMariaDB) -> Shop:
 
 @pytest.mark.parametrize("action", ["MODIFY word varchar(1)", "MODIFY at datetime", "MODIFY mood enum('new', 'done')"])
 def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop: Shop, action: str) -> None:
-    """The catalogue is that of behind the ALTER already, and the target takes over the types that a window tells."""
+    """The catalogue is already that after the ALTER, and the target takes over the types of a window."""
     shop.sql(
         "CREATE TABLE c (id int PRIMARY KEY, word varchar(20), at datetime(6), mood enum('new', 'open', 'done'))",
         "INSERT INTO c VALUES (1, 'a', '2026-01-02 03:04:05.5', 'new')",
@@ -36,13 +36,14 @@ def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop:
     limit = shop.status("c").limit
     shop.sql(f"ALTER TABLE c {action}")
     first = shop.window(shop.task("c", held), limit=limit)
-    told = next((item for item in reversed(first) if isinstance(item, TableSchema)), held)
-    assert holes(first) or holes(shop.window(shop.task("c", told)))
+    latest = next((item for item in reversed(first) if isinstance(item, TableSchema)), held)
+    assert holes(first) or holes(shop.window(shop.task("c", latest)))
 
 
 @pytest.mark.parametrize("column", ["number", "later"])
-def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_between(shop: Shop, column: str) -> None:
-    """The target holds a dropped column with its values, whether it had it before the window or took it from there."""
+def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_in_between(shop: Shop, column: str) -> None:
+    """The target keeps a dropped column with its values, whether it had the column before or added it in this
+    window."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word varchar(9), number int)", "INSERT INTO c VALUES (1, 'a', 7)")
     shop.window()
     held = shop.task("c").schema
@@ -55,10 +56,8 @@ def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_betwe
 
 
 @pytest.mark.parametrize("action", ["MODIFY twice int", "CHANGE twice doubled int"])
-def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_with_rows_before(
-    shop: Shop, action: str
-) -> None:
-    """The catalogue has it as an ordinary one already, and the binlog does not say that it was generated."""
+def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_after_rows(shop: Shop, action: str) -> None:
+    """The catalogue already has it as an ordinary column, and the binlog does not show that it was generated."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text, twice int AS (id * 2) STORED)")
     shop.sql("INSERT INTO c (id) VALUES (1), (2)")
     shop.window()
@@ -73,7 +72,7 @@ def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_with_row
 
 
 @pytest.mark.parametrize("action", ["ADD later int", "ADD (later int, last int)", "ADD COLUMN IF NOT EXISTS Later int"])
-def test_a_column_that_the_window_adds_is_none_that_was_generated(shop: Shop, action: str) -> None:
+def test_a_column_added_in_the_window_was_not_generated(shop: Shop, action: str) -> None:
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text)", "INSERT INTO c VALUES (1, 'a')")
     shop.window()
     held = shop.task("c").schema
@@ -83,8 +82,8 @@ def test_a_column_that_the_window_adds_is_none_that_was_generated(shop: Shop, ac
     assert records(items)[-1].after_complete
 
 
-def test_a_new_column_is_told_before_the_window_ends_at_a_hole_of_another_table(shop: Shop) -> None:
-    """Nothing follows that hole, so no later window would tell it."""
+def test_a_new_column_is_emitted_before_the_window_ends_at_a_hole_of_another_table(shop: Shop) -> None:
+    """Nothing follows that hole, so no later window would emit the schema."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY)", "CREATE TABLE d (id int PRIMARY KEY, word varchar(9))")
     shop.window()
     tasks = [shop.task(name, shop.task(name).schema) for name in ("c", "d")]
@@ -99,15 +98,15 @@ def test_a_new_column_is_told_before_the_window_ends_at_a_hole_of_another_table(
 @pytest.mark.parametrize(
     "action", ["MODIFY word varchar(1)", "DROP word", "RENAME COLUMN word TO name", "ADD z int DEFAULT 5"]
 )
-def test_an_alter_while_the_first_copy_is_made_is_a_hole(shop: Shop, action: str) -> None:
-    """Some shares of the copy may have been read before it, and others behind it."""
+def test_an_alter_during_the_first_copy_is_a_hole(shop: Shop, action: str) -> None:
+    """Some splits of the copy may have been read before it, and others after it."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word varchar(20))", "INSERT INTO c VALUES (1, 'a')")
     shop.window()
     shop.sql(f"ALTER TABLE c {action}")
     assert holes(shop.window(replace(shop.task("c"), state=TableState.PENDING)))
 
 
-def test_a_new_column_while_the_first_copy_is_made_is_none(shop: Shop) -> None:
+def test_a_new_column_during_the_first_copy_is_no_hole(shop: Shop) -> None:
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word varchar(20), KEY w (word))", "INSERT INTO c VALUES (1, 'a')")
     shop.window()
     shop.sql("ALTER TABLE c ADD later int, RENAME INDEX w TO v", "ALTER TABLE c DROP INDEX v", "UPDATE c SET later = 1")
@@ -134,7 +133,7 @@ def test_a_foreign_key_that_changes_no_row_is_no_hole(shop: Shop) -> None:
 
 
 def test_a_table_whose_rows_a_foreign_key_changes_is_not_copied(shop: Shop) -> None:
-    """What is copied anew behind the hole would be wrong again with the next delete."""
+    """A new copy after the hole would be wrong again after the next delete."""
     shop.sql("CREATE TABLE parent (id int PRIMARY KEY)")
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, of int, FOREIGN KEY (of) REFERENCES parent (id) ON DELETE CASCADE)")
     with pytest.raises(CheckFailed) as raised:

@@ -1,4 +1,4 @@
-"""What ``check`` finds at a MySQL source, each with the statement that cures it."""
+"""What ``check`` reports about a MySQL source, each with the statement that solves it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def codes(shop: Shop, *tasks: TableTask) -> list[str]:
     return [problem.code for problem in shop.source.check(tasks)]
 
 
-def test_a_server_with_rows_names_and_rights_is_ready(shop: Shop) -> None:
+def test_a_server_with_row_images_column_names_and_rights_is_ready(shop: Shop) -> None:
     assert shop.source.check([shop.task("t")]) == []
 
 
-def test_every_setting_that_is_wrong_is_named_with_its_cure() -> None:
+def test_every_wrong_setting_is_reported_with_its_remedy() -> None:
     settings = {
         "binlog_format": "MIXED",
         "binlog_row_image": "MINIMAL",
@@ -53,7 +53,7 @@ def test_a_server_without_binlog_is_refused() -> None:
         assert [problem.code for problem in shop.source_as(server.user, server.password).check([])] == ["SRC090"]
 
 
-def test_rights_that_are_missing_are_named_one_after_the_other(shop: Shop) -> None:
+def test_missing_rights_are_reported_one_after_the_other(shop: Shop) -> None:
     login = f"reader_{shop.name}"
     shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
     task = shop.task("t")
@@ -71,7 +71,7 @@ def test_rights_that_are_missing_are_named_one_after_the_other(shop: Shop) -> No
     assert seen == [["SRC011", "SRC019"], ["SRC011", "SRC010"]] and source.check([task]) == []
 
 
-def test_tables_without_key_are_refused_and_a_unique_key_will_do(shop: Shop) -> None:
+def test_tables_without_key_are_refused_and_a_unique_key_suffices(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE none (a int, UNIQUE (a))",
         "CREATE TABLE some (a int, b int NOT NULL, c int NOT NULL, UNIQUE x (a), UNIQUE y (c, b))",
@@ -81,23 +81,23 @@ def test_tables_without_key_are_refused_and_a_unique_key_will_do(shop: Shop) -> 
     assert codes(shop, shop.task("none", key=["a"])) == []
 
 
-def test_text_that_nobody_can_read_and_filters_that_never_hold_are_named(shop: Shop) -> None:
+def test_text_that_cannot_be_decoded_and_filters_that_are_never_true_are_reported(shop: Shop) -> None:
     shop.sql("CREATE TABLE odd (id int PRIMARY KEY, old varchar(9) CHARACTER SET armscii8)")
     assert codes(shop, shop.task("odd", where=[Condition("id", Comparison.EQUAL, "x")])) == ["SRC099", "SRC018"]
 
 
-def test_a_number_that_another_server_bears_is_refused(shop: Shop) -> None:
+def test_the_id_of_another_server_is_refused(shop: Shop) -> None:
     shop.source = shop.source_as(shop.server.user, shop.server.password, server_id=1)
     assert codes(shop, shop.task("t")) == ["SRC097"]
 
 
-def test_a_table_that_is_not_there_is_named(shop: Shop) -> None:
+def test_a_missing_table_is_reported(shop: Shop) -> None:
     task = shop.task("t")
     shop.sql("DROP TABLE t")
     assert codes(shop, task) == ["SRC019"]
 
 
-def test_foreign_keys_that_change_rows_are_named_since_the_binlog_does_not_tell_such_rows(shop: Shop) -> None:
+def test_foreign_keys_that_change_rows_are_reported_because_the_binlog_lacks_such_changes(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE parent (id int PRIMARY KEY)",
         "CREATE TABLE child (id int PRIMARY KEY, parent int, CONSTRAINT of_parent FOREIGN KEY (parent)"

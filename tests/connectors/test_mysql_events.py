@@ -1,4 +1,4 @@
-"""Events of the binlog that no embedded server sends, made by hand; and what statements in it mean."""
+"""Hand-made events of the binlog that no embedded server sends, and the effects of its statements."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def event(kind: int, start: int, body: bytes = b"", file: str = "log.000009") ->
     return BinlogEvent(kind, 1_767_225_600, 1, file, start, start + 19 + len(body), body)
 
 
-def fed(*told: BinlogEvent) -> list[StreamItem]:
+def fed(*events: BinlogEvent) -> list[StreamItem]:
     decoder = BinlogDecoder([TASK], DecoderSettings({}, {}, False), 1, "", BinlogPosition(99, 0))
-    for one in told:
+    for one in events:
         decoder.feed(one)
     return decoder.items
 
@@ -47,7 +47,7 @@ def begin(start: int) -> BinlogEvent:
     return query(start, b"BEGIN")
 
 
-def test_a_row_of_mysql_is_read_by_what_the_binlog_tells_of_its_table() -> None:
+def test_a_row_of_mysql_is_read_by_the_metadata_of_the_binlog() -> None:
     uuid = bytes.fromhex("3e11fa4771ca11e19e33c80aa9429562")
     gtid = event(binlog.GTID, 100, b"\x01" + uuid + struct.pack("<q", 23))
     assert parse_gtid(gtid) == "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
@@ -60,33 +60,33 @@ def test_a_row_of_mysql_is_read_by_what_the_binlog_tells_of_its_table() -> None:
 
 
 @pytest.mark.parametrize("kind", [binlog.TRANSACTION_PAYLOAD, binlog.INCIDENT])
-def test_what_is_told_compressed_or_lost_is_a_hole_of_every_table(kind: int) -> None:
+def test_compressed_and_lost_events_are_a_hole_of_every_table(kind: int) -> None:
     hole, end = fed(event(kind, 100))
     assert isinstance(hole, HoleFound) and hole.table == "" and hole.kind == "untold"
     assert isinstance(end, Boundary)
 
 
-def test_a_document_told_as_a_difference_is_a_hole_of_its_table() -> None:
+def test_a_partial_json_update_is_a_hole_of_its_table() -> None:
     hole, end = fed(begin(100), event(19, 300, MAP), event(binlog.PARTIAL_UPDATE, 400, ROW), event(binlog.XID, 500))
     assert isinstance(hole, HoleFound) and hole.table == "shop.t" and "PARTIAL_JSON" in hole.detail
     assert isinstance(end, Boundary)
 
 
 @pytest.mark.parametrize("text", [b"ROLLBACK", b"ROLLBACK TO s"])
-def test_rows_that_are_told_and_then_rolled_back_are_a_hole(text: bytes) -> None:
-    """So a server tells of tables that know no transactions, among others that do."""
-    told = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), query(500, text), event(binlog.XID, 600))
-    assert [one.table for one in told if isinstance(one, HoleFound)] == ["shop.t"]
+def test_rows_that_are_logged_and_then_rolled_back_are_a_hole(text: bytes) -> None:
+    """As a server logs rows of non-transactional tables in a transaction with others."""
+    items = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), query(500, text), event(binlog.XID, 600))
+    assert [one.table for one in items if isinstance(one, HoleFound)] == ["shop.t"]
 
 
-def test_rows_of_a_transaction_that_a_crash_cut_off_are_a_hole() -> None:
+def test_rows_of_a_transaction_cut_off_by_a_crash_are_a_hole() -> None:
     rotate = BinlogEvent(binlog.ROTATE, 0, 1, "log.000009", 519, 519, struct.pack("<Q", 4) + b"log.000010")
     *_, hole, end = fed(begin(100), event(19, 300, MAP), event(30, 400, ROW), rotate)
     assert isinstance(hole, HoleFound) and hole.detail == "the server ended in the middle of a transaction"
     assert isinstance(end, Boundary) and binlog_position(end.position) == BinlogPosition(10, 4)
 
 
-def test_an_event_that_cannot_be_understood_stops_the_stream_and_is_named_without_its_bytes() -> None:
+def test_an_event_that_cannot_be_read_stops_the_stream_with_an_error_without_its_bytes() -> None:
     with pytest.raises(IntegrityBroken, match=r"SRC030.*log.000009, position 400") as caught:
         fed(begin(100), event(19, 300, MAP), event(30, 400, ROW[:-2] + b"secret"[:1]))
     assert "secret" not in str(caught.value)
@@ -94,7 +94,7 @@ def test_an_event_that_cannot_be_understood_stops_the_stream_and_is_named_withou
         fed(begin(100), event(30, 400, ROW))
 
 
-def test_files_are_in_the_order_of_their_numbers() -> None:
+def test_files_are_ordered_by_their_numbers() -> None:
     assert file_number("binlog.999999") < file_number("binlog.1000000")
     assert BinlogPosition(2, 4) < BinlogPosition(2, 5) < BinlogPosition(10, 4)
     with pytest.raises(ValueError, match="no number"):
@@ -102,7 +102,7 @@ def test_files_are_in_the_order_of_their_numbers() -> None:
 
 
 class Packets:
-    """As much of a driver's connection as a stream needs."""
+    """The parts of a driver's connection that a stream uses."""
 
     def __init__(self, *packets: bytes) -> None:
         self.packets = [*packets, b"\xfe\0\0\0\0"]
@@ -129,7 +129,7 @@ def packet(kind: int, log_pos: int, size: int, flags: int = 0, body: bytes = b""
     return b"\0" + struct.pack("<IBIIIH", 0, kind, 1, size, log_pos & 0xFFFFFFFF, flags) + body
 
 
-def test_positions_go_on_behind_four_gibibytes_and_no_boundary_is_told_there() -> None:
+def test_positions_continue_beyond_four_gibibytes_where_no_window_ends() -> None:
     start, wrap = (1 << 32) - 100, 1 << 32
     rotate = struct.pack("<Q", 4) + b"log.000010"
     connection: Any = Packets(
@@ -139,15 +139,15 @@ def test_positions_go_on_behind_four_gibibytes_and_no_boundary_is_told_there() -
         packet(binlog.ROTATE, wrap + 117, 37, 0, rotate),
         packet(binlog.XID, 104, 100),
     )
-    told = list(read_events(connection, 1, "log.000009", start))
-    assert [(one.file, one.start, one.end) for one in told] == [
+    events = list(read_events(connection, 1, "log.000009", start))
+    assert [(one.file, one.start, one.end) for one in events] == [
         ("log.000009", start, start),
         ("log.000009", start, wrap + 50),
         ("log.000009", wrap + 50, wrap + 80),
         ("log.000009", wrap + 80, wrap + 117),
         ("log.000010", 4, 104),
     ]
-    ends = [binlog_position(item.position) for item in fed(*told) if isinstance(item, Boundary)]
+    ends = [binlog_position(item.position) for item in fed(*events) if isinstance(item, Boundary)]
     assert ends == [BinlogPosition(10, 4), BinlogPosition(10, 104)]
 
 
@@ -182,7 +182,7 @@ def test_positions_go_on_behind_four_gibibytes_and_no_boundary_is_told_there() -
         ("", Effect.NONE, ""),
     ],
 )
-def test_what_a_statement_means(text: str, means: Effect, names: str) -> None:
-    told = parse_statement(Query("shop", text))
-    assert told.effect is means
-    assert not names or names in told.tables
+def test_the_effect_of_a_statement(text: str, means: Effect, names: str) -> None:
+    statement = parse_statement(Query("shop", text))
+    assert statement.effect is means
+    assert not names or names in statement.tables

@@ -1,4 +1,4 @@
-"""Row filters over dates that no calendar has: a copy and the binlog take the same rows."""
+"""Row filters over dates that do not exist in the calendar: a copy and the binlog select the same rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def filled(server: EmbeddedMariaDB, native: str, nullable: bool) -> Shop:
 
 
 @pytest.mark.parametrize(("native", "nullable"), [("date", True), ("datetime(3)", False), ("timestamp(6)", True)])
-def test_the_copy_and_the_binlog_take_the_same_rows(server: EmbeddedMariaDB, native: str, nullable: bool) -> None:
+def test_the_copy_and_the_binlog_select_the_same_rows(server: EmbeddedMariaDB, native: str, nullable: bool) -> None:
     shop = filled(server, native, nullable)
     start = shop.position
     for op, value in CONDITIONS:
@@ -64,7 +64,7 @@ def test_the_copy_and_the_binlog_take_the_same_rows(server: EmbeddedMariaDB, nat
         assert copied == streamed, (op, value)
 
 
-def test_dates_that_no_calendar_has_lie_where_the_server_orders_them(server: EmbeddedMariaDB) -> None:
+def test_dates_that_do_not_exist_are_ordered_as_the_server_orders_them(server: EmbeddedMariaDB) -> None:
     shop = filled(server, "date", True)
     task = shop.task(
         "odd",
@@ -76,7 +76,7 @@ def test_dates_that_no_calendar_has_lie_where_the_server_orders_them(server: Emb
 
 
 @pytest.mark.parametrize("native", VALUES)
-def test_a_column_that_is_cast_is_compared_as_text(server: EmbeddedMariaDB, native: str) -> None:
+def test_a_cast_column_is_compared_as_text(server: EmbeddedMariaDB, native: str) -> None:
     shop = filled(server, native, True)
     first = VALUES[native][0] or ""
     fraction = {"datetime(3)": ".000", "timestamp(6)": ".000000"}.get(native, "")
@@ -89,7 +89,7 @@ def test_a_column_that_is_cast_is_compared_as_text(server: EmbeddedMariaDB, nati
 
 
 @pytest.mark.parametrize("value", ["0000-00-00", "2024-00-10", "no date"])
-def test_a_filter_that_names_no_date_is_refused_by_check_and_by_the_copy(server: EmbeddedMariaDB, value: str) -> None:
+def test_a_filter_with_an_invalid_date_is_refused_by_check_and_by_the_copy(server: EmbeddedMariaDB, value: str) -> None:
     shop = filled(server, "date", True)
     task = shop.task("odd", where=[Condition("v", Comparison.NOT_EQUAL, value)])
     (problem,) = (one for one in shop.source.check([task]) if one.code == "SRC018")

@@ -1,4 +1,4 @@
-"""Random transactions, random windows: what the connector tells, folded, is the table."""
+"""Random transactions in random windows: the changes of the connector, folded, equal the table."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def statement(draw: random.Random) -> str:
     )[0]
 
 
-def played(shop: Shop, draw: random.Random) -> None:
-    """One transaction, or one statement by itself; some are undone."""
+def run_transaction(shop: Shop, draw: random.Random) -> None:
+    """One transaction, or one statement outside of it; some are rolled back."""
     statements = [statement(draw) for _ in range(draw.randrange(1, 5))]
     if any(one.startswith(("TRUNCATE", "FLUSH")) for one in statements):
         shop.sql(*statements)
@@ -72,13 +72,13 @@ def played(shop: Shop, draw: random.Random) -> None:
     shop.sql("BEGIN", *statements, draw.choices(["COMMIT", "ROLLBACK"], [5, 1])[0])
 
 
-def as_it_is(shop: Shop, name: str) -> Rows:
+def current_rows(shop: Shop, name: str) -> Rows:
     task = shop.task(name)
     return shop.copied(task, 1)[1]
 
 
 @pytest.mark.parametrize("number", [one for one in range(HISTORIES) if only() in (None, one)])
-def test_windows_cut_anywhere_and_folded_are_the_table(server: EmbeddedMariaDB, number: int) -> None:
+def test_folded_windows_of_any_length_equal_the_table(server: EmbeddedMariaDB, number: int) -> None:
     print(replayed_by(SEED, HISTORIES, __file__))
     draw = random.Random(f"{SEED} {number}")
     shop = Shop(server)
@@ -88,21 +88,21 @@ def test_windows_cut_anywhere_and_folded_are_the_table(server: EmbeddedMariaDB, 
     floors = dict.fromkeys(rows, "")
     copied_at = draw.randrange(TRANSACTIONS)
     for moment in range(TRANSACTIONS):
-        played(shop, draw)
+        run_transaction(shop, draw)
         if moment == copied_at:
             for task in tasks:
                 copy, rows[task.table] = shop.copied(task, 3)
                 floors[task.table] = copy.floor
         if draw.random() < 0.2:
-            told = records(cut(shop, draw, tasks))
-            apply(rows, told, floors)
+            changes = records(cut(shop, draw, tasks))
+            apply(rows, changes, floors)
     apply(rows, records(shop.window(*tasks)), floors)
     for name in TABLES:
-        assert rows[shop.table(name)] == as_it_is(shop, name), replayed_by(SEED, HISTORIES, __file__)
+        assert rows[shop.table(name)] == current_rows(shop, name), replayed_by(SEED, HISTORIES, __file__)
 
 
 def cut(shop: Shop, draw: random.Random, tasks: list[Any]) -> list[Any]:
-    """A window that ends at any boundary: whatever is behind it comes again in the next one."""
+    """A window that ends at any boundary; the next one repeats what follows it."""
     start = shop.position
     items = shop.window(*tasks)
     ends = [at for at, item in enumerate(items) if isinstance(item, Boundary)]
@@ -120,19 +120,19 @@ def cut(shop: Shop, draw: random.Random, tasks: list[Any]) -> list[Any]:
     return again
 
 
-def apply(rows: dict[str, Rows], told: list[ChangeRecord], floors: dict[str, str]) -> None:
+def apply(rows: dict[str, Rows], changes: list[ChangeRecord], floors: dict[str, str]) -> None:
     for table in rows:
-        fold(rows[table], [one for one in told if one.table == table], floors[table])
+        fold(rows[table], [one for one in changes if one.table == table], floors[table])
 
 
-def test_a_window_says_what_it_is_made_of(server: EmbeddedMariaDB) -> None:
+def test_a_window_has_the_expected_records(server: EmbeddedMariaDB) -> None:
     shop = Shop(server)
     shop.sql(*TABLES_SQL)
     shop.sql("INSERT INTO plain (id, word) VALUES (1, 'a'), (2, 'b')")
-    told = records(shop.window(shop.task("plain")))
-    assert [(one.op, one.key, json.loads(one.after or "")["word"]) for one in told] == [
+    changes = records(shop.window(shop.task("plain")))
+    assert [(one.op, one.key, json.loads(one.after or "")["word"]) for one in changes] == [
         ("insert", "[1]", "a"),
         ("insert", "[2]", "b"),
     ]
-    assert told[0].order_key[:40] == told[1].order_key[:40]
-    assert {one.tx_id for one in told} == {told[0].tx_id} and [one.tx_seq for one in told] == [1, 2]
+    assert changes[0].order_key[:40] == changes[1].order_key[:40]
+    assert {one.tx_id for one in changes} == {changes[0].tx_id} and [one.tx_seq for one in changes] == [1, 2]

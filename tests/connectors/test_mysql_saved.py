@@ -1,4 +1,4 @@
-"""Files of the binlog that somebody saved: they tell what the stream tells."""
+"""Saved files of the binlog give the records of the stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stored(kind: int, at: int, body: bytes) -> bytes:
     return struct.pack("<IBIIIH", 1_767_225_600, kind, 1, 19 + len(body), at + 19 + len(body), 0) + body
 
 
-def said(items: list[StreamItem]) -> list[tuple[str, ...]]:
+def summaries(items: list[StreamItem]) -> list[tuple[str, ...]]:
     return [(one.op, one.order_key, one.key or "", one.after or "", one.before or "") for one in records(items)]
 
 
@@ -35,7 +35,7 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.mark.server
-def test_a_file_tells_what_the_stream_tells(shop: Shop) -> None:
+def test_a_file_gives_the_records_of_the_stream(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE t (id INT UNSIGNED PRIMARY KEY, name VARCHAR(20), price DECIMAL(10,2), at DATETIME(3), raw BLOB)",
         "INSERT INTO t VALUES (1, 'Ünï', 1.50, '2026-01-02 03:04:05.678', x'00ff'), (2, NULL, NULL, NULL, NULL)",
@@ -44,24 +44,24 @@ def test_a_file_tells_what_the_stream_tells(shop: Shop) -> None:
         "TRUNCATE TABLE t",
     )
     file = Path(shop.server.data, shop.position["file"])
-    told = said(shop.window(shop.task("t")))
+    streamed = summaries(shop.window(shop.task("t")))
     items = list(decode_file("mysql", str(file), file.read_bytes(), None, {}))
     ours = [one for one in items if getattr(one, "table", shop.table("t")) == shop.table("t")]
-    assert [one for one in said(ours) if one[1] >= told[0][1]] == told and len(told) == 6
+    assert [one for one in summaries(ours) if one[1] >= streamed[0][1]] == streamed and len(streamed) == 6
     assert any(isinstance(one, Boundary) for one in items)
     (schema,) = {one.schema_id: one for one in ours if isinstance(one, TableSchema)}.values()
     assert schema.key == ("id",) and schema.names == ("id", "name", "price", "at", "raw")
 
     cut = list(decode_file("mysql", str(file), file.read_bytes()[:-9], [to_plain(schema)], {}))
-    assert said(cut) == said(ours)[: len(said(cut))], "one that is still written ends anywhere"
+    assert summaries(cut) == summaries(ours)[: len(summaries(cut))], "an unfinished file may end anywhere"
     assert {one.table for one in cut if isinstance(one, ChangeRecord)} <= {schema.table}
 
 
-def test_a_file_without_names_of_columns_says_what_to_do() -> None:
+def test_a_file_without_names_of_columns_is_refused_with_a_remedy() -> None:
     with pytest.raises(CommandRefused, match="binlog_row_metadata"):
         list(decode_file("mysql", "log.000009", MAGIC + stored(19, 4, NAMELESS), None, {}))
 
 
-def test_what_is_no_file_of_a_binlog_is_refused() -> None:
+def test_a_file_that_is_no_binlog_is_refused() -> None:
     with pytest.raises(CommandRefused, match="not a binlog file"):
         list(decode_file("mysql", "log.000009", b'{"a":1}', None, {}))

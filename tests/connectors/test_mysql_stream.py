@@ -1,4 +1,4 @@
-"""Windows of the binlog: what they hold, where they end, and what they cannot tell."""
+"""Windows of the binlog: their records, their ends, and their holes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ def ops(items: Any) -> list[tuple[str, str | None]]:
     return [(str(one.op), one.key or one.key_before) for one in records(items)]
 
 
-def told(one: ChangeRecord) -> dict[str, Any]:
+def image(one: ChangeRecord) -> dict[str, Any]:
     return dict(json.loads(one.after or "{}"))
 
 
-def test_a_changed_key_is_a_row_that_leaves_and_a_row_that_comes(shop: Shop) -> None:
+def test_a_changed_key_is_a_departing_row_and_an_arriving_row(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, 'a', 1)", "UPDATE t SET id = 2, word = 'b' WHERE id = 1")
-    _, gone, came = records(shop.window(shop.task("t")))
-    assert (gone.op, gone.key_before, came.op, came.key) == ("delete", "[1]", "insert", "[2]")
-    assert gone.link_id == came.link_id and (gone.phase, came.phase) == (0, 1) and gone.order_key < came.order_key
-    assert gone.before_complete and came.after_complete and told(came) == {"id": 2, "word": "b", "n": 1}
+    _, delete, insert = records(shop.window(shop.task("t")))
+    assert (delete.op, delete.key_before, insert.op, insert.key) == ("delete", "[1]", "insert", "[2]")
+    assert delete.link_id == insert.link_id and delete.order_key < insert.order_key
+    assert (delete.phase, insert.phase) == (0, 1)
+    assert delete.before_complete and insert.after_complete and image(insert) == {"id": 2, "word": "b", "n": 1}
 
 
-def test_a_window_ends_with_a_whole_transaction_and_never_passes_its_limit(shop: Shop) -> None:
+def test_a_window_ends_after_a_whole_transaction_and_never_behind_its_limit(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, 'a', 1)")
     limit = shop.status("t").limit
     shop.sql("BEGIN", "INSERT INTO t VALUES (2, 'b', 2)", "INSERT INTO t VALUES (3, 'c', 3)", "COMMIT")
@@ -59,14 +60,14 @@ def test_a_window_ends_with_a_whole_transaction_and_never_passes_its_limit(shop:
     assert isinstance(second[-1], Boundary) and sum(isinstance(item, Boundary) for item in second) == 1
 
 
-def test_what_is_rolled_back_is_not_told(shop: Shop) -> None:
+def test_rolled_back_changes_are_not_emitted(shop: Shop) -> None:
     shop.sql("BEGIN", "INSERT INTO t VALUES (1, 'a', 1)", "ROLLBACK")
     shop.sql("BEGIN", "INSERT INTO t VALUES (2, 'b', 1)", "SAVEPOINT s", "DELETE FROM t", "ROLLBACK TO s", "COMMIT")
     items = shop.window(shop.task("t"))
     assert ops(items) == [("insert", "[2]")] and not holes(items)
 
 
-def test_rows_of_other_tables_are_counted_and_left(shop: Shop) -> None:
+def test_rows_of_other_tables_are_counted_and_skipped(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE other (id int PRIMARY KEY)", "INSERT INTO other VALUES (1)", "INSERT INTO t VALUES (1, '', 1)"
     )
@@ -74,7 +75,7 @@ def test_rows_of_other_tables_are_counted_and_left(shop: Shop) -> None:
     assert ops(items) == [("insert", "[1]")] and sum(item.count for item in items if isinstance(item, Ignored)) == 1
 
 
-def test_only_selected_columns_and_rows_are_told(shop: Shop) -> None:
+def test_only_selected_columns_and_rows_are_emitted(shop: Shop) -> None:
     task = shop.task("t", columns=Columns(exclude=("word",)), where=[Condition("n", Comparison.GREATER, 3)])
     shop.sql(
         "INSERT INTO t VALUES (1, 'secret', 1), (2, 'secret', 4)",
@@ -88,7 +89,7 @@ def test_only_selected_columns_and_rows_are_told(shop: Shop) -> None:
     assert list(shop.copied(task)[1].values()) == [{"id": 1, "n": 9}]
 
 
-def test_a_truncate_is_told_in_its_place(shop: Shop) -> None:
+def test_a_truncate_is_emitted_in_order(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "TRUNCATE TABLE t", "INSERT INTO t VALUES (2, '', 1)")
     shop.sql(f"/* why */ TRUNCATE `{shop.name}`.`t`")
     items = shop.window(shop.task("t"))
@@ -97,7 +98,7 @@ def test_a_truncate_is_told_in_its_place(shop: Shop) -> None:
     assert keys == sorted(keys)
 
 
-def test_a_column_that_is_added_is_told_before_the_first_row_that_has_it(shop: Shop) -> None:
+def test_an_added_column_is_emitted_before_its_first_row(shop: Shop) -> None:
     held = shop.task("t").schema
     shop.sql(
         "INSERT INTO t VALUES (1, 'a', 1)",
@@ -112,24 +113,24 @@ def test_a_column_that_is_added_is_told_before_the_first_row_that_has_it(shop: S
     one, two = records(items)
     assert one.order_key < change.order_key < two.order_key and not change.warnings
     assert (one.schema_id, two.schema_id) == tuple(schema.schema_id for schema in schemas)
-    assert told(two)["late"] == 3 and not holes(items)
+    assert image(two)["late"] == 3 and not holes(items)
 
 
-def test_an_added_column_with_a_default_is_said_to_be_unknown_in_older_rows(shop: Shop) -> None:
+def test_an_added_column_with_a_default_is_unknown_in_older_rows(shop: Shop) -> None:
     held = shop.task("t").schema
     shop.sql("ALTER TABLE t ADD COLUMN late int NOT NULL DEFAULT 7", "INSERT INTO t (id) VALUES (1)")
     items = shop.window(shop.task("t", held))
     assert [item.warnings for item in items if isinstance(item, ChangeRecord)] == [("initial_unknown",), ()]
 
 
-def test_rows_from_before_a_change_of_type_are_read_as_they_were(shop: Shop) -> None:
+def test_rows_from_before_a_change_of_type_are_read_with_the_old_type(shop: Shop) -> None:
     shop.sql(
         "INSERT INTO t VALUES (1, 'a', -1)",
         "ALTER TABLE t DROP COLUMN word, MODIFY n bigint",
         "INSERT INTO t VALUES (2, 2)",
     )
     one, two = records(shop.window(shop.task("t")))
-    assert told(one) == {"id": 1, "word": "a", "n": -1} and told(two) == {"id": 2, "n": 2}
+    assert image(one) == {"id": 1, "word": "a", "n": -1} and image(two) == {"id": 2, "n": 2}
 
 
 def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
@@ -139,9 +140,9 @@ def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
     shop.sql("ALTER TABLE c MODIFY kind enum('a','b','c'), MODIFY word varchar(20)", "INSERT INTO c (id) VALUES (1)")
     assert not holes(shop.window(shop.task("c", held)))
     shop.sql("ALTER TABLE c MODIFY at datetime", "INSERT INTO c (id) VALUES (2)")
-    (table, altered), (_, told) = holes(shop.window(shop.task("c", held)))
+    (table, altered), (_, changed) = holes(shop.window(shop.task("c", held)))
     assert table == shop.table("c") and altered == "column at changed from datetime(6) to datetime"
-    assert told.endswith(": at")
+    assert changed.endswith(": at")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_values_that_an_alter_may_have_changed_are_a_hole(shop: Shop) -> None:
         "ALTER TABLE {} DROP PARTITION p0",
     ],
 )
-def test_a_table_that_is_replaced_or_loses_rows_untold_is_a_hole(shop: Shop, statement: str) -> None:
+def test_a_table_that_is_replaced_or_loses_rows_without_events_is_a_hole(shop: Shop, statement: str) -> None:
     shop.sql("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (5), "
              "PARTITION p1 VALUES LESS THAN (9))")  # fmt: skip
     tasks = [shop.task("p"), shop.task("t")]
@@ -164,7 +165,7 @@ def test_a_table_that_is_replaced_or_loses_rows_untold_is_a_hole(shop: Shop, sta
     assert [table for table, _ in holes(items)] == [shop.table("p")] and ops(items) == [("insert", "[1]")]
 
 
-def test_a_database_that_is_dropped_takes_its_tables_along(shop: Shop) -> None:
+def test_a_dropped_database_drops_its_tables(shop: Shop) -> None:
     task = shop.task("t")
     shop.sql(f"DROP DATABASE {shop.name}")
     assert holes(shop.window(task)) == [
@@ -172,7 +173,7 @@ def test_a_database_that_is_dropped_takes_its_tables_along(shop: Shop) -> None:
     ]
 
 
-def test_other_definitions_pass(shop: Shop) -> None:
+def test_other_definitions_are_accepted(shop: Shop) -> None:
     task = shop.task("t")
     shop.sql(
         "CREATE INDEX i ON t (word)",
@@ -188,13 +189,13 @@ def test_other_definitions_pass(shop: Shop) -> None:
     assert not holes(items) and not records(items)
 
 
-def test_a_statement_that_is_logged_instead_of_its_rows_is_a_hole(shop: Shop) -> None:
+def test_a_statement_logged_instead_of_its_rows_is_a_hole(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "SET SESSION binlog_format = 'STATEMENT'", "UPDATE t SET n = 2")
     items = shop.window(shop.task("t"))
     assert holes(items) == [(shop.table("t"), "a statement was logged instead of the rows that it changed")]
 
 
-def test_a_transaction_that_is_only_prepared_is_a_hole(shop: Shop) -> None:
+def test_a_prepared_transaction_is_a_hole(shop: Shop) -> None:
     shop.sql("XA START 'x'", "INSERT INTO t VALUES (1, '', 1)", "XA END 'x'", "XA PREPARE 'x'")
     assert [table for table, _ in holes(shop.window(shop.task("t")))] == [shop.table("t")]
     shop.sql("XA ROLLBACK 'x'", "INSERT INTO t VALUES (2, '', 1)")
@@ -202,7 +203,7 @@ def test_a_transaction_that_is_only_prepared_is_a_hole(shop: Shop) -> None:
     assert ops(items) == [("insert", "[2]")] and not holes(items)
 
 
-def test_windows_go_on_through_files_and_a_restart(mariadb: EmbeddedMariaDB, shop: Shop) -> None:
+def test_windows_continue_over_files_and_a_restart(mariadb: EmbeddedMariaDB, shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, '', 1)")
     task = shop.task("t")
     assert ops(shop.window(task)) == [("insert", "[1]"), ("insert", "[2]")]
@@ -214,7 +215,7 @@ def test_windows_go_on_through_files_and_a_restart(mariadb: EmbeddedMariaDB, sho
     assert shop.status("t").has_changes is False
 
 
-def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop) -> None:
+def test_only_changes_of_copied_tables_count_and_an_idle_position_advances(shop: Shop) -> None:
     shop.sql("CREATE TABLE other (id int PRIMARY KEY, filler longtext)")
     assert not shop.status("t").has_changes
     shop.sql("INSERT INTO other VALUES (1, 'x')")
@@ -229,7 +230,7 @@ def test_news_tells_of_our_tables_only_and_an_idle_position_moves_on(shop: Shop)
     assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
 
 
-def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_serves(shop: Shop) -> None:
+def test_the_unread_bytes_and_the_retention_of_the_binlog_are_reported(shop: Shop) -> None:
     assert shop.source.retained_log(None).bytes is None, "no window, nothing to count from"
     before = shop.source.retained_log(shop.position)
     shop.sql("CREATE TABLE b (id int PRIMARY KEY, t longtext)", "INSERT INTO b VALUES (1, repeat('x', 2000000))")
@@ -246,19 +247,19 @@ def test_the_server_says_how_much_of_its_binlog_is_unread_and_how_far_back_it_se
     assert rest is not None and rest < 10_000
 
 
-def test_without_the_right_to_see_it_what_the_server_keeps_is_not_known(shop: Shop) -> None:
+def test_without_the_right_to_see_it_the_retention_is_unknown(shop: Shop) -> None:
     login = f"blind_{shop.name}"
     shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
     with pytest.raises(CheckFailed, match="a privilege is missing"):
         shop.source_as(login, "sesame-42").retained_log(shop.position)
 
 
-def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
+def test_a_purged_file_is_a_lost_position(shop: Shop) -> None:
     shop.sql("INSERT INTO t VALUES (1, '', 1)", "FLUSH BINARY LOGS")
     last = shop.ask("SHOW MASTER STATUS")[0][0]
 
     def purged() -> bool:
-        """Not before the engine wrote its own."""
+        """Not before the engine has written its own."""
         shop.sql(f"PURGE BINARY LOGS TO '{last}'")
         return len(shop.ask("SHOW BINARY LOGS")) == 1
 
@@ -269,7 +270,7 @@ def test_a_file_that_is_gone_is_a_lost_position(shop: Shop) -> None:
         shop.window(shop.task("t"), limit={"file": last, "pos": "400", "gtid": ""})
 
 
-def test_a_binlog_that_was_reset_is_a_lost_position_though_its_files_bear_the_same_names() -> None:
+def test_a_reset_binlog_is_a_lost_position_although_its_files_have_the_same_names() -> None:
     with embedded() as server:
         shop = Shop(server)
         shop.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -283,7 +284,7 @@ def test_a_binlog_that_was_reset_is_a_lost_position_though_its_files_bear_the_sa
             shop.window(task)
 
 
-def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_place_again() -> None:
+def test_a_reset_binlog_is_detected_although_a_transaction_ends_at_the_same_position() -> None:
     with embedded() as server:
         shop = Shop(server)
         shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(2000))")
@@ -302,7 +303,7 @@ def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_pla
         insert(3, 300)
         insert(4, 300)
         again = shop.source.open_stream([])
-        assert binlog_position(again) == binlog_position(shop.position), "the test has built what it is about"
+        assert binlog_position(again) == binlog_position(shop.position), "the positions are equal"
         insert(5, 300)
         with pytest.raises(PositionLost, match="the binlog was reset"):
             shop.status("t")
@@ -310,26 +311,26 @@ def test_a_binlog_that_was_reset_is_noticed_though_a_transaction_ends_at_our_pla
             shop.window(task, limit=shop.source.open_stream([]))
 
 
-def test_rows_that_cannot_be_read_are_put_aside_and_read_once_more(shop: Shop) -> None:
+def test_unreadable_rows_are_kept_and_decoded_again(shop: Shop) -> None:
     shop.sql("CREATE TABLE a (id int PRIMARY KEY, old varchar(9) CHARACTER SET armscii8, word varchar(9))")
     shop.sql("INSERT INTO a VALUES (1, 'x', 'ü')", "UPDATE a SET id = 2, word = 'b'", "DELETE FROM a")
     task = shop.task("a")
-    put, gone, moved, deleted = records(shop.window(task))
-    assert (put.op, put.key, gone.op, gone.key_before) == ("unreadable", "[1]", "delete", "[1]")
-    assert (moved.op, moved.key, moved.link_id) == ("unreadable", "[2]", gone.link_id)
+    put, departed, moved, deleted = records(shop.window(task))
+    assert (put.op, put.key, departed.op, departed.key_before) == ("unreadable", "[1]", "delete", "[1]")
+    assert (moved.op, moved.key, moved.link_id) == ("unreadable", "[2]", departed.link_id)
     assert (deleted.op, deleted.key) == ("unreadable", "[2]")
     assert json.loads(put.after or "")["columns"] == ["old"] and json.loads(put.after or "")["known"]["word"] == "ü"
     assert shop.source.reread(put, task, task.schema) == [put]
     without = shop.task("a", columns=Columns(exclude=("old",)))
     (read,) = shop.source.reread(put, without, without.schema)
-    assert (read.op, read.key, told(read)) == ("insert", "[1]", {"id": 1, "word": "ü"})
+    assert (read.op, read.key, image(read)) == ("insert", "[1]", {"id": 1, "word": "ü"})
     (arrived,) = shop.source.reread(moved, without, without.schema)
-    assert (arrived.op, arrived.key, arrived.link_id) == ("insert", "[2]", gone.link_id)
+    assert (arrived.op, arrived.key, arrived.link_id) == ("insert", "[2]", departed.link_id)
     (left,) = shop.source.reread(deleted, without, without.schema)
     assert (left.op, left.key_before) == ("delete", "[2]")
 
 
-def test_a_column_of_a_kind_that_is_not_known_is_a_hole_of_its_table_only(shop: Shop) -> None:
+def test_a_column_of_an_unknown_type_is_a_hole_of_its_table_only(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE packed (id int PRIMARY KEY, word varchar(99) COMPRESSED)", "INSERT INTO packed VALUES (1, 'a')"
     )
@@ -339,18 +340,18 @@ def test_a_column_of_a_kind_that_is_not_known_is_a_hole_of_its_table_only(shop: 
     assert [table for table, _ in holes(items)] == [shop.table("packed")] and ops(items) == [("insert", "[1]")]
 
 
-def test_a_minimal_row_tells_its_key_and_what_has_changed() -> None:
+def test_a_minimal_row_image_has_the_key_and_the_changed_columns() -> None:
     with embedded(binlog_row_image="MINIMAL") as server:
         shop = Shop(server)
         shop.sql("CREATE TABLE t (id int PRIMARY KEY, word varchar(20), n int)", "INSERT INTO t VALUES (1, 'a', 1)")
         shop.sql("UPDATE t SET n = NULL", "UPDATE t SET id = 2", "DELETE FROM t")
-        _, changed, gone, moved, deleted = records(shop.window(shop.task("t")))
-        assert (changed.op, changed.after_complete, told(changed)) == ("update", False, {"id": 1, "n": None})
-        assert (gone.key_before, moved.link_id, moved.after_complete) == ("[1]", gone.link_id, False)
-        assert told(moved) == {"id": 2} and deleted.key_before == "[2]"
+        _, changed, departed, moved, deleted = records(shop.window(shop.task("t")))
+        assert (changed.op, changed.after_complete, image(changed)) == ("update", False, {"id": 1, "n": None})
+        assert (departed.key_before, moved.link_id, moved.after_complete) == ("[1]", departed.link_id, False)
+        assert image(moved) == {"id": 2} and deleted.key_before == "[2]"
 
 
-def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_others_are_read() -> None:
+def test_without_column_names_in_the_binlog_an_altered_table_is_a_hole_and_others_are_read() -> None:
     with embedded(binlog_row_metadata="NO_LOG") as server:
         shop = Shop(server)
         for name in ("t", "u"):
@@ -358,21 +359,21 @@ def test_without_names_in_the_binlog_a_table_that_was_altered_is_a_hole_and_othe
         shop.sql("ALTER TABLE t CHANGE a x int, CHANGE b a int")
         items = shop.window(shop.task("t"), shop.task("u"))
         assert [table for table, _ in holes(items)] == [shop.table("t")]
-        assert [(one.table, told(one)) for one in records(items)] == [(shop.table("u"), {"id": 1, "a": 2, "b": 3})]
+        assert [(one.table, image(one)) for one in records(items)] == [(shop.table("u"), {"id": 1, "a": 2, "b": 3})]
         shop.sql("INSERT INTO t VALUES (2, 4, 5)")
         items = shop.window(shop.task("t"))
-        assert [told(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
+        assert [image(one) for one in records(items)] == [{"id": 2, "x": 4, "a": 5}] and not holes(items)
 
 
-def test_a_reader_that_was_sent_away_tries_again_and_does_not_take_its_place_for_lost(shop: Shop) -> None:
-    sent_away = "A slave with the same server_uuid/server_id as this slave has connected to the master"
+def test_a_disconnected_reader_retries_and_its_position_is_not_lost(shop: Shop) -> None:
+    disconnected = "A slave with the same server_uuid/server_id as this slave has connected to the master"
     with pytest.raises(SourceUnavailable, match="CON013"), shop.source.client.translated_errors():
-        raise pymysql.OperationalError(1236, sent_away)
+        raise pymysql.OperationalError(1236, disconnected)
     with pytest.raises(PositionLost, match="SRC013"), shop.source.client.translated_errors():
         raise pymysql.OperationalError(1236, "Could not find first log file name in binary log index file")
 
 
-def test_looking_for_news_does_not_send_a_reader_away(shop: Shop) -> None:
+def test_reading_the_status_does_not_disconnect_a_reader(shop: Shop) -> None:
     shop.sql(*[f"INSERT INTO t VALUES ({n}, 'x', 1)" for n in range(20)])
     (partition,) = shop.source.partitions(shop.position, shop.status("t").limit)
     reading = shop.source.read(partition, [shop.task("t")], 1)
@@ -381,8 +382,8 @@ def test_looking_for_news_does_not_send_a_reader_away(shop: Shop) -> None:
     assert len(records([first, *reading])) == 20
 
 
-def test_a_server_that_is_away_may_come_back_and_a_wrong_password_is_named(shop: Shop) -> None:
-    wrong = shop.source_as("nobody", "hush-hush")
+def test_an_unreachable_server_can_be_retried_and_a_wrong_password_is_reported(shop: Shop) -> None:
+    wrong = shop.source_as("unknown", "hush-hush")
     with pytest.raises(CheckFailed, match="CON009") as caught:
         wrong.tables()
     assert "hush-hush" not in str(caught.value) + repr(wrong.client.info)
@@ -391,7 +392,7 @@ def test_a_server_that_is_away_may_come_back_and_a_wrong_password_is_named(shop:
         wrong.tables()
 
 
-def test_the_number_of_a_replica_follows_from_the_name() -> None:
+def test_the_server_id_of_a_replica_is_derived_from_the_name_of_the_replicator() -> None:
     one, again, other = (read_options({}, name).server_id for name in ("shop", "shop", "crm"))
     assert one == again != other and 1 << 31 <= one < 1 << 32 and one % 2 == 0
     assert read_options({"server_id": 7}, "shop").server_id == 7

@@ -99,12 +99,12 @@ def test_every_type_is_the_same_from_binlog_and_copy(server: EmbeddedMariaDB) ->
     assert copied["[5]"]["ts6"] == "2026-01-01T00:00:00.250000Z"
     assert "stored" not in large and "virt" not in large and copied["[4]"]["inv"] == 8
     small = next(one for one in records(items) if one.key == "[2]")
-    told = json.loads(small.after or "")
-    assert (told["day"], told["_cdc_text_day"], told["_cdc_text_dt"]) == (None, "0000-00-00", "0000-00-00 00:00:00")
+    image = json.loads(small.after or "")
+    assert (image["day"], image["_cdc_text_day"], image["_cdc_text_dt"]) == (None, "0000-00-00", "0000-00-00 00:00:00")
     assert not large["_cdc_text_day"]
 
 
-def test_shares_of_a_copy_hold_each_row_once_and_obey_the_filter(server: EmbeddedMariaDB) -> None:
+def test_the_splits_of_a_copy_contain_each_row_once_and_apply_the_filter(server: EmbeddedMariaDB) -> None:
     shop = Shop(server)
     shop.sql("CREATE TABLE big (id bigint PRIMARY KEY, word varchar(9), at timestamp NULL)")
     shop.sql(
@@ -119,7 +119,7 @@ def test_shares_of_a_copy_hold_each_row_once_and_obey_the_filter(server: Embedde
     assert not shop.copied(shop.task("big", where=[Condition("at", Comparison.IS_NULL)]))[1]
 
 
-def test_a_copy_holds_what_was_committed_before_its_place_and_the_stream_tells_the_rest(
+def test_a_copy_has_the_changes_up_to_its_anchor_and_the_stream_has_the_rest(
     server: EmbeddedMariaDB,
 ) -> None:
     shop = Shop(server)
@@ -128,21 +128,21 @@ def test_a_copy_holds_what_was_committed_before_its_place_and_the_stream_tells_t
     with shop.source.copy(task, 1, shop.position, 4) as copy:
         shop.sql("UPDATE t SET n = 2 WHERE id = 1", "DELETE FROM t WHERE id = 2", "INSERT INTO t VALUES (3, 1)")
         assert isinstance(copy.read, SplitRead)
-        found = [row for share in copy.read.splits for part in shop.source.read_split(share, copy.schema)
+        found = [row for split in copy.read.splits for part in shop.source.read_split(split, copy.schema)
                  for row in part.to_pylist()]  # fmt: skip
     rows = {f"[{row['id']}]": row for row in found}
-    told = records(shop.window(task))
-    assert [one.order_key > copy.floor for one in told] == [False, False, True, True, True]
-    fold(rows, told, copy.floor)
+    changes = records(shop.window(task))
+    assert [one.order_key > copy.floor for one in changes] == [False, False, True, True, True]
+    fold(rows, changes, copy.floor)
     assert rows == {"[1]": {"id": 1, "n": 2}, "[3]": {"id": 3, "n": 1}}
 
 
 def documents(*values: tuple[int, bytes], names: tuple[bytes, ...] = ()) -> bytes:
-    """A small container: counts and offsets of two bytes."""
+    """A small container with counts and offsets of two bytes."""
     entries = 4 + 4 * len(names) + 3 * len(values)
     data = b"".join(names)
     offsets = [entries + sum(map(len, names[:at])) for at in range(len(names))]
-    head = b"".join(struct.pack("<HH", place, len(name)) for place, name in zip(offsets, names, strict=True))
+    head = b"".join(struct.pack("<HH", offset, len(name)) for offset, name in zip(offsets, names, strict=True))
     for kind, value in values:
         inline = kind in (4, 5, 6)
         head += bytes([kind]) + (value.ljust(2, b"\0") if inline else struct.pack("<H", entries + len(data)))
@@ -150,7 +150,7 @@ def documents(*values: tuple[int, bytes], names: tuple[bytes, ...] = ()) -> byte
     return struct.pack("<HH", len(values), entries + len(data)) + head + data
 
 
-def test_binary_documents_of_mysql_are_written_as_the_server_writes_them() -> None:
+def test_binary_json_of_mysql_is_written_as_the_server_writes_it() -> None:
     array = documents((5, struct.pack("<h", -1)), (12, b"\x05hello"), (4, b"\x01"), (4, b"\x00"))
     assert json_text(b"\x02" + array) == '[-1, "hello", true, null]'
     double, inner = struct.pack("<d", 1.5), documents()
@@ -166,7 +166,7 @@ def test_binary_documents_of_mysql_are_written_as_the_server_writes_them() -> No
     assert json_text(bytes([15, 252, 2, 0, 255])) == '"base64:type252:AP8="'
 
 
-def test_an_altered_type_keeps_values_or_does_not() -> None:
+def test_whether_an_altered_type_keeps_its_values() -> None:
     def kept(before: str, after: str) -> bool:
         return keeps_values(before, CatalogColumn("c", after.partition("(")[0], after, True))
 

@@ -1,4 +1,4 @@
-"""Dates of MySQL and MariaDB that no calendar has: never another value, in the key never none at all."""
+"""Dates of MySQL and MariaDB that do not exist are never replaced by another value, and in the key never lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def filled(mariadb: EmbeddedMariaDB, native: str, value: str, key: str) -> Shop:
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
 @pytest.mark.parametrize("key", ["id", "id, v"])
-def test_without_a_word_in_the_definition_it_stops_its_table(
+def test_by_default_an_invalid_date_is_unreadable_and_in_the_key_it_stops_the_table(
     mariadb: EmbeddedMariaDB, native: str, value: str, key: str
 ) -> None:
     shop = filled(mariadb, native, value, key)
@@ -51,9 +51,7 @@ def test_without_a_word_in_the_definition_it_stops_its_table(
 
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
-def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
-    mariadb: EmbeddedMariaDB, native: str, value: str
-) -> None:
+def test_set_null_writes_null_and_the_text_to_another_column(mariadb: EmbeddedMariaDB, native: str, value: str) -> None:
     shop = filled(mariadb, native, value, "id")
     task = shop.task("odd", on_unrepresentable=OnUnrepresentable.SET_NULL)
     streamed: Rows = {}
@@ -66,7 +64,7 @@ def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
 @pytest.mark.parametrize("key", ["id", "id, v"])
-def test_a_column_that_is_cast_holds_the_texts_of_the_server(
+def test_a_cast_column_contains_the_texts_of_the_server(
     mariadb: EmbeddedMariaDB, native: str, value: str, key: str
 ) -> None:
     shop = filled(mariadb, native, value, key)
@@ -78,7 +76,7 @@ def test_a_column_that_is_cast_holds_the_texts_of_the_server(
     assert [row["v"] for row in copied.values()] == [value, WITHIN[native]]
 
 
-def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(mariadb: EmbeddedMariaDB) -> None:
+def test_a_negative_zero_in_the_key_is_zero_as_in_the_source(mariadb: EmbeddedMariaDB) -> None:
     shop = Shop(mariadb)
     shop.sql("CREATE TABLE f (k double PRIMARY KEY, v int)")
     task = shop.task("f")
@@ -90,7 +88,7 @@ def test_a_negative_zero_in_the_key_is_zero_as_the_server_has_it(mariadb: Embedd
     assert copied == streamed and set(copied) == {"[0.0]", "[1.5]"}
 
 
-def test_spellings_that_are_one_key_to_the_server_follow_each_other(mariadb: EmbeddedMariaDB) -> None:
+def test_spellings_that_the_server_considers_one_key_are_changes_of_one_row(mariadb: EmbeddedMariaDB) -> None:
     shop = Shop(mariadb)
     shop.sql("CREATE TABLE c (k varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, v int)")
     task = shop.task("c")

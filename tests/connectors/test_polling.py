@@ -1,4 +1,4 @@
-"""Intervals, pages and places of tables that are polled, against a table that is written to all the time."""
+"""Intervals, pages and positions of polled tables, against a table that is written to all the time."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ writes = st.lists(
     st.integers(0, 40),
     st.integers(0, 12),
 )
-def test_case_35_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
+def test_case_35_the_copy_ends_equal_to_the_table_whatever_is_committed_late(
     writes: list[Write], ticks: list[tuple[int, int]], page_rows: int, page_s: int, copied_at: int
 ) -> None:
-    """Equal timestamps with other values, rows without any, windows that end behind any page, a copy at any time that
-    is made while windows go on, pages that take their time."""
+    """Equal timestamps with other values, rows without any, windows that end behind any page, a copy at any time,
+    windows during the copy, slow pages."""
     table = Polled(options(page_rows), writes, page_s=page_s)
     table.open()
     copied = False
     for at, (seconds, boundaries) in enumerate(ticks):
         table.now_s += seconds
-        news, sealed = table.status(), table.position
-        if news.has_changes:
-            table.window(news.limit, boundaries)
-        elif news.idle:
-            table.position = news.idle
+        status, sealed = table.status(), table.position
+        if status.has_changes:
+            table.window(status.limit, boundaries)
+        elif status.idle:
+            table.position = status.idle
         if at >= copied_at % len(ticks) and not copied:
             copied = True
             table.now_s += page_s
@@ -84,7 +84,7 @@ def test_case_35_whatever_is_committed_late_the_copy_ends_as_the_table_stands(
     assert table.held == {key: write.value for key, write in table.rows().items()}
 
 
-def test_case_35_a_commit_behind_the_high_mark_is_found_within_the_latencies() -> None:
+def test_case_35_a_commit_behind_the_high_mark_is_read_within_the_latencies() -> None:
     late = Write(1190, "late", COMMIT_S + OVERLAP_S - 10, 2)
     table = Polled(options(), [Write(10, "a", 0, 1), Write(900, "b", 0, 1), late])
     table.open()
@@ -98,7 +98,7 @@ def test_case_35_a_commit_behind_the_high_mark_is_found_within_the_latencies() -
     assert table.held == {"a": 1, "b": 1, "late": 2}
 
 
-def test_a_row_is_not_read_before_its_timestamp_is_old_enough() -> None:
+def test_a_row_is_read_once_its_timestamp_is_old_enough() -> None:
     table = Polled(options(), [Write(100, "a", 0, 1)])
     table.open()
     table.now_s = 100 + COMMIT_S - 1
@@ -107,36 +107,36 @@ def test_a_row_is_not_read_before_its_timestamp_is_old_enough() -> None:
     assert table.status().has_changes
 
 
-def test_case_36_ties_that_are_larger_than_a_page_and_a_window_lose_nothing() -> None:
+def test_case_36_more_rows_with_one_timestamp_than_a_page_and_a_window_lose_nothing() -> None:
     table = Polled(options(3), [Write(50, f"k{number:03}", 0, number) for number in range(100)])
     table.open()
     table.now_s = 1000
     windows = 0
-    while (news := table.status()).has_changes and windows < 100:
-        table.window(news.limit, 2)
+    while (status := table.status()).has_changes and windows < 100:
+        table.window(status.limit, 2)
         table.apply()
         windows += 1
         table.now_s += 5
         if "after" not in json.loads(table.position["s.t"]):
             break
     assert table.held == {f"k{number:03}": number for number in range(100)}
-    assert windows <= 18, "an interval that goes on does not begin again with the overlap"
+    assert windows <= 18, "a continued interval does not repeat the overlap"
 
 
-def test_case_38_the_mark_never_stands_ahead_of_rows_that_were_not_read() -> None:
-    """A window that is cut keeps the end of its interval, and the place inside it."""
+def test_case_38_the_mark_is_never_ahead_of_rows_that_were_not_read() -> None:
+    """A window that is cut keeps the end of its interval, and the position inside it."""
     table = Polled(options(2), [Write(10 * number, f"k{number}", 0, number) for number in range(1, 8)])
     table.open()
     table.now_s = 1000
     table.window(table.status().limit, 1)
-    place = parse_position(table.position["s.t"])
-    assert place.after == PageEnd(START + timedelta(seconds=20), '["k2"]')
+    position = parse_position(table.position["s.t"])
+    assert position.after == PageEnd(START + timedelta(seconds=20), '["k2"]')
     table.now_s = 5000
     limit = table.status().limit
-    assert parse_position(limit["s.t"]).upto == place.upto == START + timedelta(seconds=1000 - COMMIT_S)
+    assert parse_position(limit["s.t"]).upto == position.upto == START + timedelta(seconds=1000 - COMMIT_S)
 
 
-def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end_among_them() -> None:
+def test_rows_without_timestamp_are_read_after_the_others_and_a_window_may_end_among_them() -> None:
     table = Polled(options(1), [Write(10, "a", 0, 1), *(Write(10, key, None, 2) for key in "xyz")])
     table.open()
     table.now_s = 1000
@@ -147,7 +147,7 @@ def test_rows_without_timestamp_are_swept_behind_the_others_and_a_window_may_end
     assert [record.key for record in records(taken)] == ['["y"]', '["z"]']
 
 
-def test_the_sweep_behind_an_interval_that_goes_on_begins_with_the_first_key() -> None:
+def test_the_rows_without_timestamp_after_a_continued_interval_begin_with_the_first_key() -> None:
     table = Polled(options(1), [Write(10, "m", 0, 1), Write(10, "b", None, 2)])
     table.open()
     table.now_s = 1000
@@ -156,8 +156,8 @@ def test_the_sweep_behind_an_interval_that_goes_on_begins_with_the_first_key() -
     assert [record.key for record in records(taken)] == ['["b"]']
 
 
-def test_what_was_read_before_a_copy_began_does_not_come_on_top_of_it() -> None:
-    """A row is read, deleted, and only then is the table copied: the window is applied behind the copy."""
+def test_changes_read_before_a_copy_began_are_not_applied_over_it() -> None:
+    """A row is read, deleted, and then the table is copied; the window is applied after the copy."""
     table = Polled(options(), [Write(10, "a", 0, 1), Write(500, "a", 0, 1, gone=True)])
     table.open()
     table.now_s = 400
@@ -170,7 +170,7 @@ def test_what_was_read_before_a_copy_began_does_not_come_on_top_of_it() -> None:
     assert table.held == {}
 
 
-def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
+def test_a_clock_that_goes_back_moves_neither_position_nor_order_back() -> None:
     table = Polled(options(), [Write(650, "a", 0, 1)])
     table.open()
     table.now_s = 1000
@@ -183,7 +183,7 @@ def test_a_clock_that_goes_back_takes_neither_place_nor_order_back() -> None:
     assert records(table.window(table.status().limit, 9))[0].order_key > first[0].order_key
 
 
-def test_an_idle_table_is_moved_on_by_the_hour_and_not_at_every_tick() -> None:
+def test_an_idle_table_advances_every_hour_and_not_at_every_run() -> None:
     table = Polled(options(), [])
     table.open()
     table.now_s = 3599
@@ -193,31 +193,31 @@ def test_an_idle_table_is_moved_on_by_the_hour_and_not_at_every_tick() -> None:
     assert idle and parse_position(idle["s.t"]).upto == START + timedelta(seconds=3600 - COMMIT_S)
 
 
-def test_a_table_that_comes_later_starts_where_the_first_of_the_others_stands() -> None:
+def test_a_table_added_later_starts_at_the_first_position_of_the_others() -> None:
     """Its copy is not older than the window that ended there."""
     one, two = PollPosition(5, START, START), PollPosition(7, START + timedelta(hours=1), START)
     position = {"s.a": to_text(one), "s.b": to_text(two)}
     assert table_positions(position, ["s.a", "s.b", "s.c"])["s.c"] == PollPosition(7, START, START)
     limit = {"s.c": to_text(PollPosition(9, START + timedelta(hours=2), START))}
-    (share,) = split_intervals(position, limit)
-    assert parse_position(share.lo["s.c"]).upto == START and share.table == "s.c"
+    (interval,) = split_intervals(position, limit)
+    assert parse_position(interval.lo["s.c"]).upto == START and interval.table == "s.c"
 
 
-def test_a_new_table_gets_its_place_in_the_log_though_nothing_happens() -> None:
+def test_a_new_table_gets_its_position_in_the_log_without_changes() -> None:
     table = Polled(options(), [])
     table.position = {"s.other": to_text(PollPosition(5, START, START))}
     table.now_s = 60
-    news = table.status()
-    assert not news.has_changes and news.idle and news.idle.keys() == {"s.other", "s.t"}
+    status = table.status()
+    assert not status.has_changes and status.idle and status.idle.keys() == {"s.other", "s.t"}
 
 
 @pytest.mark.parametrize("position", [{}, {"slot": "0/16B3748"}, {"s.t": "7 AAA= 2026-01-01T00:00:00Z"}])
-def test_a_position_of_another_kind_is_lost_and_not_guessed_at(position: dict[str, str]) -> None:
+def test_a_position_of_another_kind_is_lost(position: dict[str, str]) -> None:
     with pytest.raises(PositionLost, match="SRC013"):
         table_positions(position, ["s.t"])
 
 
-def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_for_it() -> None:
+def test_a_due_audit_is_a_hole_of_its_own_and_no_interval_is_left_out() -> None:
     table = Polled(options(key_audit=timedelta(hours=1)), [Write(10, "a", 0, 1)])
     table.open()
     table.now_s = 3600
@@ -229,8 +229,8 @@ def test_an_audit_that_is_due_is_a_hole_of_its_own_and_no_interval_is_left_out_f
     assert [record.key for record in records(taken)] == ['["a"]'] and not holes(taken)
 
 
-def test_pages_that_do_not_come_forward_are_refused() -> None:
-    """A timestamp of nanoseconds is read as microseconds: the same rows are behind it for ever."""
+def test_pages_that_do_not_advance_are_refused() -> None:
+    """A timestamp of nanoseconds is read in microseconds, so the same rows would be read for ever."""
     rows = [Row(START, '["a"]', "{}"), Row(START, '["b"]', "{}")]
     with pytest.raises(CheckFailed, match="SRC061"):
         list(read_pages(lambda query: rows, Query(START, START, 2), include_null_timestamps=False))
@@ -241,16 +241,16 @@ def test_pages_that_do_not_come_forward_are_refused() -> None:
     st.datetimes(),
     st.one_of(st.none(), st.tuples(st.one_of(st.none(), st.datetimes()), st.text(max_size=5))),
 )
-def test_a_place_comes_back_from_its_text(number: int, upto: object, after: object) -> None:
+def test_a_position_is_read_back_from_its_text(number: int, upto: object, after: object) -> None:
     assert isinstance(upto, datetime)
     made = None
     if isinstance(after, tuple):
         made = PageEnd(after[0] and after[0].replace(tzinfo=UTC), json.dumps([after[1]]))
-    place = PollPosition(number, upto.replace(tzinfo=UTC), START, made)
-    assert parse_position(to_text(place)) == place
+    position = PollPosition(number, upto.replace(tzinfo=UTC), START, made)
+    assert parse_position(to_text(position)) == position
 
 
-def test_every_page_ends_with_a_boundary_and_the_last_stands_at_the_limit() -> None:
+def test_every_page_ends_with_a_boundary_and_the_last_one_is_at_the_limit() -> None:
     table = Polled(options(2), [Write(10, key, 0, 1) for key in "abcde"])
     table.open()
     table.now_s = 1000

@@ -1,4 +1,4 @@
-"""Changes fed together are what they are fed one by one, whatever is among them."""
+"""Changes decoded in a batch equal changes decoded one by one, whatever the batch contains."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def relation(oid: int, name: str, identity: str, columns: list[tuple[str, int, b
 
 
 def stream_of(random: Random) -> tuple[list[TableTask], list[tuple[int, bytes]]]:
-    """Two tables and a stranger, in transactions of every size, with rows of every kind."""
+    """Two copied tables and another one, in transactions of every size, with rows of every kind."""
     tasks, relations, kinds = [], [], {}
     odd = random.random() < 0.6
     for oid, name in ((1, "a"), (2, "b"), (3, "stranger")):
@@ -137,7 +137,7 @@ def stream_of(random: Random) -> tuple[list[TableTask], list[tuple[int, bytes]]]
 
 
 def records(items: Iterable[StreamItem]) -> dict[str, list[ChangeRecord]]:
-    """Of each table in their order."""
+    """The records of each table in their order."""
     found: dict[str, list[ChangeRecord]] = {}
     for item in unpacked(items):
         if isinstance(item, ChangeRecord):
@@ -161,8 +161,8 @@ def test_many_plain_changes_are_one_block() -> None:
     task = TableTask("public.a", "a", schema, TableRule("public.a"), "0" * 64, TableState.REPLICATING)
     rows = [b"I" + pack(">I", 1) + b"N" + tuple_data(PLAIN[oid][0] for oid in OIDS)] * (2 * FEW)
     stream = [b"B" + pack(">QqI", 1, 1, 1), relation(1, "a", "d", [(f"c{oid}", oid, False) for oid in OIDS]), *rows]
-    schema_, told, block = decoded([task], [(1, one) for one in stream], 1000)
-    assert (schema_, told.op, len(records([block])["public.a"])) == (schema, "schema", 2 * FEW)  # type: ignore[union-attr]
+    schema_, schema_record, block = decoded([task], [(1, one) for one in stream], 1000)
+    assert (schema_, schema_record.op, len(records([block])["public.a"])) == (schema, "schema", 2 * FEW)  # type: ignore[union-attr]
     assert isinstance(block, Block)
 
 
@@ -172,7 +172,7 @@ def ignored(items: Iterable[StreamItem]) -> int:
 
 @settings(max_examples=400)
 @given(st.integers(0, 1 << 40), st.sampled_from((7, 60, 10_000)))
-def test_changes_fed_together_are_what_they_are_one_by_one(seed: int, together: int) -> None:
+def test_changes_decoded_in_a_batch_equal_changes_decoded_one_by_one(seed: int, together: int) -> None:
     tasks, stream = stream_of(Random(seed))
     one_by_one, at_once = decoded(tasks, stream, 1), decoded(tasks, stream, together)
     assert records(at_once) == records(one_by_one)
@@ -186,7 +186,7 @@ def test_changes_fed_together_are_what_they_are_one_by_one(seed: int, together: 
 
 @settings(max_examples=100)
 @given(st.integers(0, 1 << 40), st.integers(0, 5000))
-def test_what_stands_before_a_boundary_belongs_to_transactions_that_have_ended(seed: int, limit: int) -> None:
+def test_records_before_a_boundary_belong_to_ended_transactions(seed: int, limit: int) -> None:
     tasks, stream = stream_of(Random(seed))
     items = decoded(tasks, stream, 10_000, limit)
     ends = [n for n, item in enumerate(items) if isinstance(item, Boundary)]

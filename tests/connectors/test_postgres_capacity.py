@@ -1,4 +1,4 @@
-"""How many copies a server has room for, and what is said where it has none."""
+"""How many copies a server has room for, and what is reported without room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
     ],
     ids=["stock", "few senders", "room for one", "no slot", "no sender"],
 )
-def test_copies_have_what_the_stream_and_others_leave(
+def test_copies_use_the_senders_and_slots_that_the_stream_and_others_leave(
     slots: int, senders: int, copies: int, problems: list[str]
 ) -> None:
     capacity = Capacity(max_slots=slots, slots=1, stream_missing=True, max_senders=senders, senders=1)
@@ -32,7 +32,7 @@ def test_copies_have_what_the_stream_and_others_leave(
     assert [problem.code for problem in capacity_problems(capacity, "here")] == problems
 
 
-def test_a_copy_waits_for_a_slot_and_says_so_where_none_gets_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_waits_for_a_slot_and_reports_when_none_becomes_free(monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedPostgres({"max_replication_slots": "1", "max_wal_senders": "2"}) as server:
         database = Database(server)
         source, client = database.source, database.source.client

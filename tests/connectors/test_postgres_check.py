@@ -1,4 +1,4 @@
-"""``check`` against real servers: every obstacle at once, and the statement it names is the cure."""
+"""``check`` against real servers: every problem at once, and the statement it contains solves it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def codes(problems: list[Problem]) -> list[str]:
     return [problem.code for problem in problems]
 
 
-def cure(database: Database, problems: list[Problem]) -> None:
+def apply_remedies(database: Database, problems: list[Problem]) -> None:
     for problem in problems:
         database.sql(*(part for part in problem.do.split(";") if part.strip()))
 
 
 @pytest.fixture
 def role(database: Database) -> Iterator[tuple[str, str]]:
-    """A login of its own with no rights at all."""
+    """A login without any rights."""
     name, password = f"reader_{database.name}", secrets.token_urlsafe(12)
     database.sql(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
     yield name, password
@@ -42,7 +42,7 @@ def test_a_ready_source_has_no_problems(database: Database) -> None:
     assert database.source.check([database.task("public.item")]) == []
 
 
-def test_every_cure_of_a_table_works(database: Database) -> None:
+def test_every_remedy_of_a_table_works(database: Database) -> None:
     database.sql(
         "CREATE TABLE keyless (a int)",
         "CREATE TABLE mute (id int PRIMARY KEY)",
@@ -82,21 +82,21 @@ def test_every_cure_of_a_table_works(database: Database) -> None:
         *(("SRC008", name) for name in ("keyless", "filtered", "other_key", "fleeting", "late_key", "swapped")),
     }
     assert {"SRC005", "SRC007"} <= set(codes(problems))
-    cure(database, problems)
+    apply_remedies(database, problems)
     assert database.source.check(tasks) == []
 
 
-def test_a_missing_publication_is_named_with_its_tables(database: Database) -> None:
+def test_a_missing_publication_is_reported_with_its_tables(database: Database) -> None:
     database.sql('CREATE TABLE "It em" (id int PRIMARY KEY)')
     tasks = [database.task("public.It em")]
     problems = database.source.check(tasks)
     assert codes(problems) == ["SRC004"]
     assert 'FOR TABLE "public"."It em"' in problems[0].do
-    cure(database, problems)
+    apply_remedies(database, problems)
     assert database.source.check(tasks) == []
 
 
-def test_all_missing_rights_are_listed_with_their_grants(database: Database, role: tuple[str, str]) -> None:
+def test_all_missing_rights_are_reported_with_their_grants(database: Database, role: tuple[str, str]) -> None:
     database.sql(
         "CREATE SCHEMA shop",
         "CREATE TABLE shop.item (id int PRIMARY KEY)",
@@ -108,15 +108,13 @@ def test_all_missing_rights_are_listed_with_their_grants(database: Database, rol
     source = database.source_as(*role)
     problems = source.check(tasks)
     assert sorted(codes(problems)) == ["SRC010"] * 4 + ["SRC011", "SRC025"]
-    cure(database, problems)
+    apply_remedies(database, problems)
     assert source.check(tasks) == []
     database.sql(f"REVOKE SELECT ON shop.item FROM {role[0]}")
     assert codes(source.check(tasks)) == ["SRC010"]
 
 
-def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
-    database: Database, role: tuple[str, str]
-) -> None:
+def test_a_role_with_only_the_granted_rights_can_read_everything(database: Database, role: tuple[str, str]) -> None:
     database.sql(
         "CREATE TABLE item (id int PRIMARY KEY) PARTITION BY RANGE (id)",
         "CREATE TABLE item_1 PARTITION OF item FOR VALUES FROM (0) TO (10)",
@@ -143,7 +141,7 @@ def test_a_role_with_no_more_than_the_granted_rights_can_do_everything(
 
 
 @pytest.mark.since(15)
-def test_a_publication_that_sends_only_some_rows_is_refused(database: Database) -> None:
+def test_a_publication_with_a_row_filter_is_refused(database: Database) -> None:
     database.sql(
         "CREATE TABLE item (id int PRIMARY KEY, a int)", "CREATE PUBLICATION cdc FOR TABLE item WHERE (id > 5)"
     )
@@ -154,14 +152,14 @@ def test_a_publication_that_sends_only_some_rows_is_refused(database: Database) 
     assert database.source.check(tasks) == []
 
 
-def test_a_filter_that_can_never_hold_is_refused(database: Database) -> None:
+def test_a_filter_that_is_never_true_is_refused(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, active bool)", "ALTER TABLE item REPLICA IDENTITY FULL")
     database.publish("item")
     task = database.task("public.item", where=[Condition("active", Comparison.EQUAL, "yes")])
     assert codes(database.source.check([task])) == ["SRC018"]
 
 
-def test_a_table_that_is_not_there_and_a_view_are_named(database: Database) -> None:
+def test_a_missing_table_and_a_view_are_reported(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE gone (id int PRIMARY KEY)")
     database.publish("item")
     gone, item = database.task("public.gone"), database.task("public.item")
@@ -171,7 +169,7 @@ def test_a_table_that_is_not_there_and_a_view_are_named(database: Database) -> N
     assert codes(database.source.check([gone, item])) == ["SRC017"]
 
 
-def test_a_slot_that_serves_something_else_is_named(database: Database) -> None:
+def test_a_slot_of_another_kind_is_reported(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY)")
     database.publish("item")
     task = database.task("public.item")
@@ -181,7 +179,7 @@ def test_a_slot_that_serves_something_else_is_named(database: Database) -> None:
     database.sql(f"SELECT pg_drop_replication_slot('{name}')")
 
 
-def test_a_server_without_logical_decoding_is_told_all_its_settings() -> None:
+def test_a_server_without_logical_decoding_is_reported_with_all_settings() -> None:
     settings = {"wal_level": "replica", "max_replication_slots": "1", "max_wal_senders": "0"}
     with EmbeddedPostgres(settings) as server:
         database = Database(server)
@@ -196,7 +194,7 @@ def test_a_server_without_logical_decoding_is_told_all_its_settings() -> None:
         database.connection.close()
 
 
-def test_a_wrong_password_is_told_without_the_password(database: Database) -> None:
+def test_a_wrong_password_is_reported_without_the_password(database: Database) -> None:
     source = database.source_as("postgres", "not-the-password")
     (problem,) = source.check([])
     assert problem.code == "CON009" and "not-the-password" not in str(problem)
@@ -204,7 +202,7 @@ def test_a_wrong_password_is_told_without_the_password(database: Database) -> No
         source.identity()
 
 
-def test_a_missing_database_is_told(database: Database) -> None:
+def test_a_missing_database_is_reported(database: Database) -> None:
     info = ConnectionInfo(
         "db", database.server.host, database.server.port, "postgres", database.server.password, "nowhere"
     )
@@ -212,7 +210,7 @@ def test_a_missing_database_is_told(database: Database) -> None:
         PostgresSource(Source("postgres", "db", options={"publication": "cdc"}), info, "r").identity()
 
 
-def test_an_unreachable_server_may_be_tried_again() -> None:
+def test_an_unreachable_server_can_be_retried() -> None:
     info = ConnectionInfo("db", "127.0.0.1", free_ports(1)[0], "postgres", "x", "nowhere")
     with pytest.raises(SourceUnavailable, match="CON010"):
         PostgresSource(Source("postgres", "db", options={"publication": "cdc"}), info, "r").check([])

@@ -1,4 +1,4 @@
-"""The decoder on messages of a real server, recorded once, and on what no server sends."""
+"""The decoder on recorded messages of a real server, and on messages that no server sends."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def decoded(lo: int = 0, limit: int = BEYOND) -> list[StreamItem]:
 
 
 def in_a_transaction() -> PgoutputDecoder:
-    """One that knows both relations and waits for rows."""
+    """A decoder with both relations, in a transaction."""
     made = decoder()
     for lsn, data in GOLDEN:
         if data[:1] == b"R":
@@ -90,7 +90,7 @@ def in_a_transaction() -> PgoutputDecoder:
     return made
 
 
-def test_the_recorded_messages_mean_what_was_done() -> None:
+def test_the_recorded_messages_are_decoded_to_the_executed_changes() -> None:
     found = [item for item in decoded() if isinstance(item, ChangeRecord)]
     body = json.loads(found[1].after or "")["body"]
     assert len(body) == 2560
@@ -139,7 +139,7 @@ def test_order_keys_grow_with_the_stream_and_start_with_the_epoch() -> None:
     assert {(len(key), key[:8]) for key in keys} == {(50, "00000007")}
 
 
-def test_any_cut_between_transactions_gives_the_same_records_in_two_windows() -> None:
+def test_two_windows_cut_between_any_transactions_have_the_same_records() -> None:
     def rows(items: list[StreamItem]) -> list[ChangeRecord]:
         return [item for item in items if isinstance(item, ChangeRecord) and item.op != "schema"]
 
@@ -157,12 +157,12 @@ def test_a_transaction_before_the_floor_is_in_the_copy_and_one_at_it_is_not() ->
 
 
 @given(st.integers(0, (1 << 63) - 1))
-def test_lsn_texts_read_back(lsn: int) -> None:
+def test_the_text_of_an_lsn_is_read_back(lsn: int) -> None:
     assert parse_lsn(lsn_text(lsn)) == lsn
 
 
 def up_to(message: tuple[int, bytes]) -> PgoutputDecoder:
-    """One that waits for this message and has given out all before."""
+    """A decoder that has read everything before this message."""
     made = decoder()
     for lsn, data in GOLDEN[: GOLDEN.index(message)]:
         made.feed([(lsn, data)])
@@ -170,8 +170,8 @@ def up_to(message: tuple[int, bytes]) -> PgoutputDecoder:
     return made
 
 
-def put_aside(made: PgoutputDecoder, lsn: int, data: bytes) -> list[ChangeRecord]:
-    """What the decoder says of a change it cannot read: every byte of it is there."""
+def undecoded_change(made: PgoutputDecoder, lsn: int, data: bytes) -> list[ChangeRecord]:
+    """The undecoded record of a change; it contains every byte."""
     made.feed([(lsn, data)])
     found = [item for item in made.items if isinstance(item, ChangeRecord) and item.op != "schema"]
     what = undecoded(found[-1])
@@ -180,14 +180,14 @@ def put_aside(made: PgoutputDecoder, lsn: int, data: bytes) -> list[ChangeRecord
 
 
 @given(st.sampled_from(NOT_IGNORED), st.data())
-def test_a_message_cut_short_is_put_aside_or_refused_with_its_place(
+def test_a_truncated_message_is_unreadable_or_refused_with_its_position(
     message: tuple[int, bytes], data: st.DataObject
 ) -> None:
     lsn, whole = message
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
     made = in_a_transaction()
     if whole[:1] in ROW_LETTERS and len(cut) > 4:
-        assert put_aside(made, lsn, cut)
+        assert undecoded_change(made, lsn, cut)
         return
     with pytest.raises(IntegrityBroken) as caught:
         made.feed([(lsn, cut)])
@@ -195,9 +195,9 @@ def test_a_message_cut_short_is_put_aside_or_refused_with_its_place(
 
 
 @given(st.sampled_from(NOT_IGNORED), st.binary(min_size=1, max_size=20))
-def test_a_message_with_more_behind_it_is_put_aside_or_refused(message: tuple[int, bytes], more: bytes) -> None:
+def test_a_message_with_extra_bytes_is_unreadable_or_refused(message: tuple[int, bytes], more: bytes) -> None:
     if message[1][:1] in ROW_LETTERS:
-        assert put_aside(in_a_transaction(), message[0], message[1] + more)
+        assert undecoded_change(in_a_transaction(), message[0], message[1] + more)
         return
     with pytest.raises(IntegrityBroken):
         in_a_transaction().feed([(message[0], message[1] + more)])
@@ -205,7 +205,7 @@ def test_a_message_with_more_behind_it_is_put_aside_or_refused(message: tuple[in
 
 @settings(max_examples=500)
 @given(st.sampled_from(ROWS), st.data())
-def test_a_damaged_row_is_put_aside_or_still_a_whole_row(message: tuple[int, bytes], data: st.DataObject) -> None:
+def test_a_damaged_row_is_unreadable_or_still_a_complete_row(message: tuple[int, bytes], data: st.DataObject) -> None:
     lsn, whole = message
     at = data.draw(st.integers(1, len(whole) - 1))
     damaged = whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :]
@@ -232,7 +232,7 @@ def is_message(noise: bytes) -> bool:
 @given(st.binary(max_size=60))
 @example(b"C" + bytes(25))
 @example(b"T" + bytes(5))
-def test_bytes_that_are_no_message_are_refused(noise: bytes) -> None:
+def test_random_bytes_are_refused(noise: bytes) -> None:
     assume(not is_message(noise))
     made = in_a_transaction()
     if noise[:1] in (b"Y", b"O", b"M"):
@@ -243,28 +243,28 @@ def test_bytes_that_are_no_message_are_refused(noise: bytes) -> None:
             made.feed([(1, noise)])
 
 
-def test_of_a_row_with_one_bad_cell_key_and_other_columns_are_told() -> None:
+def test_a_row_with_one_bad_cell_keeps_its_key_and_its_other_columns() -> None:
     lsn, insert = ROWS[1]
-    (record,) = put_aside(up_to(ROWS[1]), lsn, insert.replace(b"t\x00\x00\x00\x012", b"t\x00\x00\x00\x022x", 1))
-    assert record.key is None, "the key itself is what cannot be read"
+    (record,) = undecoded_change(up_to(ROWS[1]), lsn, insert.replace(b"t\x00\x00\x00\x012", b"t\x00\x00\x00\x022x", 1))
+    assert record.key is None, "the key itself is unreadable"
     lsn, update = ROWS[2]
-    (record,) = put_aside(up_to(ROWS[2]), lsn, update.replace(b"\x042.00", b"\x042.0x", 1))
+    (record,) = undecoded_change(up_to(ROWS[2]), lsn, update.replace(b"\x042.00", b"\x042.0x", 1))
     what = undecoded(record)
     assert what is not None
     assert (record.key, what.op, what.columns) == ("[1]", "update", ("price",))
     assert what.known.keys() == {"id", "name", "at", "mood"} and "2.0x" not in what.reason
 
 
-def test_a_row_that_moved_leaves_its_key_though_nobody_can_read_what_it_became() -> None:
+def test_an_unreadable_key_change_keeps_the_departing_key() -> None:
     lsn, moved = MOVED
-    gone, come = put_aside(up_to(MOVED), lsn, moved.replace(b"n" * 5, b"nt\0\0\0\1xnnn"))
-    assert (gone.op, gone.key_before, gone.phase) == ("delete", "[2]", 0)
-    assert (come.op, come.key, come.phase, come.link_id) == ("unreadable", "[3]", 1, gone.link_id)
-    assert gone.order_key < come.order_key
+    departed, arrived = undecoded_change(up_to(MOVED), lsn, moved.replace(b"n" * 5, b"nt\0\0\0\1xnnn"))
+    assert (departed.op, departed.key_before, departed.phase) == ("delete", "[2]", 0)
+    assert (arrived.op, arrived.key, arrived.phase, arrived.link_id) == ("unreadable", "[3]", 1, departed.link_id)
+    assert departed.order_key < arrived.order_key
 
 
-def test_read_once_more_a_change_is_what_it_would_have_been() -> None:
-    """As with a decoder that has learned since: the bytes are put right, the rest stays."""
+def test_a_change_decoded_again_equals_the_original_change() -> None:
+    """As with a newer decoder: the bytes are corrected, the rest stays."""
     schemas = {item.schema_id: item for item in decoded() if isinstance(item, TableSchema)}
     for lsn, data in ROWS:
         if data[:1] not in ROW_LETTERS:
@@ -272,7 +272,7 @@ def test_read_once_more_a_change_is_what_it_would_have_been() -> None:
         right = up_to((lsn, data))
         right.feed([(lsn, data)])
         wanted = [item for item in right.items if isinstance(item, ChangeRecord) and item.op != "schema"]
-        found = put_aside(up_to((lsn, data)), lsn, data + b"x")
+        found = undecoded_change(up_to((lsn, data)), lsn, data + b"x")
         schema = schemas[found[-1].schema_id]
         assert reread(found[-1], task(schema), schema) == [found[-1]]
         what = undecoded(found[-1])
@@ -281,7 +281,7 @@ def test_read_once_more_a_change_is_what_it_would_have_been() -> None:
         assert reread(mended, task(schema), schema) == [replace(one, event_id=mended.event_id) for one in wanted]
 
 
-def test_a_row_of_a_relation_nobody_named_is_refused() -> None:
+def test_a_row_of_an_unknown_relation_is_refused() -> None:
     made = decoder()
     made.feed([GOLDEN[0]])
     with pytest.raises(IntegrityBroken, match="relation"):

@@ -1,4 +1,4 @@
-"""Keys that the source takes for equal though they are spelled in two ways: one row there is one row of the copy."""
+"""Keys with two spellings that the source considers equal: one row there is one row of the copy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ ICU = "SELECT count(*) FROM pg_collation WHERE collname = 'und-x-icu'"
 
 @pytest.fixture
 def spelled(database: Database) -> Database:
-    """With extension and collation where the server has them: the embedded one of the newest version has neither."""
+    """With the extension and the collation if the server has them; the embedded one of the newest version has
+    neither."""
     for asks, makes in ((CITEXT, "CREATE EXTENSION citext"), (ICU, NOCASE)):
         if database.ask(asks):
             database.sql(makes)
@@ -41,7 +42,7 @@ def spelled(database: Database) -> Database:
 
 @pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
 @pytest.mark.parametrize(("native", "one", "other"), SPELLINGS, ids=[native for native, _, _ in SPELLINGS])
-def test_a_key_that_is_spelled_anew_moves_its_row(
+def test_a_key_with_a_new_spelling_moves_its_row(
     spelled: Database, native: str, one: str, other: str, identity: str
 ) -> None:
     if not all(spelled.ask(asks) for word, asks in (("citext", CITEXT), ("nocase", ICU)) if word in native):
@@ -68,11 +69,11 @@ def test_a_key_that_is_spelled_anew_moves_its_row(
         (row,) = spelled.copied(copy)
     assert list(held.values()) == [row]
     spelled.sql(f"DELETE FROM t WHERE k = {one}")
-    told = records(spelled.read(start, spelled.task("public.t")))
-    assert [record.key_before for record in told if record.op == "delete"][-1:] == list(held)
+    changes = records(spelled.read(start, spelled.task("public.t")))
+    assert [record.key_before for record in changes if record.op == "delete"][-1:] == list(held)
 
 
-def test_a_row_filter_takes_texts_apart_that_the_source_takes_for_equal(spelled: Database) -> None:
+def test_a_row_filter_distinguishes_texts_that_the_source_considers_equal(spelled: Database) -> None:
     if not spelled.ask(ICU):
         pytest.skip("this server comes without it")
     spelled.sql("CREATE TABLE t (id int PRIMARY KEY, c varchar(9) COLLATE nocase, n text COLLATE nocase)")

@@ -1,4 +1,4 @@
-"""Row filters: the same rows by stream and by copy, and what an update means that passes the border."""
+"""Row filters: stream and copy select the same rows, and updates into and out of the filter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.conftest import Database, records
 
 
-def test_a_row_filter_turns_updates_into_what_they_mean_for_the_copy(database: Database) -> None:
+def test_a_row_filter_turns_updates_into_inserts_and_deletes(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, n int)", "ALTER TABLE item REPLICA IDENTITY FULL")
     database.publish("item")
     start = database.source.open_stream(["public.item"])
@@ -91,7 +91,7 @@ def filtered(server: Any) -> Any:
 
 
 @pytest.mark.parametrize("condition", FILTERS, ids=lambda c: f"{c.column} {c.op}")
-def test_a_row_filter_takes_the_same_rows_from_stream_and_copy(filtered: Any, condition: Condition) -> None:
+def test_a_row_filter_selects_the_same_rows_in_stream_and_copy(filtered: Any, condition: Condition) -> None:
     database, start = filtered
     task = database.task("public.item", where=[condition], on_unrepresentable=OnUnrepresentable.SET_NULL)
     by_stream = {record.key for record in records(database.read(start, task))}

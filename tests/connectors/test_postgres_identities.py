@@ -1,4 +1,4 @@
-"""What the catalogue shows of statements that change rows without a trace in the stream."""
+"""Unlogged changes by statements, as the catalogue shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.connectors.conftest import Database
 TABLE = "public.t"
 PLAIN = ("CREATE TABLE t (id int PRIMARY KEY, a int, v varchar(10), g int GENERATED ALWAYS AS (id + 1) STORED)",)
 ROW = "INSERT INTO t (id) VALUES (1)"
-MOOD = "CREATE TYPE mood AS ENUM ('sad', 'ok')"
+ENUM_TYPE = "CREATE TYPE mood AS ENUM ('sad', 'ok')"
 DOMAIN = "CREATE DOMAIN whole AS int"
 NESTED = (
     "CREATE TABLE t (id int PRIMARY KEY, a int) PARTITION BY RANGE (id)",
@@ -24,7 +24,7 @@ JOINS = "ALTER TABLE middle ATTACH PARTITION new FOR VALUES FROM (10) TO (20)"
 
 
 def enum(column: str, *before: str) -> tuple[str, ...]:
-    return (MOOD, *before, f"CREATE TABLE t (id int PRIMARY KEY, m {column})")
+    return (ENUM_TYPE, *before, f"CREATE TABLE t (id int PRIMARY KEY, m {column})")
 
 
 REWRITTEN = "rewritten"
@@ -136,7 +136,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def unseen(database: Database, source: PostgresSource, statements: tuple[str, ...]) -> tuple[str, ...]:
+def unlogged(database: Database, source: PostgresSource, statements: tuple[str, ...]) -> tuple[str, ...]:
     database.sql(ROW)
     start = source.open_stream([TABLE])
     known, held = source.identities([TABLE])[TABLE], database.task(TABLE).schema
@@ -148,17 +148,17 @@ def unseen(database: Database, source: PostgresSource, statements: tuple[str, ..
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_stream_does_not_carry_is_seen_in_the_catalogue(database: Database, name: str) -> None:
+def test_unlogged_changes_are_found_in_the_catalogue(database: Database, name: str) -> None:
     make, statements, expected = CASES[name]
     database.sql(*make)
     database.publish(*(["t", "other"] if "CREATE TABLE other" in " ".join(make) else ["t"]))
-    assert unseen(database, database.source, statements) == expected
+    assert unlogged(database, database.source, statements) == expected
 
 
-def test_rows_of_a_partition_that_may_not_be_read_count_as_rows(database: Database) -> None:
+def test_rows_of_a_partition_that_may_not_be_read_count_as_changed(database: Database) -> None:
     role = f"reader_{database.name}"
     database.sql(*NESTED, f"CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'x'", f"GRANT SELECT ON t TO {role}")
     database.publish("t")
     source = database.source_as(role, "x")
     attached = (f"BEGIN; {NEW}; {JOINS}; INSERT INTO t VALUES (10); COMMIT",)
-    assert unseen(database, source, attached) == ("partition public.new was attached with rows in it",)
+    assert unlogged(database, source, attached) == ("partition public.new was attached with rows in it",)

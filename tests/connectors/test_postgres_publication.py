@@ -1,4 +1,4 @@
-"""Who is in the publication, and what is told where a table was not."""
+"""Membership in the publication, and what is reported about tables outside of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shop(database: Database) -> Database:
     return database
 
 
-def test_a_publication_that_is_gone_stops_the_stream_before_anything_is_passed_over(shop: Database) -> None:
+def test_a_missing_publication_stops_the_stream_before_anything_is_skipped(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("DROP PUBLICATION cdc", "INSERT INTO item VALUES (1, 'x', 0)")
     with pytest.raises(CheckFailed, match=r"SRC004.*CREATE PUBLICATION"):
@@ -29,15 +29,15 @@ def test_a_publication_that_is_gone_stops_the_stream_before_anything_is_passed_o
         shop.read(start, shop.task(ITEM))
 
 
-def test_a_table_taken_out_of_the_publication_is_named_and_its_siblings_are_read(shop: Database) -> None:
+def test_a_table_removed_from_the_publication_is_reported_and_others_are_read(shop: Database) -> None:
     shop.sql("CREATE TABLE other (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE other")
     start = shop.source.open_stream([ITEM, OTHER])
     tasks = [shop.task(table, held=shop.task(table).schema) for table in (ITEM, OTHER)]
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (1, 'x', 0)")
     shop.sql("INSERT INTO other VALUES (2)")
-    news = shop.source.status(start, [ITEM, OTHER])
-    assert news.has_changes and news.outside.keys() == {ITEM}
-    problem = news.outside[ITEM]
+    status = shop.source.status(start, [ITEM, OTHER])
+    assert status.has_changes and status.outside.keys() == {ITEM}
+    problem = status.outside[ITEM]
     assert problem.code == "SRC008" and problem.do.startswith('ALTER PUBLICATION "cdc" ADD TABLE "public"."item";')
     assert [record.table for record in records(shop.read(start, *tasks))] == [OTHER]
 
@@ -60,19 +60,19 @@ def test_a_table_that_was_outside_the_publication_for_a_while_has_another_identi
     with shop.source.copy(shop.task(ITEM), 1, {}, 1) as copy:
         assert copy.identity is not None and copy.identity == shop.source.identities([ITEM])[ITEM]
     shop.sql(f"ALTER PUBLICATION cdc {take}", "INSERT INTO item VALUES (1, 'x', 0)")
-    assert unseen(shop, copy) and shop.source.identities([ITEM])[ITEM].membership == ""
+    assert unlogged(shop, copy) and shop.source.identities([ITEM])[ITEM].membership == ""
     shop.sql(f"ALTER PUBLICATION cdc {put}")
-    assert unseen(shop, copy)
+    assert unlogged(shop, copy)
     with shop.source.copy(shop.task(ITEM), 1, {}, 1) as again:
-        assert not unseen(shop, again)
+        assert not unlogged(shop, again)
 
 
-def unseen(shop: Database, copy: Copy) -> tuple[str, ...]:
+def unlogged(shop: Database, copy: Copy) -> tuple[str, ...]:
     assert copy.identity is not None
     return unlogged_changes(copy.identity, shop.source.identities([ITEM])[ITEM], copy.schema, copy.schema).rows
 
 
-def test_a_publication_made_anew_leaves_none_of_its_tables_out(shop: Database) -> None:
+def test_a_recreated_publication_contains_all_of_its_tables(shop: Database) -> None:
     shop.sql("DROP PUBLICATION cdc", "CREATE PUBLICATION cdc FOR ALL TABLES")
     before = shop.source.identities([ITEM])[ITEM].membership
     shop.sql("DROP PUBLICATION cdc", "CREATE PUBLICATION cdc FOR ALL TABLES")

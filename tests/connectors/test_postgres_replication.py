@@ -1,4 +1,4 @@
-"""What a slot tells as a stream: what its functions tell, from our place to the limit, and nothing is consumed."""
+"""The slot as a stream gives what its functions give, from a position to a limit, and confirms nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def streamed(database: Database, lo: Position) -> list[tuple[int, bytes]]:
         return [one for some in stream_messages(connection, slot, '"cdc"', lsn_of(lo), limit) for one in some]
 
 
-def test_the_stream_tells_what_the_functions_tell_at_the_same_places(database: Database) -> None:
+def test_the_stream_has_the_messages_of_the_functions_at_the_same_positions(database: Database) -> None:
     start = prepared(database)
     slot = database.source.options.slot
     database.sql("INSERT INTO item SELECT n, repeat('x', n) FROM generate_series(1, 300) n", "TRUNCATE item")
@@ -58,22 +58,22 @@ def test_the_stream_tells_what_the_functions_tell_at_the_same_places(database: D
         connection.close()
     peeked = database.connection.execute(PEEK.format(slot=slot).encode()).fetchall()
     assert len(peeked) > 300
-    told = streamed(database, start)
-    assert [data for _, data in told] == [bytes(data) for _, data in peeked]
-    placed = [(ours, lsn) for (ours, data), (lsn, _) in zip(told, peeked, strict=True) if data[0] != messages.RELATION]
+    sent = streamed(database, start)
+    assert [data for _, data in sent] == [bytes(data) for _, data in peeked]
+    placed = [(ours, lsn) for (ours, data), (lsn, _) in zip(sent, peeked, strict=True) if data[0] != messages.RELATION]
     assert all(ours == lsn for ours, lsn in placed)
 
 
-def test_what_lies_before_our_place_is_not_told_again(database: Database) -> None:
+def test_changes_before_the_position_are_not_sent_again(database: Database) -> None:
     prepared(database)
     database.sql("INSERT INTO item VALUES (1, 'before')")
     place = database.now()
     database.sql("INSERT INTO item VALUES (2, 'behind')")
-    told = b"".join(data for _, data in streamed(database, place))
-    assert b"behind" in told and b"before" not in told
+    sent = b"".join(data for _, data in streamed(database, place))
+    assert b"behind" in sent and b"before" not in sent
 
 
-def test_the_slot_stays_where_it_is(database: Database) -> None:
+def test_the_slot_does_not_advance(database: Database) -> None:
     start = prepared(database)
     place = "SELECT (confirmed_flush_lsn, restart_lsn)::text FROM pg_replication_slots WHERE slot_name = '{}'"
     before = database.ask(place.format(database.source.options.slot))
@@ -82,7 +82,7 @@ def test_the_slot_stays_where_it_is(database: Database) -> None:
     assert database.ask(place.format(database.source.options.slot)) == before
 
 
-def test_a_limit_that_lies_ahead_is_waited_for(database: Database) -> None:
+def test_a_limit_ahead_of_the_server_is_waited_for(database: Database) -> None:
     start = prepared(database)
     database.sql("INSERT INTO item VALUES (1, 'x')")
     ahead = {"slot": f"0/{lsn_of(database.now()) + MUCH_BYTES:X}"}
@@ -94,7 +94,7 @@ def test_a_limit_that_lies_ahead_is_waited_for(database: Database) -> None:
         assert [record.key for record in records(reading.result())] == ["[1]"]
 
 
-def test_a_reader_may_take_longer_than_the_server_waits_for_receivers(database: Database) -> None:
+def test_a_reader_may_take_longer_than_the_timeout_of_the_server(database: Database) -> None:
     start = prepared(database)
     database.sql(f"ALTER DATABASE {database.name} SET wal_sender_timeout = '500ms'")
     database.sql("INSERT INTO item SELECT n, repeat('x', 2000) FROM generate_series(1, 8000) n")
@@ -119,18 +119,18 @@ def test_a_server_that_is_shut_down_does_not_wait_for_a_window() -> None:
             database.connection.close()
             began = time.monotonic()
             server.stop()
-            assert time.monotonic() - began < STOP_LIMIT_S, "it had to be made to end"
+            assert time.monotonic() - began < STOP_LIMIT_S, "the server had to be killed"
             with pytest.raises(SourceUnavailable, match="CON013"):
                 reading.result()
 
 
 class Scripted:
-    """A server that gives what the script says: messages, or None where it is silent. ``heard``: the statuses."""
+    """A server that sends the messages of the script, None for silence. ``statuses``: those received."""
 
     def __init__(self, ours: socket.socket, script: Iterator[bytes | None]) -> None:
         self.script = script
         self.socket = ours.fileno()
-        self.heard: list[tuple[Any, ...]] = []
+        self.statuses: list[tuple[Any, ...]] = []
         self.pgconn = self
 
     def execute(self, statement: str) -> None:
@@ -147,23 +147,25 @@ class Scripted:
         return (len(message), message) if message else (0, b"")
 
     def put_copy_data(self, status: bytes) -> None:
-        self.heard.append(struct.unpack("!cqqqqb", status))
+        self.statuses.append(struct.unpack("!cqqqqb", status))
 
     def flush(self) -> None: ...
 
     def consume_input(self) -> None: ...
 
 
-def test_a_silent_server_is_asked_and_nothing_is_ever_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_asked_for_a_keepalive_and_nothing_is_ever_confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(replication, "ASK_AFTER_S", 0.01)
 
     def alive(at: int, wants_answer: bool) -> bytes:
         return struct.pack("!cqqb", b"k", at, 0, wants_answer)
 
-    data = struct.pack("!cqqq", b"w", 0x20, 0x20, 0) + b"told"
+    data = struct.pack("!cqqq", b"w", 0x20, 0x20, 0) + b"data"
     script = [alive(0x12, False), None, alive(0x18, True), data, None, alive(0x30, False)]
     ours, theirs = socket.socketpair()
     with ours, theirs:
         server: Any = Scripted(ours, iter(script))
-        assert list(stream_messages(server, "s", '"it\'s"', 0x10, 0x30)) == [[(0x20, b"told")]]
-    assert server.heard == [(b"r", 0x12, 0, 0, 0, 1), (b"r", 0x18, 0, 0, 0, 0), (b"r", 0x18, 0, 0, 0, 1)]
+        assert list(stream_messages(server, "s", '"it\'s"', 0x10, 0x30)) == [[(0x20, b"data")]]
+    assert server.statuses == [(b"r", 0x12, 0, 0, 0, 1), (b"r", 0x18, 0, 0, 0, 0), (b"r", 0x18, 0, 0, 0, 1)]

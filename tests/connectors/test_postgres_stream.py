@@ -1,4 +1,4 @@
-"""Windows of a real slot: what is read, in what order, and where windows may end."""
+"""Windows of a real slot: their records, their order, and their ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shop(database: Database) -> Database:
     return database
 
 
-def test_changes_come_in_commit_order_with_their_images(shop: Database) -> None:
+def test_changes_are_in_commit_order_with_their_images(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql(
         "INSERT INTO item VALUES (1, 'a', 1.50)",
@@ -48,7 +48,7 @@ def test_changes_come_in_commit_order_with_their_images(shop: Database) -> None:
     assert isinstance(items[-1], Boundary)
 
 
-def test_transactions_are_whole_and_in_the_order_of_their_commits(shop: Database) -> None:
+def test_transactions_are_complete_and_in_the_order_of_their_commits(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     first, second = shop.connect(autocommit=False), shop.connect(autocommit=False)
     first.execute("INSERT INTO item VALUES (1, 'first', 0)")
@@ -65,7 +65,7 @@ def test_transactions_are_whole_and_in_the_order_of_their_commits(shop: Database
     assert isinstance(items[-1], Boundary)
 
 
-def test_what_a_savepoint_took_back_is_not_told(shop: Database) -> None:
+def test_changes_rolled_back_to_a_savepoint_are_not_emitted(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     with shop.connect(autocommit=False) as connection:
         connection.execute("INSERT INTO item VALUES (1, 'kept', 0)")
@@ -76,7 +76,7 @@ def test_what_a_savepoint_took_back_is_not_told(shop: Database) -> None:
     assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[1]", "[3]"]
 
 
-def test_rows_of_one_copy_statement_have_each_an_order_of_their_own(shop: Database) -> None:
+def test_rows_of_one_copy_statement_have_distinct_order_keys(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     with shop.connection.cursor() as cursor, cursor.copy("COPY item FROM STDIN") as copy:
         for number in range(500):
@@ -87,19 +87,19 @@ def test_rows_of_one_copy_statement_have_each_an_order_of_their_own(shop: Databa
     assert [record.key for record in found] == [f"[{number}]" for number in range(500)]
 
 
-def test_a_row_that_no_decoder_knows_stops_nothing_and_is_read_once_one_does(
+def test_an_unreadable_row_does_not_stop_the_stream_and_a_newer_decoder_reads_it(
     shop: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A provider that is too old for a value, and its successor."""
 
     def too_old(schema: TableSchema) -> list[Converter]:
-        def without_news(known: Converter) -> Converter:
-            return lambda cell: known(cell) if cell != "news" else known("\xff")
+        def without_new_form(known: Converter) -> Converter:
+            return lambda cell: known(cell) if cell != "new form" else known("\xff")
 
-        return list(map(without_news, converters(schema)))
+        return list(map(without_new_form, converters(schema)))
 
     start = shop.source.open_stream([ITEM])
-    shop.sql("INSERT INTO item VALUES (1, 'a', 0), (2, 'news', 0)", "UPDATE item SET id = 3 WHERE id = 2")
+    shop.sql("INSERT INTO item VALUES (1, 'a', 0), (2, 'new form', 0)", "UPDATE item SET id = 3 WHERE id = 2")
     task = shop.task(ITEM)
     wanted = records(shop.read(start, task))
     monkeypatch.setattr(row_images, "converters", too_old)
@@ -122,9 +122,9 @@ def test_windows_follow_each_other_without_gap_or_overlap(shop: Database) -> Non
     seen = []
     for number in range(6):
         shop.sql(f"INSERT INTO item VALUES ({number}, 'x', 0)")
-        news = shop.source.status(start, [ITEM])
-        assert news.has_changes
-        items = shop.read(start, task, limit=news.limit)
+        status = shop.source.status(start, [ITEM])
+        assert status.has_changes
+        items = shop.read(start, task, limit=status.limit)
         seen += [record.key for record in records(items)]
         start = ends(items)[-1]
         if number % 2:
@@ -153,15 +153,15 @@ def test_reading_consumes_nothing(shop: Database) -> None:
 def test_a_key_change_is_a_linked_delete_and_insert(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'a', 1), (2, 'b', 2)", "UPDATE item SET id = 10 WHERE id = 1")
-    gone, come = records(shop.read(start, shop.task(ITEM)))[2:]
-    assert (gone.op, gone.key_before, gone.key, gone.phase) == ("delete", "[1]", None, 0)
-    assert (come.op, come.key_before, come.key, come.phase) == ("insert", None, "[10]", 1)
-    assert gone.link_id == come.link_id and gone.link_id
-    assert gone.order_key < come.order_key
-    assert come.after == '{"id":10,"name":"a","price":"1.00"}' and come.after_complete
+    departed, arrived = records(shop.read(start, shop.task(ITEM)))[2:]
+    assert (departed.op, departed.key_before, departed.key, departed.phase) == ("delete", "[1]", None, 0)
+    assert (arrived.op, arrived.key_before, arrived.key, arrived.phase) == ("insert", None, "[10]", 1)
+    assert departed.link_id == arrived.link_id and departed.link_id
+    assert departed.order_key < arrived.order_key
+    assert arrived.after == '{"id":10,"name":"a","price":"1.00"}' and arrived.after_complete
 
 
-def test_swapped_keys_come_as_they_were_written(shop: Database) -> None:
+def test_swapped_keys_are_emitted_as_they_were_written(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'a', 1), (2, 'b', 2)")
     with shop.connect(autocommit=False) as connection:
@@ -197,7 +197,7 @@ def test_a_truncate_is_a_record_of_each_table(shop: Database) -> None:
     assert len({record.order_key for record in found}) == 4
 
 
-def test_changes_of_other_tables_are_counted_and_are_no_news(shop: Database) -> None:
+def test_changes_of_other_tables_are_counted_and_start_no_window(shop: Database) -> None:
     shop.sql("CREATE TABLE other (id int PRIMARY KEY)", "ALTER PUBLICATION cdc ADD TABLE other")
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO other SELECT generate_series(1, 7)")
@@ -209,7 +209,7 @@ def test_changes_of_other_tables_are_counted_and_are_no_news(shop: Database) -> 
     assert len(records(items)) == 1
 
 
-def test_the_server_says_how_much_it_keeps_for_the_slot(shop: Database) -> None:
+def test_the_retained_bytes_of_the_slot_are_reported(shop: Database) -> None:
     assert shop.source.retained_log(None).bytes is None, "no slot, nothing kept"
     start = shop.source.open_stream([ITEM])
     before = shop.source.retained_log(None).bytes
@@ -222,17 +222,17 @@ def test_the_server_says_how_much_it_keeps_for_the_slot(shop: Database) -> None:
     assert start
 
 
-def test_an_idle_stream_says_how_far_it_moved_only_when_that_is_far(shop: Database) -> None:
+def test_an_idle_position_advances_only_by_a_long_way(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("CREATE TABLE noise (t text)", "INSERT INTO noise VALUES ('little')")
     assert shop.source.status(start, [ITEM]).idle is None
     shop.sql("INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 16000) n")
-    news = shop.source.status(start, [ITEM])
-    assert not news.has_changes and news.idle is not None
+    status = shop.source.status(start, [ITEM])
+    assert not status.has_changes and status.idle is not None
     shop.sql("INSERT INTO item VALUES (1, 'after', 0)")
-    shop.source.acknowledge(news.idle)
-    assert shop.source.status(news.idle, [ITEM]).has_changes
-    assert [record.key for record in records(shop.read(news.idle, shop.task(ITEM)))] == ["[1]"]
+    shop.source.acknowledge(status.idle)
+    assert shop.source.status(status.idle, [ITEM]).has_changes
+    assert [record.key for record in records(shop.read(status.idle, shop.task(ITEM)))] == ["[1]"]
 
 
 def test_the_slot_never_goes_back(shop: Database) -> None:
@@ -244,7 +244,7 @@ def test_the_slot_never_goes_back(shop: Database) -> None:
     assert lsn_of(shop.source.open_stream([ITEM])) == lsn_of(end)
 
 
-def test_a_slot_that_is_gone_is_a_lost_position(shop: Database) -> None:
+def test_a_missing_slot_is_a_lost_position(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.source.drop_stream()
     shop.source.drop_stream()
@@ -257,7 +257,7 @@ def test_a_slot_that_is_gone_is_a_lost_position(shop: Database) -> None:
             act()
 
 
-def test_a_slot_whose_wal_is_gone_is_a_lost_position() -> None:
+def test_a_slot_whose_wal_was_removed_is_a_lost_position() -> None:
     with EmbeddedPostgres({"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB"}) as server:
         database = Database(server)
         database.sql("CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE noise (n int)")
@@ -286,7 +286,7 @@ def test_a_prepared_transaction_counts_when_it_is_committed(shop: Database) -> N
     assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[2]", "[1]"]
 
 
-def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> None:
+def test_a_slot_that_another_reader_advanced_is_a_lost_position(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
     shop.sql("INSERT INTO item VALUES (1, 'x', 0)")
     shop.sql(f"SELECT * FROM pg_replication_slot_advance('cdc_{shop.replicator}', pg_current_wal_flush_lsn())")
@@ -296,7 +296,7 @@ def test_a_slot_that_somebody_else_read_is_a_lost_position(shop: Database) -> No
         shop.read(start, shop.task(ITEM))
 
 
-def test_a_slot_that_cannot_be_made_in_time_names_who_blocks_it(
+def test_a_slot_that_cannot_be_created_in_time_is_reported_with_the_blocking_sessions(
     shop: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(create_slots, "CREATE_LIMIT_S", 1)
@@ -314,7 +314,7 @@ def test_a_slot_that_cannot_be_made_in_time_names_who_blocks_it(
 
 
 def test_a_session_of_a_dead_process_is_ended(shop: Database) -> None:
-    """The walsender holds the slot as an orphan of ours would; the name says that its process 4194305 is gone."""
+    """The walsender keeps the slot as an orphan of ours would; by its name, process 4194305 is dead."""
     start = shop.source.open_stream([ITEM])
     purpose = shop.source.client.application_name("read").rpartition(".")[0]
     holder = hold_slot(shop, f"{purpose}.4194305")
@@ -323,7 +323,7 @@ def test_a_session_of_a_dead_process_is_ended(shop: Database) -> None:
     assert not holder.is_alive()
 
 
-def test_a_slot_held_by_a_stranger_may_be_tried_again(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_used_by_another_reader_can_be_retried(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "WAIT_FOR_SLOT_S", 0.2)
     start = shop.source.open_stream([ITEM])
     holder = hold_slot(shop, "somebody")
@@ -334,7 +334,7 @@ def test_a_slot_held_by_a_stranger_may_be_tried_again(shop: Database, monkeypatc
 
 
 def hold_slot(shop: Database, application_name: str) -> threading.Thread:
-    """A replication session that streams from the slot until somebody ends it."""
+    """A replication session that streams from the slot until it is ended."""
     process = subprocess.Popen(
         [
             bundle_folder() / "pginstall18" / "bin" / "pg_recvlogical",
@@ -356,10 +356,10 @@ def hold_slot(shop: Database, application_name: str) -> threading.Thread:
     return thread
 
 
-def test_changes_made_while_the_publication_was_away_are_a_lost_position(shop: Database) -> None:
-    """Since version 18 the server passes over them with a warning and goes on; before, it fails."""
+def test_changes_made_without_the_publication_are_a_lost_position(shop: Database) -> None:
+    """Since version 18 the server skips them with a warning; before, it fails."""
     start = shop.source.open_stream([ITEM])
-    shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
+    shop.sql("INSERT INTO item VALUES (1, 'seen', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
     shop.sql("INSERT INTO item VALUES (2, 'passed over', 0)", "ALTER PUBLICATION mislaid RENAME TO cdc")
     with pytest.raises(PositionLost, match=r"SRC013.*publication.*airflow cdc resync"):
         shop.source.status(start, [ITEM])
@@ -367,9 +367,9 @@ def test_changes_made_while_the_publication_was_away_are_a_lost_position(shop: D
         shop.read(start, shop.task(ITEM))
 
 
-def test_a_publication_that_was_away_while_nothing_changed_has_lost_nothing(shop: Database) -> None:
+def test_a_missing_publication_without_changes_loses_nothing(shop: Database) -> None:
     start = shop.source.open_stream([ITEM])
-    shop.sql("INSERT INTO item VALUES (1, 'told', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
-    shop.sql("ALTER PUBLICATION mislaid RENAME TO cdc", "INSERT INTO item VALUES (2, 'told, too', 0)")
+    shop.sql("INSERT INTO item VALUES (1, 'seen', 0)", "ALTER PUBLICATION cdc RENAME TO mislaid")
+    shop.sql("ALTER PUBLICATION mislaid RENAME TO cdc", "INSERT INTO item VALUES (2, 'seen, too', 0)")
     assert shop.source.status(start, [ITEM]).has_changes
     assert [record.key for record in records(shop.read(start, shop.task(ITEM)))] == ["[1]", "[2]"]

@@ -1,4 +1,4 @@
-"""What different tables tell of a change: identity, large values, changing schemas, partitions."""
+"""What tables send of a change: identity, large values, changing schemas, partitions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def images(record: ChangeRecord) -> tuple[str, Any, Any]:
     return record.op, json.loads(record.before or "null"), json.loads(record.after or "null")
 
 
-def told_schemas(items: list[StreamItem]) -> list[TableSchema]:
-    """The schemas of the records that tell one."""
+def emitted_schemas(items: list[StreamItem]) -> list[TableSchema]:
+    """The schemas of the schema records."""
     return [
         from_plain(TableSchema, json.loads(item.after or ""))
         for item in items
@@ -34,7 +34,7 @@ def told_schemas(items: list[StreamItem]) -> list[TableSchema]:
     ]
 
 
-def test_an_untouched_large_value_is_absent_and_not_null(database: Database) -> None:
+def test_an_unchanged_toast_value_is_absent_and_not_null(database: Database) -> None:
     database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)")
     database.publish("doc")
     start = database.source.open_stream(["public.doc"])
@@ -45,7 +45,7 @@ def test_an_untouched_large_value_is_absent_and_not_null(database: Database) -> 
     assert images(nulled) == ("update", None, {"id": 1, "n": 2, "body": None}) and nulled.after_complete
 
 
-def test_a_full_identity_gives_untouched_large_values_back(database: Database) -> None:
+def test_a_full_identity_contains_unchanged_toast_values(database: Database) -> None:
     database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)", "ALTER TABLE doc REPLICA IDENTITY FULL")
     database.publish("doc")
     start = database.source.open_stream(["public.doc"])
@@ -57,17 +57,17 @@ def test_a_full_identity_gives_untouched_large_values_back(database: Database) -
     assert delete.before == update.after
 
 
-def test_a_moved_row_keeps_its_untouched_large_value_unknown(database: Database) -> None:
+def test_a_moved_row_keeps_its_unchanged_toast_value_unknown(database: Database) -> None:
     database.sql("CREATE TABLE doc (id int PRIMARY KEY, n int, body text)")
     database.publish("doc")
     start = database.source.open_stream(["public.doc"])
     database.sql(f"INSERT INTO doc VALUES (1, 1, {LARGE})", "UPDATE doc SET id = 2")
-    _, gone, come = records(database.read(start, database.task("public.doc")))
-    assert gone.key_before == "[1]" and come.key == "[2]"
-    assert images(come) == ("insert", None, {"id": 2, "n": 1}) and not come.after_complete
+    _, departed, arrived = records(database.read(start, database.task("public.doc")))
+    assert departed.key_before == "[1]" and arrived.key == "[2]"
+    assert images(arrived) == ("insert", None, {"id": 2, "n": 1}) and not arrived.after_complete
 
 
-def test_a_large_key_is_known_though_it_was_not_touched(database: Database) -> None:
+def test_a_large_key_is_known_although_it_did_not_change(database: Database) -> None:
     database.sql(
         "CREATE TABLE doc (a text, b text, n int, PRIMARY KEY (b))", "ALTER TABLE doc ALTER b SET STORAGE EXTERNAL"
     )
@@ -79,7 +79,7 @@ def test_a_large_key_is_known_though_it_was_not_touched(database: Database) -> N
     assert update.after_complete
 
 
-def test_a_table_without_key_shows_both_images_whole(database: Database) -> None:
+def test_a_table_without_key_has_both_images_complete(database: Database) -> None:
     database.sql("CREATE TABLE view (at int, page text)", "ALTER TABLE view REPLICA IDENTITY FULL")
     database.publish("view")
     start = database.source.open_stream(["public.view"])
@@ -113,7 +113,7 @@ def test_the_identity_may_be_a_unique_index(database: Database) -> None:
     ]
 
 
-def test_a_given_key_names_rows_where_the_identity_is_full(database: Database) -> None:
+def test_a_given_key_identifies_rows_where_the_identity_is_full(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, code text)", "ALTER TABLE item REPLICA IDENTITY FULL")
     database.publish("item")
     start = database.source.open_stream(["public.item"])
@@ -127,14 +127,14 @@ def test_a_given_key_names_rows_where_the_identity_is_full(database: Database) -
     ]
 
 
-def test_an_identity_that_no_longer_holds_the_key_is_a_changed_key(database: Database) -> None:
+def test_an_identity_without_the_key_is_a_changed_key(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, code text NOT NULL UNIQUE)")
     database.publish("item")
     start = database.source.open_stream(["public.item"])
     held = database.task("public.item").schema
     database.sql("ALTER TABLE item REPLICA IDENTITY USING INDEX item_code_key", "INSERT INTO item VALUES (1, 'a')")
     items = database.read(start, database.task("public.item", held=held))
-    assert [schema.key for schema in told_schemas(items)] == [("code",)]
+    assert [schema.key for schema in emitted_schemas(items)] == [("code",)]
 
 
 def test_excluded_columns_never_leave_the_source(database: Database) -> None:
@@ -155,7 +155,7 @@ def test_excluded_columns_never_leave_the_source(database: Database) -> None:
     assert images(found[-1]) == ("update", {"id": 1, "n": 2}, {"id": 1, "n": 2})
 
 
-def test_a_schema_is_told_when_it_is_not_what_the_target_holds(database: Database) -> None:
+def test_a_schema_is_emitted_when_it_differs_from_the_target(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, n int)")
     database.publish("item")
     start = database.source.open_stream(["public.item"])
@@ -168,7 +168,7 @@ def test_a_schema_is_told_when_it_is_not_what_the_target_holds(database: Databas
         "INSERT INTO item VALUES (3, 'new')",
     )
     items = database.read(start, database.task("public.item", held=held))
-    assert [schema.names for schema in told_schemas(items)] == [("id", "n", "t", "u"), ("id", "t", "u")]
+    assert [schema.names for schema in emitted_schemas(items)] == [("id", "n", "t", "u"), ("id", "t", "u")]
     assert [json.loads(record.after or "") for record in records(items)] == [
         {"id": 1, "n": 1},
         {"id": 2, "n": 2, "t": "new", "u": None},
@@ -184,14 +184,14 @@ def test_a_schema_is_told_when_it_is_not_what_the_target_holds(database: Databas
     assert all(schema_id in ids for schema_id in schemas)
 
 
-def test_an_unchanged_schema_is_not_told_and_has_the_id_of_the_task(database: Database) -> None:
+def test_an_unchanged_schema_is_not_emitted_and_has_the_id_of_the_task(database: Database) -> None:
     database.sql("CREATE TABLE item (id int PRIMARY KEY, n int DEFAULT 5 NOT NULL)")
     database.publish("item")
     start = database.source.open_stream(["public.item"])
     task = database.task("public.item", held=database.task("public.item").schema)
     database.sql("INSERT INTO item VALUES (1)")
     items = database.read(start, task)
-    assert told_schemas(items) == []
+    assert emitted_schemas(items) == []
     assert records(items)[0].schema_id == task.schema.schema_id
 
 
@@ -227,7 +227,7 @@ def test_the_value_of_an_added_column_in_older_rows(
         "INSERT INTO item VALUES (1), (2), (3)", f"ALTER TABLE item ADD COLUMN {added}", "INSERT INTO item VALUES (9)"
     )
     items = database.read(start, database.task("public.item", held=held))
-    (schema,) = told_schemas(items)
+    (schema,) = emitted_schemas(items)
     (record,) = [item for item in items if isinstance(item, ChangeRecord) and item.op == "schema"]
     assert schema.column("t").initial == initial
     assert record.warnings == (() if known else ("initial_unknown",))
@@ -271,9 +271,9 @@ def test_a_partitioned_table_is_one_table(database: Database, monkeypatch: pytes
     monkeypatch.setattr(copying, "ONE_PART_BYTES", 0)
     with database.source.copy(task, 1, {}, 5) as copy:
         rows = [row["id"] for row in database.copied(copy)]
-        share = split_of(copy.read.splits[1])
+        split = split_of(copy.read.splits[1])
         plan = database.connection.execute(
-            f"EXPLAIN SELECT id FROM ({share.rows}) AS rows WHERE {share.within}".encode()
+            f"EXPLAIN SELECT id FROM ({split.rows}) AS rows WHERE {split.within}".encode()
         ).fetchall()
     assert sorted(rows) == list(range(1, 3001)) and len(copy.read.splits) == 5
     assert sum("Tid Range Scan" in line for (line,) in plan) == 2
@@ -310,7 +310,7 @@ def test_the_rows_of_a_child_table_are_its_own(database: Database) -> None:
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["ordinary", "partitioned"])
 @pytest.mark.parametrize("statement", ["TRUNCATE item", "ALTER TABLE item ALTER n TYPE bigint"])
-def test_a_table_rewritten_between_two_parts_of_its_copy_fails_the_copy(
+def test_a_table_rewritten_between_two_splits_of_its_copy_fails_the_copy(
     database: Database, statement: str, partitioned: bool
 ) -> None:
     database.sql(f"CREATE TABLE item (id int PRIMARY KEY, n int){' PARTITION BY HASH (id)' if partitioned else ''}")
@@ -338,7 +338,7 @@ def test_a_copy_leaves_nothing_behind(database: Database) -> None:
     assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 0
 
 
-def test_a_copy_says_which_columns_vary_and_in_whose_order_the_rows_are(database: Database) -> None:
+def test_a_copy_reports_varying_columns_and_the_order_of_its_rows(database: Database) -> None:
     database.sql(
         "CREATE TABLE big (id int PRIMARY KEY, mixed int, kind text)",
         "INSERT INTO big SELECT n, n * 7919 % 30011, 'k' || n % 3 FROM generate_series(1, 30000) n",

@@ -1,4 +1,4 @@
-"""Every type through both roads: what the stream says of a row and what a copy reads of it are one value."""
+"""Every type in the stream and in a copy: both have the same value."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def cases(database: Database) -> list[tuple[str, str, list[str]]]:
 
 
 @pytest.fixture
-def things(database: Database) -> Database:
+def all_types(database: Database) -> Database:
     """One column per case, one row per literal, a last row of NULLs."""
     database.sql("SET standard_conforming_strings TO on", *EXTRA_TYPES)
     columns = ", ".join(f"c{n} {native}" for n, (native, _, _) in enumerate(cases(database)))
@@ -121,12 +121,14 @@ def fill(database: Database, first: int) -> None:
 
 
 def copied(database: Database, copy: Copy) -> dict[int, dict[str, Any]]:
-    """Rows as they would be in canonical JSON."""
+    """Rows in the form of canonical JSON."""
     rows = database.copied(copy)
-    return {row["id"]: {name: told(copy.schema, name, row[name]) for name in copy.schema.names} for row in rows}
+    return {
+        row["id"]: {name: canonical_value(copy.schema, name, row[name]) for name in copy.schema.names} for row in rows
+    }
 
 
-def told(schema: TableSchema, name: str, value: Any) -> Any:
+def canonical_value(schema: TableSchema, name: str, value: Any) -> Any:
     if value is None:
         return None
     match schema.column(name).type.kind:
@@ -156,16 +158,16 @@ def streamed(schema: TableSchema, after: str) -> dict[str, Any]:
     return {n: repr(float(v)) if n in floats and v is not None else v for n, v in values.items()}
 
 
-def test_each_value_is_the_same_by_stream_and_by_copy(things: Database) -> None:
-    start = things.source.open_stream(["public.thing"])
-    fill(things, 1)
-    task = things.task("public.thing")
+def test_each_value_is_the_same_in_stream_and_copy(all_types: Database) -> None:
+    start = all_types.source.open_stream(["public.thing"])
+    fill(all_types, 1)
+    task = all_types.task("public.thing")
     by_stream = {
         json.loads(record.key or "")[0]: streamed(task.schema, record.after or "")
-        for record in records(things.read(start, task))
+        for record in records(all_types.read(start, task))
     }
-    with things.source.copy(task, 1, {}, 1) as copy:
-        by_copy = copied(things, copy)
+    with all_types.source.copy(task, 1, {}, 1) as copy:
+        by_copy = copied(all_types, copy)
     assert len(by_copy) == 10
     for row, values in by_copy.items():
         for name, value in values.items():
@@ -173,25 +175,25 @@ def test_each_value_is_the_same_by_stream_and_by_copy(things: Database) -> None:
             assert (native, by_stream[row][name]) == (native, value)
 
 
-def test_each_type_has_its_logical_type(things: Database) -> None:
-    schema = things.task("public.thing").schema
-    expected = {f"c{n}": (native, logical) for n, (native, logical, _) in enumerate(cases(things))}
+def test_each_type_has_its_logical_type(all_types: Database) -> None:
+    schema = all_types.task("public.thing").schema
+    expected = {f"c{n}": (native, logical) for n, (native, logical, _) in enumerate(cases(all_types))}
     assert {name: (native, str(schema.column(name).type)) for name, (native, _) in expected.items()} == expected
 
 
-def test_the_texts_of_types_without_counterpart_do_not_depend_on_the_settings_of_the_server(things: Database) -> None:
-    start = things.source.open_stream(["public.thing"])
-    things.sql(
-        f"ALTER DATABASE {things.name} SET datestyle TO 'SQL, DMY'",
-        f"ALTER DATABASE {things.name} SET timezone TO 'Asia/Tokyo'",
-        f"ALTER DATABASE {things.name} SET intervalstyle TO 'postgres_verbose'",
-        f"ALTER DATABASE {things.name} SET extra_float_digits TO -5",
-        f"ALTER DATABASE {things.name} SET bytea_output TO 'escape'",
+def test_texts_of_types_without_counterpart_do_not_depend_on_the_settings_of_the_server(all_types: Database) -> None:
+    start = all_types.source.open_stream(["public.thing"])
+    all_types.sql(
+        f"ALTER DATABASE {all_types.name} SET datestyle TO 'SQL, DMY'",
+        f"ALTER DATABASE {all_types.name} SET timezone TO 'Asia/Tokyo'",
+        f"ALTER DATABASE {all_types.name} SET intervalstyle TO 'postgres_verbose'",
+        f"ALTER DATABASE {all_types.name} SET extra_float_digits TO -5",
+        f"ALTER DATABASE {all_types.name} SET bytea_output TO 'escape'",
     )
-    fill(things, 1)
-    (first, *_) = records(things.read(start, things.task("public.thing")))
+    fill(all_types, 1)
+    (first, *_) = records(all_types.read(start, all_types.task("public.thing")))
     values = json.loads(first.after or "")
-    by_type = {native: values[f"c{n}"] for n, (native, _, _) in reversed(list(enumerate(cases(things))))}
+    by_type = {native: values[f"c{n}"] for n, (native, _, _) in reversed(list(enumerate(cases(all_types))))}
     assert by_type["timestamptz"] == "2024-02-29T07:04:56.789012Z"
     assert by_type["timestamp"] == "2024-02-29T12:34:56.700000"
     assert by_type["interval"] == "P1Y2M-3DT4H5M6.7S"

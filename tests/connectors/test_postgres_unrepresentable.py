@@ -1,4 +1,5 @@
-"""Values that PostgreSQL's types have and no target's type has: never another value, in the key never none at all."""
+"""Values of PostgreSQL that no target type can represent are never replaced by another value, and in the key never
+lost."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ BEYOND = [
 ]
 WITHIN = {"date": "9999-12-31", "timestamp": "9999-12-31 23:59:59.999999", "timestamptz": "0001-01-01 00:00:00+00"}
 FEW, MANY = 1, 60
-"""Changes that are read one by one, and as columns."""
+"""Changes that are decoded one by one, and in a batch."""
 
 
 def with_values(database: Database, native: str, value: str, rows: int = FEW) -> None:
@@ -47,7 +48,7 @@ def table(database: Database, columns: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("native", "value"), BEYOND)
-def test_outside_the_key_its_record_is_a_bad_one_unless_the_definition_says_more(
+def test_outside_the_key_its_record_is_unreadable_unless_the_definition_keeps_it(
     database: Database, native: str, value: str
 ) -> None:
     start = table(database, f"id int PRIMARY KEY, v {native}")
@@ -65,7 +66,7 @@ def test_outside_the_key_its_record_is_a_bad_one_unless_the_definition_says_more
 
 @pytest.mark.parametrize(("native", "value"), BEYOND)
 @pytest.mark.parametrize("rows", [FEW, MANY])
-def test_where_the_definition_says_so_it_is_null_and_its_text_stands_beside(
+def test_set_null_writes_null_and_the_text_to_another_column(
     database: Database, native: str, value: str, rows: int
 ) -> None:
     start = table(database, f"id int PRIMARY KEY, v {native}")
@@ -101,7 +102,7 @@ def test_in_the_key_it_stops_its_table(database: Database, native: str, value: s
 @pytest.mark.parametrize(("native", "value"), [*BEYOND, ("float8", "-0"), ("bytea", "\\x00ff"), ("bool", "t")])
 @pytest.mark.parametrize("key", ["id", "id, v"])
 @pytest.mark.parametrize("rows", [FEW, MANY])
-def test_a_column_that_is_cast_holds_the_texts_of_the_source(
+def test_a_cast_column_contains_the_texts_of_the_source(
     database: Database, native: str, value: str, key: str, rows: int
 ) -> None:
     within = {"float8": "1.5", "bytea": "\\x", "bool": "f"}.get(native) or WITHIN.get(native, "1.50")
@@ -117,7 +118,7 @@ def test_a_column_that_is_cast_holds_the_texts_of_the_source(
     assert by_stream == by_copy == {0: value} | dict.fromkeys(range(1, rows + 1), within)
 
 
-def test_a_default_that_no_target_has_asks_for_a_copy(database: Database) -> None:
+def test_an_unrepresentable_default_needs_a_copy(database: Database) -> None:
     table(database, "id int PRIMARY KEY")
     held = database.task("public.odd").schema
     start = database.now()
@@ -130,7 +131,7 @@ def test_a_default_that_no_target_has_asks_for_a_copy(database: Database) -> Non
 
 @pytest.mark.parametrize("native", ["float8", "real"])
 @pytest.mark.parametrize("rows", [FEW, MANY])
-def test_a_negative_zero_in_the_key_is_zero_as_the_source_has_it(database: Database, native: str, rows: int) -> None:
+def test_a_negative_zero_in_the_key_is_zero_as_in_the_source(database: Database, native: str, rows: int) -> None:
     start = table(database, f"v {native} PRIMARY KEY, id int")
     database.sql(
         "INSERT INTO odd VALUES ('-0', 0)",
@@ -141,7 +142,7 @@ def test_a_negative_zero_in_the_key_is_zero_as_the_source_has_it(database: Datab
     task = database.task("public.odd")
     changes = records(database.read(start, task))
     assert {record.key for record in changes if json.loads(record.after or "")["id"] == 0} == {"[0]"}
-    assert {record.op for record in changes[-2:]} == {"update"}, "the key stays what it is"
+    assert {record.op for record in changes[-2:]} == {"update"}, "the key is unchanged"
     with database.source.copy(task, 1, {}, 1) as copy:
         assert [str(row["v"]) for row in database.copied(copy) if row["id"] == 0] == ["0.0"]
 

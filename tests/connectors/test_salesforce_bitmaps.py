@@ -1,4 +1,4 @@
-"""Bitmaps of change events: the vectors of real events, and what is no bitmap."""
+"""Bitmaps of change events: the bitmaps of recorded events, and invalid ones."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def test_the_bitmaps_of_recorded_events_name_the_fields_that_changed(elements: l
     assert parse_bitmap(elements) == meant
 
 
-def test_case_02_changed_fields_without_a_top_level_bitmap_are_read_by_shape() -> None:
+def test_case_02_changed_fields_without_a_top_level_bitmap_are_read_by_their_form() -> None:
     assert parse_bitmap(["6-0x0180"]) == FieldBitmap((), {6: (7, 8)})
 
 
-def test_a_bitmap_longer_than_64_bits_keeps_all_of_them() -> None:
+def test_a_bitmap_longer_than_64_bits_keeps_all_bits() -> None:
     assert parse_bitmap(["0x100000000000800000"]) == FieldBitmap((23, 68))
 
 
 @given(st.sets(st.integers(0, 300)), st.integers(0, 5))
-def test_any_set_of_fields_comes_back_whatever_leading_zeros_stand_before_it(fields: set[int], zeros: int) -> None:
-    bits = sum(1 << place for place in fields)
+def test_every_set_of_fields_is_read_back_with_any_leading_zeros(fields: set[int], zeros: int) -> None:
+    bits = sum(1 << number for number in fields)
     assert parse_bitmap([f"0x{'0' * zeros}{bits:X}"]).fields == tuple(sorted(fields))
 
 
@@ -48,11 +48,11 @@ def test_no_element_means_no_field() -> None:
 
 
 @pytest.mark.parametrize("element", ["", "Name", "400800", "-0x1", "0x1G", "4-", "4-6-0x1", "0x1\n", "²-0x1"])
-def test_what_is_no_bitmap_is_said_to_be_none(element: str) -> None:
+def test_invalid_bitmaps_are_refused(element: str) -> None:
     with pytest.raises(DecodeError):
         parse_bitmap([element])
 
 
-def test_two_elements_for_one_field_contradict_each_other() -> None:
+def test_two_elements_for_one_field_are_refused() -> None:
     with pytest.raises(DecodeError):
         parse_bitmap(["0x1", "0x2"])

@@ -1,4 +1,4 @@
-"""Bulk queries: jobs, pages that come whole or not at all, CSV to the last character."""
+"""Bulk queries: jobs, pages that are complete or refused, exact CSV."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROW = {"Id": org.ADA, "Name": "I-1", "Amount__c": "12.5", "Total__c": "1.25E3"}
 
 
 def csv_text(rows: Sequence[Sequence[str | None]], names: Sequence[str] = INVOICE.names) -> bytes:
-    """As the Bulk API writes it: everything quoted, lines ended by LF."""
+    """As the Bulk API writes it: every value quoted, lines ended by LF."""
     lines = [names, *rows]
     return "".join(
         ",".join(f'"{(value or "").replace(chr(34), chr(34) * 2)}"' for value in line) + "\n" for line in lines
@@ -63,33 +63,33 @@ def bulk(server: HttpServer) -> Bulk:
 
 
 @pytest.mark.server
-def test_a_query_becomes_a_job_whose_pages_stand_by_themselves(server: HttpServer, bulk: Bulk) -> None:
-    told: list[int] = []
-    with bulk.query(INVOICE, progress=told.append) as job:
+def test_a_query_is_a_job_with_independent_pages(server: HttpServer, bulk: Bulk) -> None:
+    reported: list[int] = []
+    with bulk.query(INVOICE, progress=reported.append) as job:
         assert (job.id, job.rows, job.created_at.isoformat()) == ("750A", 3, "2026-03-01T12:00:00+00:00")
         assert job.pages == (f"{JOB}/results?locator=a", f"{JOB}/results?locator=b")
-    (asked,) = [one for one in server.asked if one.path == JOBS]
-    assert asked.json == {
+    (request,) = [one for one in server.received if one.path == JOBS]
+    assert request.json == {
         "operation": "query",
         "query": "SELECT Id, Name, Amount__c, Total__c FROM Invoice__c",
         "contentType": "CSV",
         "columnDelimiter": "COMMA",
         "lineEnding": "LF",
     }
-    assert told == [0]
+    assert reported == [0]
     assert server.paths("DELETE") == [JOB]
 
 
 @pytest.mark.server
-def test_deleted_and_archived_records_are_asked_for_where_deletes_matter(server: HttpServer, bulk: Bulk) -> None:
+def test_deleted_and_archived_records_are_requested_where_deletes_matter(server: HttpServer, bulk: Bulk) -> None:
     with bulk.query(INVOICE, "IsDeleted = true", deleted=True):
         pass
-    (asked,) = [one for one in server.asked if one.path == JOBS]
-    assert asked.json["operation"] == "queryAll" and asked.json["query"].endswith(" WHERE IsDeleted = true")
+    (request,) = [one for one in server.received if one.path == JOBS]
+    assert request.json["operation"] == "queryAll" and request.json["query"].endswith(" WHERE IsDeleted = true")
 
 
 @pytest.mark.server
-def test_a_page_is_rows_in_the_tables_types(server: HttpServer, bulk: Bulk) -> None:
+def test_a_page_has_rows_in_the_types_of_the_table(server: HttpServer, bulk: Bulk) -> None:
     server.on("GET", f"{JOB}/results", page_of(ROW, {**ROW, "Amount__c": "", "Name": "NA"}))
     page = bulk.page(f"{JOB}/results?locator=a", INVOICE)
     assert page.to_pylist() == [
@@ -97,8 +97,8 @@ def test_a_page_is_rows_in_the_tables_types(server: HttpServer, bulk: Bulk) -> N
         {"Id": org.ADA, "Name": "NA", "Amount__c": None, "Total__c": Decimal("1250.00")},
     ]
     assert page.schema.field("Total__c").type == pa.decimal128(38, 2)
-    asked = server.asked[-1]
-    assert (asked.query, asked.headers["Accept"]) == ({"locator": "a"}, "text/csv")
+    request = server.received[-1]
+    assert (request.query, request.headers["Accept"]) == ({"locator": "a"}, "text/csv")
 
 
 @pytest.mark.server
@@ -113,31 +113,29 @@ def test_a_page_is_rows_in_the_tables_types(server: HttpServer, bulk: Bulk) -> N
         Answer(b"", headers={"Sforce-NumberOfRecords": "1"}),
     ],
 )
-def test_a_page_that_does_not_come_whole_is_read_again_by_its_locator(
-    server: HttpServer, bulk: Bulk, broken: Answer
-) -> None:
+def test_an_incomplete_page_is_read_again_by_its_locator(server: HttpServer, bulk: Bulk, broken: Answer) -> None:
     server.on("GET", f"{JOB}/results", broken, page_of(ROW))
     assert bulk.page(f"{JOB}/results?locator=b", INVOICE).num_rows == 1
-    assert [one.query for one in server.asked if one.path == f"{JOB}/results"] == [{"locator": "b"}] * 2
+    assert [one.query for one in server.received if one.path == f"{JOB}/results"] == [{"locator": "b"}] * 2
 
 
 @pytest.mark.server
-def test_a_page_that_never_comes_whole_is_an_error_that_shows_no_value(server: HttpServer, bulk: Bulk) -> None:
+def test_a_page_that_is_never_complete_is_an_error_without_values(server: HttpServer, bulk: Bulk) -> None:
     server.on("GET", f"{JOB}/results", Answer(b'"Id"\n"private', headers={"Sforce-NumberOfRecords": "1"}))
-    with pytest.raises(SourceUnavailable, match=f"SRC047.*{TRIES_PER_PAGE} times") as told:
+    with pytest.raises(SourceUnavailable, match=f"SRC047.*{TRIES_PER_PAGE} times") as raised:
         bulk.page(f"{JOB}/results?locator=a", INVOICE)
-    assert "private" not in str(told.value)
+    assert "private" not in str(raised.value)
 
 
 @pytest.mark.server
-def test_case_33_a_token_that_expires_while_pages_are_read_is_renewed_and_the_locator_kept(
+def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_locator_kept(
     server: HttpServer, bulk: Bulk
 ) -> None:
     server.on("GET", f"{JOB}/results", page_of(ROW))
     bulk.page(f"{JOB}/results?locator=a", INVOICE)
     server.expired.add("token-1")
     assert bulk.page(f"{JOB}/results?locator=b", INVOICE).num_rows == 1
-    assert [one.query["locator"] for one in server.asked if one.query] == ["a", "b", "b"]
+    assert [one.query["locator"] for one in server.received if one.query] == ["a", "b", "b"]
 
 
 REFUSAL = "Entity 'CaseStatus' is not supported by the Bulk API."
@@ -145,7 +143,7 @@ REFUSAL = "Entity 'CaseStatus' is not supported by the Bulk API."
 
 @pytest.mark.server
 @pytest.mark.parametrize("late", [False, True])
-def test_an_object_that_the_bulk_api_refuses_is_told_apart_from_a_failure(
+def test_an_object_that_the_bulk_api_refuses_is_distinguished_from_a_failure(
     server: HttpServer, bulk: Bulk, late: bool
 ) -> None:
     if late:
@@ -158,7 +156,7 @@ def test_an_object_that_the_bulk_api_refuses_is_told_apart_from_a_failure(
 
 @pytest.mark.server
 @pytest.mark.parametrize("state", ["Failed", "Aborted"])
-def test_a_job_that_fails_is_told_with_the_servers_words_and_taken_away(
+def test_a_failed_job_is_reported_with_the_message_of_the_server_and_deleted(
     server: HttpServer, bulk: Bulk, state: str
 ) -> None:
     server.on("GET", JOB, Answer({"state": state, "errorMessage": "InternalServerError : too many retries"}))
@@ -168,7 +166,7 @@ def test_a_job_that_fails_is_told_with_the_servers_words_and_taken_away(
 
 
 @pytest.mark.server
-def test_a_job_that_is_given_up_is_aborted(server: HttpServer) -> None:
+def test_an_abandoned_job_is_aborted(server: HttpServer) -> None:
     server.on("GET", JOB, Answer({"state": "InProgress"}))
 
     def enough(seconds: float) -> None:
@@ -180,14 +178,14 @@ def test_a_job_that_is_given_up_is_aborted(server: HttpServer) -> None:
 
 
 @pytest.mark.server
-def test_a_job_that_cannot_be_taken_away_does_no_harm(server: HttpServer, bulk: Bulk) -> None:
+def test_a_job_that_cannot_be_deleted_is_no_error(server: HttpServer, bulk: Bulk) -> None:
     server.on("DELETE", JOB, Answer(status=500))
     with bulk.query(INVOICE) as job:
         assert isinstance(job, BulkJob)
 
 
 @pytest.mark.server
-def test_a_slow_job_is_asked_for_ever_more_rarely(server: HttpServer) -> None:
+def test_a_slow_job_is_polled_at_growing_intervals(server: HttpServer) -> None:
     waited: list[float] = []
     server.on("GET", JOB, *[Answer({"state": "InProgress"})] * 20, Answer({"state": "JobComplete"}))
     with Bulk(http(server), VERSION, waited.append).query(INVOICE):
@@ -206,7 +204,7 @@ def test_case_42_only_the_empty_text_is_null() -> None:
     assert texts(rows) == [{"Id": i, "a": a or None, "b": b or None} for i, a, b in rows]
 
 
-def test_case_43_newlines_quotes_and_huge_texts_come_as_they_are() -> None:
+def test_case_43_newlines_quotes_and_huge_texts_are_read_exactly() -> None:
     wild = 'a "b"\r\nc,d\n\n"e"\r'
     rows = [["1", wild, "x" * 300_000], ["2", '"', ","], ["3", "\n", '""']]
     assert texts(rows) == [{"Id": i, "a": a, "b": b} for i, a, b in rows]
@@ -221,7 +219,7 @@ CELL = st.text(st.characters(codec="utf-8"), max_size=8)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL, CELL), max_size=6))
-def test_any_texts_come_back(rows: list[tuple[str, str, str]]) -> None:
+def test_texts_of_any_characters_are_read_exactly(rows: list[tuple[str, str, str]]) -> None:
     assert texts(rows) == [{"Id": i or None, "a": a or None, "b": b or None} for i, a, b in rows]
 
 
@@ -229,21 +227,21 @@ def test_any_texts_come_back(rows: list[tuple[str, str, str]]) -> None:
 @given(st.lists(st.tuples(CELL, CELL), min_size=1, max_size=5), st.integers(1, 200))
 @example([("1", 'x"y')], 4)
 @example([("1", "xyz")], 6)
-def test_no_page_that_lost_its_end_passes_for_whole(rows: list[tuple[str, str]], lost: int) -> None:
+def test_a_truncated_page_is_never_accepted(rows: list[tuple[str, str]], lost: int) -> None:
     whole = csv_text(rows, ("a", "b"))
     body = whole[: -min(lost, len(whole))]
     with pytest.raises(IncompletePage):
         read_page(body, ("a", "b"), len(rows))
 
 
-def test_columns_are_found_by_name_and_a_missing_one_is_noticed() -> None:
+def test_columns_are_found_by_name_and_a_missing_one_is_an_error() -> None:
     body = csv_text([["1", "x"]], ("a", "b"))
     assert read_page(body, ("b", "a"), 1).to_pylist() == [{"b": "x", "a": "1"}]
     with pytest.raises(IncompletePage):
         read_page(body, ("a", "c"), 1)
 
 
-def test_a_page_of_no_rows_may_come_with_or_without_header() -> None:
+def test_a_page_without_rows_may_have_a_header_or_none() -> None:
     for body in (b"", b"\n", csv_text([])):
         assert read_page(body, INVOICE.names, 0).num_rows == 0
 
@@ -252,21 +250,21 @@ def test_a_table_of_one_column_keeps_its_nulls() -> None:
     assert read_page(b'"a"\n""\n"x"\n""\n', ("a",), 3).to_pylist() == [{"a": None}, {"a": "x"}, {"a": None}]
 
 
-def test_case_57_rows_that_come_by_rest_instead_have_the_same_types_and_values() -> None:
+def test_case_57_rows_read_over_rest_have_the_same_types_and_values() -> None:
     rest = json.loads('{"Name": "I-1", "Amount__c": 12.5, "Total__c": 1.25E3}', parse_float=Decimal) | {"Id": org.ADA}
     by_bulk = read_page(csv_text([list(ROW.values())]), INVOICE.names, 1)
     assert convert_rows([rest], INVOICE).equals(cast_columns(by_bulk, INVOICE))
 
 
-def test_a_fetched_record_has_the_image_that_its_creation_would_tell() -> None:
+def test_a_fetched_record_has_the_image_of_its_create_event() -> None:
     reading = org.Reading(org.task("Invoice__c"))
     made = org.event("CREATE", schema="invoice-1", entity="Invoice__c", Name="I\0-1", Amount__c=12.5, Total__c=None)
-    (record,) = reading.says(made)
+    (record,) = reading.decode(made)
     row = {"Id": org.ADA, "Name": "I\0-1", "Amount__c": Decimal("12.5"), "Total__c": None}
     assert row_image(row, INVOICE) == record.after
 
 
-def test_a_last_value_that_breaks_off_is_noticed_though_no_row_is_missing() -> None:
+def test_a_truncated_last_value_is_detected_although_no_row_is_missing() -> None:
     for body in (b'"a","b"\n"1","val', b'"a","b"\n"1","', b'"a","b"\n"1","line one\n'):
         with pytest.raises(IncompletePage):
             read_page(body, ("a", "b"), 1)

@@ -1,4 +1,4 @@
-"""The page of cases names every case once, and tests that are there."""
+"""The page of cases lists every case once, with tests that exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PAGE = TESTS.parent / "docs" / "salesforce-cases.md"
 ROWS = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
 
 
-def test_every_case_is_listed_once_with_the_tests_that_bear_its_number() -> None:
+def test_every_case_is_listed_once_with_the_tests_of_its_number() -> None:
     found: dict[int, set[str]] = {number: set() for number in range(1, 59)}
     for file in (*TESTS.glob("connectors/test_*.py"), *TESTS.glob("spark/roads/*/test_*.py")):
         for test in re.findall(r"^def (test_case_\d\d\w+)", file.read_text(), re.MULTILINE):

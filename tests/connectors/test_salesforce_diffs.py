@@ -1,4 +1,4 @@
-"""Text diffs: put on the right text they give the new one, on any other nothing."""
+"""Text diffs: applied to the right text they give the new one, applied to any other text nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_diff_gives_the_new_text() -> None:
     assert apply_diff(OLD, diff(OLD, NEW, "\r\n")) == NEW
 
 
-def test_case_19_a_diff_that_is_in_the_text_already_changes_nothing() -> None:
+def test_case_19_a_diff_that_was_already_applied_changes_nothing() -> None:
     assert apply_diff(NEW, diff(OLD, NEW, "\r\n")) == NEW
 
 
@@ -40,12 +40,12 @@ def test_case_20_the_new_text_keeps_the_newlines_of_the_old(newline: str) -> Non
     assert apply_diff(old, diff(old, new, newline)) == new
 
 
-def test_lines_that_only_come_or_only_go_find_their_place() -> None:
+def test_added_and_removed_lines_are_applied() -> None:
     assert apply_diff("a\nb\nc", diff("a\nb\nc", "0\na\nb\nc")) == "0\na\nb\nc"
     assert apply_diff("a\nb\nc", diff("a\nb\nc", "a\nc")) == "a\nc"
 
 
-def test_a_line_may_hold_what_others_take_for_a_newline() -> None:
+def test_a_line_may_contain_characters_that_others_treat_as_a_newline() -> None:
     old, new = "a\x0b\x85b\u2028c\nd", "a\x0b\x85b\u2028c\ne"
     assert apply_diff(old, diff(old, new)) == new
 
@@ -53,7 +53,7 @@ def test_a_line_may_hold_what_others_take_for_a_newline() -> None:
 @pytest.mark.parametrize(
     "text", ["", "no diff", "--- \n+++ ", "--- \n+++ 00\n what", "--- \n+++ 00\n@@ -9,1 +9,1 @@\n-x"]
 )
-def test_what_is_no_diff_gives_nothing(text: str) -> None:
+def test_an_invalid_diff_gives_nothing(text: str) -> None:
     assert apply_diff("a\nb", text) is None
 
 

@@ -1,4 +1,4 @@
-"""Records fetched by id: found, deleted, archived, or known to nobody."""
+"""Records fetched by id: found, deleted, archived, or unknown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGED = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 
 
 class Records:
-    """What the org holds: id -> record. ``archived`` and deleted ones only queryAll shows."""
+    """The records of the org by id. Only queryAll shows deleted and ``archived`` ones."""
 
     def __init__(self, server: HttpServer, *rows: dict[str, Any], archived: tuple[str, ...] = ()) -> None:
         self.rows = {row["Id"]: {**dict.fromkeys(TASK.schema.names), "SystemModstamp": AT, **row} for row in rows}
@@ -44,14 +44,14 @@ class Records:
         server.on("POST", RETRIEVE, self._retrieve)
         server.on("GET", QUERY_ALL, self._query)
 
-    def _retrieve(self, asked: Any) -> Answer:
+    def _retrieve(self, request: Any) -> Answer:
         visible = {one: row for one, row in self.rows.items() if not row["IsDeleted"] and one not in self.archived}
-        fields = asked.json["fields"]
-        return Answer([{f: visible[one][f] for f in fields} if one in visible else None for one in asked.json["ids"]])
+        fields = request.json["fields"]
+        return Answer([{f: visible[one][f] for f in fields} if one in visible else None for one in request.json["ids"]])
 
-    def _query(self, asked: Any) -> Answer:
-        columns = asked.query["q"].removeprefix("SELECT ").partition(" FROM ")[0].split(", ")
-        found = [row for one, row in self.rows.items() if f"'{one}'" in asked.query["q"]]
+    def _query(self, request: Any) -> Answer:
+        columns = request.query["q"].removeprefix("SELECT ").partition(" FROM ")[0].split(", ")
+        found = [row for one, row in self.rows.items() if f"'{one}'" in request.query["q"]]
         return Answer({"done": True, "records": [{column: row[column] for column in columns} for row in found]})
 
 
@@ -69,7 +69,7 @@ def record(one: str, **values: Any) -> dict[str, Any]:
     return {"Id": one, "IsDeleted": False, **values}
 
 
-def test_a_record_comes_whole_with_the_time_of_its_last_change(server: HttpServer) -> None:
+def test_a_record_is_complete_with_the_time_of_its_last_change(server: HttpServer) -> None:
     Records(server, record(ADA, Subject="call\0"))
     (found,) = fetched(server, ADA).rows.values()
     assert found.modstamp == datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
@@ -83,7 +83,7 @@ def test_a_record_comes_whole_with_the_time_of_its_last_change(server: HttpServe
     }
 
 
-def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_known_to_nobody(server: HttpServer) -> None:
+def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_unknown(server: HttpServer) -> None:
     merged, gone = "001000000000004AAA", "001000000000005AAA"
     Records(
         server,
@@ -93,82 +93,89 @@ def test_case_23_a_record_that_is_not_found_is_deleted_merged_archived_or_known_
         record(EVE, Status="Completed"),
         archived=(EVE,),
     )
-    told = fetched(server, ADA, BOB, EVE, merged, gone)
-    assert told.deleted == {BOB: CHANGED, merged: CHANGED}
-    assert set(told.rows) == {ADA, EVE} and told.missing == {gone}
+    found = fetched(server, ADA, BOB, EVE, merged, gone)
+    assert found.deleted == {BOB: CHANGED, merged: CHANGED}
+    assert set(found.rows) == {ADA, EVE} and found.missing == {gone}
 
 
 def test_case_25_an_archived_record_is_not_deleted_and_keeps_its_values(server: HttpServer) -> None:
     Records(server, record(EVE, Status="Completed"), archived=(EVE,))
-    told = fetched(server, EVE)
-    assert told.deleted == {} and told.missing == frozenset()
-    assert json.loads(told.rows[EVE].after)["Status"] == "Completed"
+    found = fetched(server, EVE)
+    assert found.deleted == {} and found.missing == frozenset()
+    assert json.loads(found.rows[EVE].after)["Status"] == "Completed"
 
 
-def test_case_24_a_field_that_went_meanwhile_is_left_out_and_the_rest_fetched(server: HttpServer) -> None:
+def test_case_24_a_removed_field_is_left_out_and_the_others_are_fetched(server: HttpServer) -> None:
     Records(server, record(ADA, Subject="call"))
     answers = [TASK, parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "Status"]})]
     serve = Records(server, record(ADA, Subject="call"))._retrieve
     server.on("POST", RETRIEVE, refused(400, "INVALID_FIELD", "No such column 'Status'"), serve)
     rest = Rest(http(server), VERSION)
-    told = fetch(rest, TASK.schema, [ADA], lambda entity: answers.pop(0))
-    assert json.loads(told.rows[ADA].after).keys() == set(TASK.schema.names) - {"Status"}
+    found = fetch(rest, TASK.schema, [ADA], lambda entity: answers.pop(0))
+    assert json.loads(found.rows[ADA].after).keys() == set(TASK.schema.names) - {"Status"}
 
 
-def test_case_24_a_field_that_stays_unreadable_is_tried_once_more_and_no_more(server: HttpServer) -> None:
+def test_case_24_a_field_that_stays_unreadable_is_retried_once(server: HttpServer) -> None:
     server.on("POST", RETRIEVE, refused(400, "INVALID_FIELD"))
     with pytest.raises(SourceUnavailable, match="SRC042"):
         fetched(server, ADA)
     assert len(server.paths("POST")) == 2
 
 
-def test_an_object_without_a_recycle_bin_is_not_asked_what_became_of_a_record(server: HttpServer) -> None:
+def test_an_object_without_a_recycle_bin_is_not_searched_for_deleted_records(server: HttpServer) -> None:
     server.on("POST", RETRIEVE, Answer([None]))
     plain = parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "IsDeleted"]})
     assert fetched(server, ADA, described_as=plain).missing == {ADA}
     assert QUERY_ALL not in server.paths()
 
 
-def test_an_object_without_a_modstamp_cannot_say_which_events_count_on_top(server: HttpServer) -> None:
+def test_an_object_without_a_modstamp_does_not_decide_which_events_are_newer(server: HttpServer) -> None:
     Records(server, record(ADA))
     plain = parse_description({"name": "Task", "fields": [f for f in FIELDS if f["name"] != "SystemModstamp"]})
     (found,) = fetched(server, ADA, described_as=plain).rows.values()
     assert isinstance(found, FetchedRow) and found.modstamp is None
 
 
-def test_many_ids_are_asked_for_in_queries_that_fit_an_address(server: HttpServer) -> None:
+def test_many_ids_are_requested_in_queries_that_fit_a_url(server: HttpServer) -> None:
     Records(server)
     ids = [f"001{n:012d}AAA" for n in range(700)]
     assert fetched(server, *ids).missing == set(ids)
-    queries = [asked.query["q"] for asked in server.asked if asked.path == QUERY_ALL]
+    queries = [request.query["q"] for request in server.received if request.path == QUERY_ALL]
     assert len(queries) == 3 and all(len(query) < 12_000 for query in queries)
 
 
-def untold(one: str, change: str = "GAP_UPDATE") -> ChangeRecord:
+def gap_record(one: str, change: str = "GAP_UPDATE") -> ChangeRecord:
     return ChangeRecord("Task", "gap", "1", "s", key=canonical([one]), after=canonical({"change_type": change}))
 
 
-def rows(server: HttpServer, *asked: ChangeRecord) -> dict[str, ChangeRecord]:
-    told = refetch(Rest(http(server), VERSION), TASK.schema, asked, lambda entity: TASK)
-    return {json.loads(record.key or record.key_before or "")[0]: record for record in told}
+def rows(server: HttpServer, *request: ChangeRecord) -> dict[str, ChangeRecord]:
+    found = refetch(Rest(http(server), VERSION), TASK.schema, request, lambda entity: TASK)
+    return {json.loads(record.key or record.key_before or "")[0]: record for record in found}
 
 
-def test_case_23_rows_of_gaps_are_whole_or_deletes_and_a_hidden_record_is_not_deleted(server: HttpServer) -> None:
+def test_case_23_rows_of_gaps_are_complete_or_deletes_and_a_hidden_record_is_not_deleted(server: HttpServer) -> None:
     gone, hidden = "001000000000004AAA", "001000000000005AAA"
-    server.on("GET", f"{ROOT}/limits", lambda asked: Answer({}, headers={"Date": "Sun, 01 Mar 2026 12:00:09 GMT"}))
+    server.on("GET", f"{ROOT}/limits", lambda request: Answer({}, headers={"Date": "Sun, 01 Mar 2026 12:00:09 GMT"}))
     Records(server, record(ADA, Subject="call"), {"Id": BOB, "IsDeleted": True}, record(EVE), archived=(EVE,))
-    told = rows(server, untold(ADA), untold(BOB), untold(EVE, "GAP_DELETE"), untold(gone, "GAP_DELETE"), untold(hidden))
-    assert {one: (row.op, row.commit_ts) for one, row in told.items()} == {
+    found = rows(
+        server,
+        gap_record(ADA),
+        gap_record(BOB),
+        gap_record(EVE, "GAP_DELETE"),
+        gap_record(gone, "GAP_DELETE"),
+        gap_record(hidden),
+    )
+    assert {one: (row.op, row.commit_ts) for one, row in found.items()} == {
         ADA: ("read", CHANGED),
         EVE: ("read", CHANGED),
         BOB: ("delete", CHANGED),
         gone: ("delete", datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC)),
     }
-    assert told[ADA].after_complete and json.loads(told[ADA].after or "")["Subject"] == "call"
+    assert found[ADA].after_complete and json.loads(found[ADA].after or "")["Subject"] == "call"
 
 
-def test_a_value_of_another_type_is_no_answer_and_not_shown(server: HttpServer) -> None:
+def test_a_value_of_another_type_is_an_error_that_does_not_contain_it(server: HttpServer) -> None:
     Records(server, record(ADA, SystemModstamp="yesterday"))
-    with pytest.raises(SourceUnavailable, match="SRC056") as told:
-        rows(server, untold(ADA))
-    assert "yesterday" not in str(told.value)
+    with pytest.raises(SourceUnavailable, match="SRC056") as raised:
+        rows(server, gap_record(ADA))
+    assert "yesterday" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""From the fields of an Airflow connection to a token, by each way to log in."""
+"""From the fields of an Airflow connection to a token, by each login flow."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def granted(info: ConnectionInfo, **options: Any) -> Access:
 CLIENT = {"consumer_key": "k", "consumer_secret": "s", "instance_url": MY_DOMAIN}
 
 
-def test_the_fields_of_airflows_own_provider_decide_how_we_log_in(pem: str) -> None:
+def test_the_fields_of_airflows_own_provider_select_the_login_flow(pem: str) -> None:
     assert granted(given(**CLIENT)).flow is Flow.CLIENT_CREDENTIALS
     assert granted(given("ada@acme.com", consumer_key="k", private_key=pem)).flow is Flow.JWT
     assert granted(given(consumer_key="k", refresh_token="r")).flow is Flow.REFRESH_TOKEN
 
 
-def test_fields_under_the_older_prefix_are_read_too() -> None:
+def test_fields_with_the_older_prefix_are_read_too() -> None:
     older = {f"extra__salesforce__{name}": value for name, value in CLIENT.items()}
     assert granted(given(**older)) == granted(given(**CLIENT))
 
 
-def test_a_private_key_may_be_a_file_or_a_text_with_written_newlines(pem: str, tmp_path: Path) -> None:
+def test_a_private_key_may_be_a_file_or_a_text_with_escaped_newlines(pem: str, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text(pem)
     by_file = granted(given("ada", consumer_key="k", private_key_file_path=str(tmp_path / "key.pem")))
     by_text = granted(given("ada", consumer_key="k", private_key=pem.replace("\n", "\\n")))
@@ -102,7 +102,7 @@ def test_a_private_key_may_be_a_file_or_a_text_with_written_newlines(pem: str, t
         (given(**CLIENT), {"login_url": "http://127.0.0.1:8080/"}, "http://127.0.0.1:8080"),
     ],
 )
-def test_tokens_are_issued_where_yaml_or_connection_say(info: ConnectionInfo, options: Any, url: str) -> None:
+def test_tokens_are_issued_at_the_url_of_yaml_or_connection(info: ConnectionInfo, options: Any, url: str) -> None:
     assert granted(info, **options).login_url == url
 
 
@@ -117,13 +117,13 @@ def test_tokens_are_issued_where_yaml_or_connection_say(info: ConnectionInfo, op
         ({"verify": False}, {}, "verify"),
     ],
 )
-def test_what_a_connection_may_not_say_is_refused_by_name(extra: Any, options: Any, found: str) -> None:
+def test_fields_that_a_connection_must_not_have_are_refused_by_name(extra: Any, options: Any, found: str) -> None:
     with pytest.raises(CheckFailed, match=r"CON040 .*extra of connection crm") as caught:
         granted(given(**{**CLIENT, **extra}), **options)
     assert found in caught.value.problems[0].found
 
 
-def test_the_token_goes_to_no_other_host_without_tls() -> None:
+def test_the_token_is_sent_to_no_other_host_without_tls() -> None:
     def pubsub(endpoint: str) -> object:
         return Org(given(**CLIENT), SalesforceOptions(pubsub_endpoint=endpoint, pubsub_tls=False), "crm").pubsub
 
@@ -136,95 +136,93 @@ def test_the_token_goes_to_no_other_host_without_tls() -> None:
     "info",
     [given("ada", "pass", security_token="t"), given(consumer_key="k"), given(consumer_secret="s"), given()],
 )
-def test_a_connection_without_a_way_to_log_in_says_what_is_missing_and_never_uses_the_password(
+def test_a_connection_without_a_login_flow_is_reported_and_its_password_never_used(
     info: ConnectionInfo,
 ) -> None:
-    with pytest.raises(CheckFailed, match="CON012") as told:
+    with pytest.raises(CheckFailed, match="CON012") as raised:
         granted(info)
-    assert "pass" not in str(told.value).replace("password", "")
+    assert "pass" not in str(raised.value).replace("password", "")
 
 
-def test_client_credentials_need_the_orgs_own_address() -> None:
+def test_client_credentials_need_the_url_of_the_org() -> None:
     with pytest.raises(CheckFailed, match=r"CON012.*My Domain"):
         granted(given(consumer_key="k", consumer_secret="s", domain="login"))
 
 
-def test_no_secret_shows_in_what_is_printed(pem: str) -> None:
+def test_no_secret_is_in_printed_objects(pem: str) -> None:
     one = granted(given("ada", consumer_key="k", consumer_secret="s3cret", private_key=pem, refresh_token="r3fresh"))
     for secret in ("s3cret", "r3fresh", "PRIVATE KEY"):
         assert secret not in repr(one)
 
 
-def test_the_yaml_says_what_is_no_secret() -> None:
+def test_the_yaml_contains_the_options_that_are_not_secret() -> None:
     options = read_options({"channel": "/data/CRM__chn", "environment": "sandbox", "idle": 5})
     assert (options.channel, options.environment, options.idle.seconds) == ("/data/CRM__chn", Environment.SANDBOX, 5)
     assert options.api_version == "66.0" and options.pubsub_tls
 
 
-def test_client_credentials_go_as_basic_authorization(server: HttpServer) -> None:
+def test_client_credentials_are_sent_as_basic_authorization(server: HttpServer) -> None:
     token = login(access(server)).token()
-    (asked,) = server.asked
-    assert asked.form == {"grant_type": "client_credentials"}
-    assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"key:s3cret"
+    (request,) = server.received
+    assert request.form == {"grant_type": "client_credentials"}
+    assert b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"key:s3cret"
     assert (token.access_token, token.instance_url, token.org_id) == ("token-1", server.url, ORG)
     assert "token-1" not in repr(token)
 
 
 def test_a_jwt_is_signed_for_the_user_and_the_environment(server: HttpServer, key: rsa.RSAPrivateKey, pem: str) -> None:
     login(access(server, Flow.JWT, username="ada@acme.com", private_key=pem)).token()
-    (asked,) = server.asked
-    assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    (request,) = server.received
+    assert request.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
     audience = "https://login.salesforce.com"
-    claims = jwt.decode(asked.form["assertion"], key.public_key(), algorithms=["RS256"], audience=audience)
+    claims = jwt.decode(request.form["assertion"], key.public_key(), algorithms=["RS256"], audience=audience)
     assert (claims["iss"], claims["sub"]) == ("key", "ada@acme.com")
 
 
-def test_a_key_that_is_none_is_told_without_it(server: HttpServer) -> None:
-    with pytest.raises(CheckFailed, match=r"CON012.*RSA") as told:
+def test_an_invalid_key_is_reported_without_the_key(server: HttpServer) -> None:
+    with pytest.raises(CheckFailed, match=r"CON012.*RSA") as raised:
         login(access(server, Flow.JWT, username="ada", private_key="-----BEGIN NONSENSE")).token()
-    assert "NONSENSE" not in str(told.value)
+    assert "NONSENSE" not in str(raised.value)
 
 
 def rotating(server: HttpServer, file: Path | str = "", token: str = "r0") -> Login:
     return login(access(server, Flow.REFRESH_TOKEN, refresh_token=token, refresh_token_file=str(file)))
 
 
-def test_case_34_a_rotated_refresh_token_is_kept_and_used_next_by_whoever_logs_in(
-    server: HttpServer, tmp_path: Path
-) -> None:
+def test_case_34_a_rotated_refresh_token_is_kept_and_used_by_the_next_login(server: HttpServer, tmp_path: Path) -> None:
     server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in (1, 2, 3)))
     file = tmp_path / "token"
     rotating(server, file).token()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     rotating(server, file).token()
-    assert server.asked[0].form["client_secret"] == "s3cret"
+    assert server.received[0].form["client_secret"] == "s3cret"
     rotating(server, file, "authorised anew").token()
-    assert [asked.form["refresh_token"] for asked in server.asked] == ["r0", "r1", "authorised anew"]
+    assert [request.form["refresh_token"] for request in server.received] == ["r0", "r1", "authorised anew"]
 
 
-def test_case_34_of_many_who_log_in_at_once_each_uses_what_the_one_before_was_given(
+def test_case_34_each_of_many_concurrent_logins_uses_the_token_of_the_one_before(
     server: HttpServer, tmp_path: Path
 ) -> None:
     server.on("POST", TOKEN, *(Answer(server.token(f"t{n}", refresh_token=f"r{n}")) for n in range(1, 9)))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: rotating(server, tmp_path / "token").token(), range(8)))
-    assert [asked.form["refresh_token"] for asked in server.asked] == [f"r{n}" for n in range(8)]
+    assert [request.form["refresh_token"] for request in server.received] == [f"r{n}" for n in range(8)]
 
 
-def test_case_34_a_rotated_refresh_token_that_cannot_be_kept_fails_loudly(server: HttpServer, tmp_path: Path) -> None:
+def test_case_34_a_rotated_refresh_token_that_cannot_be_stored_is_an_error(server: HttpServer, tmp_path: Path) -> None:
     server.on("POST", TOKEN, Answer(server.token("t1", refresh_token="r1")))
-    with pytest.raises(CheckFailed, match=r"CON014.*rotation") as told:
+    with pytest.raises(CheckFailed, match=r"CON014.*rotation") as raised:
         rotating(server).token()
-    assert "r1" not in str(told.value).split()
+    assert "r1" not in str(raised.value).split()
     with pytest.raises(CheckFailed, match=r"CON014.*FileNotFoundError"):
         rotating(server, tmp_path / "absent" / "token").token()
-    assert len(server.asked) == 1, "nobody logs in whose new token would be lost"
+    assert len(server.received) == 1, "without storage for its new token there is no login"
     (tmp_path / "token").write_text("{")
     with pytest.raises(CheckFailed, match=r"CON014.*remove it"):
         rotating(server, tmp_path / "token").token()
 
 
-def test_a_refresh_token_that_stays_the_same_needs_no_keeping(server: HttpServer) -> None:
+def test_a_refresh_token_that_does_not_rotate_is_not_stored(server: HttpServer) -> None:
     server.on("POST", TOKEN, Answer(server.token("t1", refresh_token="r0")))
     assert login(access(server, Flow.REFRESH_TOKEN, refresh_token="r0")).token().access_token == "t1"
 
@@ -237,26 +235,26 @@ def test_a_refresh_token_that_stays_the_same_needs_no_keeping(server: HttpServer
         (Answer({"error": "unknown_error"}, 400), SourceUnavailable, "CON013"),
         (Answer(b"<html>", 503), SourceUnavailable, "CON013"),
         (Answer(None, 302, {"Location": "https://elsewhere"}), CheckFailed, "CON009"),
-        (Answer({"access_token": "t", "id": "https://x/id/nobody"}), CheckFailed, "CON009"),
+        (Answer({"access_token": "t", "id": "https://x/id/unknown"}), CheckFailed, "CON009"),
         (Answer(b"<html>", 200), CheckFailed, "CON009"),
     ],
 )
-def test_a_refused_login_and_a_failing_server_are_told_apart(
+def test_a_refused_login_and_a_failing_server_are_distinguished(
     server: HttpServer, answer: Answer, kind: type[CdcError], code: str
 ) -> None:
     server.on("POST", TOKEN, answer)
-    with pytest.raises(kind, match=code) as told:
+    with pytest.raises(kind, match=code) as raised:
         login(access(server)).token()
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(raised.value)
 
 
-def test_a_login_server_that_is_not_there_is_worth_another_try() -> None:
+def test_an_unreachable_login_server_can_be_retried() -> None:
     nowhere = Access("crm", Flow.CLIENT_CREDENTIALS, "http://127.0.0.1:1", "k", "a", consumer_secret="s")
     with pytest.raises(SourceUnavailable, match="CON010"):
         login(nowhere).token()
 
 
-def test_case_27_a_login_that_leads_to_another_org_is_stopped(server: HttpServer) -> None:
+def test_case_27_a_login_to_another_org_is_refused(server: HttpServer) -> None:
     assert login(access(server, org_id=ORG[:15])).token().org_id == ORG
     with pytest.raises(IdentityChanged, match=f"SRC032.*{ORG}"):
         login(access(server, org_id="00D000000000002EAA")).token()
@@ -264,6 +262,6 @@ def test_case_27_a_login_that_leads_to_another_org_is_stopped(server: HttpServer
 
 def test_an_answer_of_the_login_server_is_never_part_of_an_error(server: HttpServer) -> None:
     server.on("POST", TOKEN, Answer(json.loads('{"access_token": "s3cret-token", "id": ""}')))
-    with pytest.raises(CheckFailed) as told:
+    with pytest.raises(CheckFailed) as raised:
         login(access(server)).token()
-    assert "s3cret-token" not in str(told.value)
+    assert "s3cret-token" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""Salesforce objects that are polled, against the sandbox org. Its clock stands still between the acts of a test."""
+"""Polled Salesforce objects, against the sandbox org. Its clock stands still between the steps of a test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def org() -> Iterator[SalesforceOrg]:
 
 @dataclass
 class Crm:
-    """A plain copy of the objects, kept window by window."""
+    """A plain copy of the objects that every window is applied to."""
 
     org: SalesforceOrg
     options: dict[str, Any]
@@ -69,18 +69,18 @@ class Crm:
         for table in tables:
             with self.source.copy(self.task(table), 1, self.position, 4) as copy:
                 assert isinstance(copy.read, SplitRead)
-                pages = [page for share in copy.read.splits for page in self.source.read_split(share, copy.schema)]
+                pages = [page for split in copy.read.splits for page in self.source.read_split(split, copy.schema)]
             self.rows[table] = {
                 row["Id"]: {n: plain(v) for n, v in row.items()} for p in pages for row in p.to_pylist()
             }
 
     def window(self) -> list[StreamItem]:
-        news = self.source.status(self.position, self.tables)
-        if not news.has_changes:
-            self.position = news.idle or self.position
+        status = self.source.status(self.position, self.tables)
+        if not status.has_changes:
+            self.position = status.idle or self.position
             return []
         items: list[StreamItem] = []
-        for partition in self.source.partitions(self.position, news.limit):
+        for partition in self.source.partitions(self.position, status.limit):
             for item in self.source.read(partition, [self.task(table) for table in partition.lo], 1):
                 items.append(item)
                 if isinstance(item, Boundary):
@@ -97,16 +97,16 @@ class Crm:
         return [line for table in self.rows for line in self._different(table)]
 
     def _different(self, table: str) -> Iterator[str]:
-        truth, found = self.org.ledger.state(table), self.rows[table]
-        if truth.keys() != found.keys():
-            yield f"{table}: ids {sorted(truth.keys() ^ found.keys())[:3]}"
-        for one in truth.keys() & found.keys():
+        ledger, found = self.org.ledger.state(table), self.rows[table]
+        if ledger.keys() != found.keys():
+            yield f"{table}: ids {sorted(ledger.keys() ^ found.keys())[:3]}"
+        for one in ledger.keys() & found.keys():
             for column in self.task(table).schema.columns:
                 if column.name in self.source._describe(table).snapshot_only - {"SystemModstamp"}:
                     continue
-                expected = json.loads(from_json(column.type)(truth[one][column.name]))
+                expected = json.loads(from_json(column.type)(ledger[one][column.name]))
                 if expected != found[one][column.name]:
-                    yield f"{table} {one}.{column.name}: {found[one][column.name]!r}, in truth {expected!r}"
+                    yield f"{table} {one}.{column.name}: {found[one][column.name]!r}, but the ledger has {expected!r}"
 
 
 def crm(org: SalesforceOrg, **options: Any) -> Crm:
@@ -124,7 +124,7 @@ def records(items: list[StreamItem]) -> list[ChangeRecord]:
     return [item for item in items if isinstance(item, ChangeRecord)]
 
 
-def test_the_copy_follows_what_is_written_deleted_restored_and_changed_by_the_org_itself(org: SalesforceOrg) -> None:
+def test_the_copy_follows_inserts_deletes_restores_and_changes_by_the_org_itself(org: SalesforceOrg) -> None:
     invoices = fill(org, "Invoice__c", 12)
     (account, *_) = fill(org, "Account", 5)
     copy = crm(org, page_rows=100)
@@ -146,7 +146,7 @@ def test_the_copy_follows_what_is_written_deleted_restored_and_changed_by_the_or
     assert copy.differences() == []
 
 
-def test_case_35_a_commit_behind_the_mark_is_found_in_the_overlap(org: SalesforceOrg) -> None:
+def test_case_35_a_commit_behind_the_high_mark_is_read_in_the_overlap(org: SalesforceOrg) -> None:
     one, other = fill(org, "Account", 2)
     copy = crm(org)
     copy.copy("Account")
@@ -165,7 +165,7 @@ def test_case_35_a_commit_behind_the_mark_is_found_in_the_overlap(org: Salesforc
     assert copy.differences() == []
 
 
-def test_case_36_a_second_with_more_rows_than_a_page_is_read_to_its_end(org: SalesforceOrg) -> None:
+def test_case_36_a_second_with_more_rows_than_a_page_is_read_completely(org: SalesforceOrg) -> None:
     copy = crm(org, page_rows=100)
     copy.copy("Account")
     fill(org, "Account", 1050)
@@ -175,26 +175,26 @@ def test_case_36_a_second_with_more_rows_than_a_page_is_read_to_its_end(org: Sal
     assert copy.differences() == []
 
 
-def test_case_38_a_window_that_ends_in_an_interval_goes_on_where_it_ended(org: SalesforceOrg) -> None:
+def test_case_38_a_window_that_ends_in_an_interval_continues_where_it_ended(org: SalesforceOrg) -> None:
     copy = crm(org, page_rows=100)
     fill(org, "Account", 250)
     org.clock.advance(LATER_S)
-    news = copy.source.status(copy.position, ["Account"])
-    (partition,) = copy.source.partitions(copy.position, news.limit)
-    told: list[str | None] = []
+    status = copy.source.status(copy.position, ["Account"])
+    (partition,) = copy.source.partitions(copy.position, status.limit)
+    keys: list[str | None] = []
     for item in copy.source.read(partition, [copy.task("Account")], 1):
         if isinstance(item, Boundary):
             copy.position = {**copy.position, **item.position}
             break
-        told += [item.key] if isinstance(item, ChangeRecord) else []
+        keys += [item.key] if isinstance(item, ChangeRecord) else []
     fill(org, "Account", 3)
     org.clock.advance(5)
     copy.rows["Account"] = {}
-    told += [record.key for record in records(copy.window())]
-    assert len(told) == len(set(told)) == 250, "neither the overlap nor what is too young"
+    keys += [record.key for record in records(copy.window())]
+    assert len(keys) == len(set(keys)) == 250, "neither the overlap nor rows that are too young"
 
 
-def test_case_37_the_clock_is_the_orgs_however_wrong_the_workers_is(org: SalesforceOrg) -> None:
+def test_case_37_the_clock_is_that_of_the_org_whatever_the_clock_of_the_worker(org: SalesforceOrg) -> None:
     org.clock.advance(-5 * 3600)
     copy = crm(org)
     copy.copy("Account")
@@ -204,7 +204,7 @@ def test_case_37_the_clock_is_the_orgs_however_wrong_the_workers_is(org: Salesfo
     assert copy.differences() == [] and len(copy.rows["Account"]) == 2
 
 
-def test_case_47_a_delete_that_left_the_recycle_bin_is_told_all_the_same(org: SalesforceOrg) -> None:
+def test_case_47_a_delete_that_left_the_recycle_bin_is_still_emitted(org: SalesforceOrg) -> None:
     invoices = fill(org, "Invoice__c", 3)
     copy = crm(org)
     copy.copy("Invoice__c")
@@ -220,7 +220,7 @@ def test_case_47_a_delete_that_left_the_recycle_bin_is_told_all_the_same(org: Sa
 
 
 @pytest.mark.parametrize("why", ["purged", "too long ago"])
-def test_case_47_deletes_that_nobody_tells_any_more_are_looked_for_by_keys(org: SalesforceOrg, why: str) -> None:
+def test_case_47_unlisted_deletes_are_found_by_an_audit_of_keys(org: SalesforceOrg, why: str) -> None:
     fill(org, "Invoice__c", 3)
     copy = crm(org)
     copy.tables = ["Invoice__c"]
@@ -244,7 +244,7 @@ def test_case_47_deletes_that_nobody_tells_any_more_are_looked_for_by_keys(org: 
     assert copy.differences() == []
 
 
-def test_an_audit_comes_when_it_is_due(org: SalesforceOrg) -> None:
+def test_an_audit_runs_when_it_is_due(org: SalesforceOrg) -> None:
     copy = crm(org, key_audit=DAY_S)
     org.clock.advance(DAY_S)
     holes = [item for item in copy.window() if isinstance(item, HoleFound)]
@@ -252,7 +252,7 @@ def test_an_audit_comes_when_it_is_due(org: SalesforceOrg) -> None:
     assert copy.window() == []
 
 
-def test_many_rows_come_by_the_bulk_api_in_pieces_and_are_the_same(
+def test_many_rows_are_read_by_the_bulk_api_in_splits_with_the_same_values(
     org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BULK_FROM_ROWS", 50)
@@ -272,10 +272,10 @@ def test_many_rows_come_by_the_bulk_api_in_pieces_and_are_the_same(
     records_of = {record.key_before: record for record in records(items)}
     monkeypatch.setattr(reading, "BULK_FROM_ROWS", 10_000)
     for record in records(copy.window()):
-        assert records_of[record.key_before].after == record.after, "the same bytes by either road"
+        assert records_of[record.key_before].after == record.after, "the same bytes from both APIs"
 
 
-def test_an_object_that_bulk_refuses_and_one_too_wide_for_a_query_are_read_over_rest(
+def test_an_object_refused_by_bulk_and_one_too_wide_for_a_query_are_read_over_rest(
     org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     org.store.refuse_bulk("Account")
@@ -292,7 +292,7 @@ def test_an_object_that_bulk_refuses_and_one_too_wide_for_a_query_are_read_over_
     assert copy.differences() == []
 
 
-def test_an_object_without_any_timestamp_is_copied_as_a_whole_in_every_run(
+def test_an_object_without_timestamps_is_copied_completely_in_every_run(
     org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = crm(org, objects=["Account"])
@@ -303,7 +303,7 @@ def test_an_object_without_any_timestamp_is_copied_as_a_whole_in_every_run(
         assert isinstance(hole, HoleFound) and hole.kind == "reload" and isinstance(end, Boundary)
 
 
-def test_a_right_that_is_lost_in_mid_life_says_so_and_no_row_is_told_as_deleted(org: SalesforceOrg) -> None:
+def test_a_lost_right_is_reported_and_no_row_is_emitted_as_deleted(org: SalesforceOrg) -> None:
     fill(org, "Account", 3)
     copy = crm(org, objects=["Account"])
     task = copy.task("Account")
@@ -315,7 +315,7 @@ def test_a_right_that_is_lost_in_mid_life_says_so_and_no_row_is_told_as_deleted(
         list(copy.source.read(partition, [task], 1))
 
 
-def test_check_names_hidden_objects_row_filters_and_fields_that_tell_nothing(org: SalesforceOrg) -> None:
+def test_check_reports_hidden_objects_row_filters_and_fields_without_timestamps(org: SalesforceOrg) -> None:
     copy = crm(org, objects=["Account", "Nothing__c"], timestamp_columns={"Account": "Phone"})
     task = copy.task("Account", where=(Condition("Phone", Comparison.EQUAL, "1"),))
     assert [one.code for one in copy.source.check([task])] == ["SRC042", "SRC018", "SRC062"]

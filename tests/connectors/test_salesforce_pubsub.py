@@ -1,4 +1,4 @@
-"""The Pub/Sub client against a small server: flow control, keepalives, breaks, refusals."""
+"""The Pub/Sub client against a small server: flow control, keepalives, broken streams, refusals."""
 
 from __future__ import annotations
 
@@ -77,34 +77,34 @@ WIRE = {
 
 
 @pytest.mark.parametrize(("name", "fields", "wire"), [(name, *one) for name, one in WIRE.items()], ids=WIRE)
-def test_a_message_has_the_bytes_that_the_published_field_numbers_give(
+def test_a_message_has_the_bytes_of_the_published_field_numbers(
     name: str, fields: dict[str, object], wire: str
 ) -> None:
     assert message_class(name)(**fields).SerializeToString() == bytes.fromhex(wire)
 
 
-def test_an_event_lies_in_its_response_where_the_published_field_numbers_put_it() -> None:
+def test_an_event_is_in_its_response_at_the_published_field_numbers() -> None:
     wire = bytes.fromhex("0a0b 0a06 120173 1a0170 1201ff".replace(" ", ""))
     (one,) = message_class("FetchResponse").FromString(wire).events
     assert (one.event.schema_id, one.event.payload, one.replay_id) == ("s", b"p", b"\xff")
 
 
-def test_a_field_that_a_later_server_adds_is_passed_over() -> None:
+def test_an_unknown_field_of_a_newer_server_is_ignored() -> None:
     assert message_class("TopicInfo").FromString(bytes.fromhex("0a0174 ea0701 78").replace(b" ", b"")).topic_name == "t"
 
 
-def test_a_drain_gives_every_event_behind_the_place_in_order(connection: Connection) -> None:
+def test_a_drain_gives_every_event_after_the_position_in_order(connection: Connection) -> None:
     assert until_quiet(connection) == SOME
     assert until_quiet(connection, SOME[199].replay_id) == SOME[200:]
 
 
-def test_a_hundred_events_are_asked_for_and_the_next_when_those_are_taken(
+def test_a_hundred_events_are_requested_and_the_next_when_those_are_consumed(
     server: EventServer, connection: Connection
 ) -> None:
     deliveries = connection.deliveries(CHANNEL, CUSTOM, b"start", 5)
     taken = [next(deliveries) for _ in range(3)]
     assert [len(one.events) for one in taken] == [40, 40, 20]
-    assert server.delivered == 100, "what is not used costs the org nothing"
+    assert server.delivered == 100, "an unused event costs the org nothing"
     assert len(next(deliveries).events) == 40
     assert [request.num_requested for request in server.seen] == [100, 100]
     first, later = server.seen
@@ -112,29 +112,29 @@ def test_a_hundred_events_are_asked_for_and_the_next_when_those_are_taken(
     assert (later.replay_preset, later.replay_id) == (0, b"")
 
 
-def test_a_keepalive_tells_how_far_the_server_looked(connection: Connection) -> None:
+def test_a_keepalive_contains_the_position_that_the_server_has_reached(connection: Connection) -> None:
     *_, last = islice(connection.deliveries(CHANNEL, CUSTOM, SOME[-1].replay_id, 5), 1)
     assert last[:2] == ((), b"far") and last.at_s > 1_700_000_000
 
 
-def test_case_29_a_silent_stream_gives_the_worker_back_after_the_idle_time() -> None:
+def test_case_29_a_silent_stream_ends_after_the_idle_time() -> None:
     with EventServer(SOME[:1], keepalive_s=1) as server, Tokens().client(server).connected() as connection:
-        told = list(islice(connection.deliveries(CHANNEL, CUSTOM, b"start", 0.05), 2))
-    assert [len(one.events) for one in told] == [1, 0]
-    assert told[1] == Delivery((), b"")
+        deliveries = list(islice(connection.deliveries(CHANNEL, CUSTOM, b"start", 0.05), 2))
+    assert [len(one.events) for one in deliveries] == [1, 0]
+    assert deliveries[1] == Delivery((), b"")
 
 
-def test_the_newest_place_of_a_quiet_channel_is_told_by_a_keepalive(connection: Connection) -> None:
+def test_the_latest_position_of_a_quiet_channel_comes_from_a_keepalive(connection: Connection) -> None:
     assert connection.latest_position(CHANNEL).replay_id == b"far"
 
 
-def test_a_look_at_what_is_new_costs_one_delivery(server: EventServer, connection: Connection) -> None:
+def test_reading_the_status_costs_one_delivery(server: EventServer, connection: Connection) -> None:
     assert connection.peek(CHANNEL, b"start", 5).events == (SOME[0],)
     assert server.delivered == 1
     assert connection.peek(CHANNEL, SOME[-1].replay_id, 5).latest == b"far"
 
 
-def test_a_stream_that_breaks_goes_on_behind_the_last_event(server: EventServer, connection: Connection) -> None:
+def test_a_broken_stream_continues_after_the_last_event(server: EventServer, connection: Connection) -> None:
     server.failures = [Failure("Subscribe", UNAVAILABLE, after=70), Failure("Subscribe", UNAVAILABLE, after=130)]
     assert until_quiet(connection) == SOME
     assert [request.replay_id for request in server.seen if request.replay_id] == [
@@ -144,7 +144,7 @@ def test_a_stream_that_breaks_goes_on_behind_the_last_event(server: EventServer,
     ]
 
 
-def test_a_stream_that_never_comes_up_is_given_up_after_growing_pauses(
+def test_an_unreachable_stream_is_given_up_after_growing_pauses(
     server: EventServer, connection: Connection, tokens: Tokens
 ) -> None:
     server.failures = [Failure("Subscribe", UNAVAILABLE, "service.unavailable") for _ in range(TRIES)]
@@ -154,7 +154,7 @@ def test_a_stream_that_never_comes_up_is_given_up_after_growing_pauses(
     assert all(0.5 * 2**n <= pause <= 2**n for n, pause in enumerate(tokens.waited, 1))
 
 
-def test_a_token_that_expires_in_mid_stream_is_renewed_once_and_the_stream_goes_on(server: EventServer) -> None:
+def test_a_token_that_expires_in_a_stream_is_renewed_once_and_the_stream_continues(server: EventServer) -> None:
     tokens = Tokens([SECRET, "second"])
     server.failures = [Failure("Subscribe", grpc.StatusCode.UNAUTHENTICATED, "service.auth.error", after=90)]
     server.accepted.add("second")
@@ -163,14 +163,14 @@ def test_a_token_that_expires_in_mid_stream_is_renewed_once_and_the_stream_goes_
     assert (tokens.renewals, tokens.waited) == (1, [])
 
 
-def test_a_token_that_is_refused_again_is_not_asked_for_in_a_loop(server: EventServer) -> None:
+def test_a_token_that_is_refused_again_is_not_renewed_in_a_loop(server: EventServer) -> None:
     tokens = Tokens(["wrong", "wrong too"])
     with tokens.client(server).connected() as connection, pytest.raises(SourceUnavailable, match="CON009"):
         until_quiet(connection)
     assert tokens.renewals == 1
 
 
-def test_case_26_a_replay_id_that_is_not_served_is_a_lost_position_and_never_another_place(
+def test_case_26_an_expired_replay_id_is_a_lost_position_and_never_another_position(
     server: EventServer, connection: Connection
 ) -> None:
     with pytest.raises(PositionLost, match=r"SRC013.*corrupted") as lost:
@@ -179,7 +179,7 @@ def test_case_26_a_replay_id_that_is_not_served_is_a_lost_position_and_never_ano
     assert [request.replay_preset for request in server.seen] == [CUSTOM]
 
 
-def test_case_30_used_up_deliveries_end_the_run_without_another_try(
+def test_case_30_used_up_deliveries_end_the_run_without_retries(
     server: EventServer, connection: Connection, tokens: Tokens
 ) -> None:
     used_up = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription.limit.exceeded", after=100)
@@ -190,11 +190,11 @@ def test_case_30_used_up_deliveries_end_the_run_without_another_try(
 
 
 @pytest.mark.parametrize("preset", [LATEST, EARLIEST])
-def test_the_ends_of_a_channel_can_be_asked_for(preset: int, connection: Connection) -> None:
+def test_the_ends_of_a_channel_can_be_read(preset: int, connection: Connection) -> None:
     assert len(until_quiet(connection, b"", preset)) == (250 if preset else 0)
 
 
-def test_a_topic_says_whether_it_may_be_read(server: EventServer, connection: Connection) -> None:
+def test_whether_a_topic_may_be_read_is_known(server: EventServer, connection: Connection) -> None:
     server.topics["/data/ContactChangeEvent"] = False
     assert connection.topic(CHANNEL).can_subscribe
     assert not connection.topic("/data/ContactChangeEvent").can_subscribe
@@ -202,7 +202,7 @@ def test_a_topic_says_whether_it_may_be_read(server: EventServer, connection: Co
         connection.topic("/data/NoChangeEvent")
 
 
-def test_a_schema_is_asked_for_once_for_all_connections(server: EventServer, tokens: Tokens) -> None:
+def test_a_schema_is_requested_once_for_all_connections(server: EventServer, tokens: Tokens) -> None:
     client = tokens.client(server)
     for _ in range(2):
         with client.connected() as connection:
@@ -210,26 +210,26 @@ def test_a_schema_is_asked_for_once_for_all_connections(server: EventServer, tok
     assert server.asked_for_schemas == ["account-1"]
 
 
-def test_what_is_no_schema_is_unreadable(connection: Connection) -> None:
+def test_an_invalid_schema_is_unreadable(connection: Connection) -> None:
     with pytest.raises(DecodeError, match="schema elsewhere"):
         connection.schema("elsewhere")
 
 
 @pytest.mark.parametrize("code", sorted(PUBSUB))
-def test_every_code_has_words_and_a_cure(code: str) -> None:
+def test_every_code_has_a_message_and_a_remedy(code: str) -> None:
     failure = pubsub_failure(code, "UNKNOWN", "m", "w")
     (problem,) = failure.problems
     assert problem.what and problem.do and code in problem.found
 
 
-def test_a_code_that_nobody_knows_is_not_tried_again_and_a_lost_line_is() -> None:
+def test_an_unknown_code_is_not_retried_and_a_broken_connection_is() -> None:
     assert isinstance(pubsub_failure("something.new", "UNKNOWN", "", "w"), CheckFailed)
     assert isinstance(pubsub_failure("", "UNAVAILABLE", "", "w"), SourceUnavailable)
 
 
-def test_no_failure_shows_the_token(server: EventServer, connection: Connection) -> None:
+def test_no_error_contains_the_token(server: EventServer, connection: Connection) -> None:
     for failing in (Failure("GetTopic", grpc.StatusCode.INTERNAL, "topic.not.found"), Failure("GetTopic", UNAVAILABLE)):
         server.failures = [failing] * TRIES
-        with pytest.raises(CdcError) as told:
+        with pytest.raises(CdcError) as raised:
             connection.topic(CHANNEL)
-        assert SECRET not in str(told.value) and SECRET not in repr(told.value)
+        assert SECRET not in str(raised.value) and SECRET not in repr(raised.value)

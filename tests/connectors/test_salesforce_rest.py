@@ -1,4 +1,4 @@
-"""The REST client: a token kept fresh, patience with what passes, pages and ids by the thousand."""
+"""The REST client: token renewal, retries, pages, and records by id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.failures import REST, re
 from airflow_cdc_provider.connectors.sources.salesforce.http import TRIES
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, SourceUnavailable
-from tests.connectors.salesforce_http import ROOT, VERSION, Answer, Asked, HttpServer, http, refused
+from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, ReceivedRequest, http, refused
 
 pytestmark = pytest.mark.server
 
@@ -40,26 +40,26 @@ def rest(server: HttpServer, waited: list[float]) -> Rest:
     return Rest(http(server, waited), VERSION)
 
 
-def test_a_call_bears_the_token_and_reads_reals_exactly(server: HttpServer, rest: Rest) -> None:
+def test_a_call_has_the_token_and_reads_decimals_exactly(server: HttpServer, rest: Rest) -> None:
     server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"attributes": {}, "Amount": 0.1}]}))
     assert list(rest.query("SELECT Amount FROM X")) == [{"Amount": Decimal("0.1")}]
-    asked = server.asked[-1]
-    assert asked.headers["Authorization"] == "Bearer token-1"
-    assert asked.query == {"q": "SELECT Amount FROM X"}
-    assert asked.headers["Sforce-Query-Options"] == "batchSize=2000"
+    request = server.received[-1]
+    assert request.headers["Authorization"] == "Bearer token-1"
+    assert request.query == {"q": "SELECT Amount FROM X"}
+    assert request.headers["Sforce-Query-Options"] == "batchSize=2000"
 
 
-def test_a_query_goes_on_by_its_cursor_until_it_is_done(server: HttpServer, rest: Rest) -> None:
+def test_a_query_follows_its_cursor_to_the_end(server: HttpServer, rest: Rest) -> None:
     page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/01g-2000", "records": [{"Id": "1"}]}
     server.on("GET", f"{ROOT}/queryAll", Answer(page))
     server.on("GET", f"{ROOT}/query/01g-2000", Answer({"done": True, "records": [{"Id": "2"}]}))
     assert [row["Id"] for row in rest.query("SELECT Id FROM X", deleted=True)] == ["1", "2"]
 
 
-def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page_asked_for(
+def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page_requested_again(
     server: HttpServer, rest: Rest
 ) -> None:
-    def expire(asked: Any) -> Answer:
+    def expire(request: Any) -> Answer:
         server.expired.add("token-1")
         return Answer({"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": [{"Id": "1"}]})
 
@@ -70,7 +70,7 @@ def test_case_33_a_token_that_expires_between_pages_is_renewed_and_the_same_page
     assert server.issued == 2
 
 
-def test_a_token_that_is_refused_twice_is_not_asked_for_in_a_loop(server: HttpServer, rest: Rest) -> None:
+def test_a_token_that_is_refused_twice_is_not_renewed_in_a_loop(server: HttpServer, rest: Rest) -> None:
     server.expired |= {"token-1", "token-2"}
     with pytest.raises(SourceUnavailable, match="CON009"):
         rest.limits()
@@ -78,15 +78,15 @@ def test_a_token_that_is_refused_twice_is_not_asked_for_in_a_loop(server: HttpSe
 
 
 @pytest.mark.parametrize("status", [406, 429, 500, 502, 503])
-def test_what_passes_is_waited_for(server: HttpServer, rest: Rest, waited: list[float], status: int) -> None:
+def test_temporary_failures_are_retried_after_a_pause(
+    server: HttpServer, rest: Rest, waited: list[float], status: int
+) -> None:
     server.on("GET", LIMITS, Answer(b"<html>", status), refused(status, "SERVER_UNAVAILABLE"), CHECK_LIMITS)
     assert rest.limits() == {"DailyApiRequests": (100, 7)}
     assert len(waited) == 2 and 1 <= waited[0] <= 2 <= waited[1] <= 4
 
 
-def test_a_server_that_says_how_long_is_believed_up_to_a_minute(
-    server: HttpServer, rest: Rest, waited: list[float]
-) -> None:
+def test_a_retry_after_header_is_followed_up_to_a_minute(server: HttpServer, rest: Rest, waited: list[float]) -> None:
     too_many = [Answer(b"", 503, {"Retry-After": text}) for text in ("3", "3600", "soon")]
     date = {"Retry-After": "Sun, 01 Mar 2026 00:00:07 GMT", "Date": "Sun, 01 Mar 2026 00:00:00 GMT"}
     server.on("GET", LIMITS, *too_many, Answer(b"", 429, date), CHECK_LIMITS)
@@ -94,21 +94,21 @@ def test_a_server_that_says_how_long_is_believed_up_to_a_minute(
     assert waited[:2] == [3, 60] and 4 <= waited[2] <= 8 and waited[3] == 7
 
 
-def test_patience_ends(server: HttpServer, rest: Rest, waited: list[float]) -> None:
+def test_retries_end(server: HttpServer, rest: Rest, waited: list[float]) -> None:
     server.on("GET", LIMITS, Answer(b"", 503))
     with pytest.raises(SourceUnavailable, match=r"CON013.*HTTP 503"):
         rest.limits()
     assert len(waited) == TRIES - 1 and len(server.paths()) == TRIES
 
 
-def test_used_up_requests_end_the_run_at_once(server: HttpServer, rest: Rest, waited: list[float]) -> None:
+def test_a_used_up_request_limit_ends_the_run_at_once(server: HttpServer, rest: Rest, waited: list[float]) -> None:
     server.on("GET", LIMITS, refused(403, "REQUEST_LIMIT_EXCEEDED", "TotalRequests Limit exceeded."))
     with pytest.raises(SourceUnavailable, match=r"SRC040.*Limit exceeded"):
         rest.limits()
     assert (waited, len(server.paths())) == ([], 1)
 
 
-def test_a_line_that_breaks_in_the_middle_of_an_answer_is_tried_again(server: HttpServer, rest: Rest) -> None:
+def test_a_connection_that_breaks_within_an_answer_is_retried(server: HttpServer, rest: Rest) -> None:
     server.on("GET", LIMITS, Answer(b'{"Daily', cut=100), CHECK_LIMITS)
     assert rest.limits() == {"DailyApiRequests": (100, 7)}
 
@@ -129,43 +129,47 @@ def test_a_line_that_breaks_in_the_middle_of_an_answer_is_tried_again(server: Ht
         (418, "SOMETHING_NEW", CheckFailed, "SRC042"),
     ],
 )
-def test_a_refusal_says_what_it_means_and_is_not_repeated(
+def test_a_refusal_is_reported_with_its_code_and_not_repeated(
     server: HttpServer, rest: Rest, status: int, code: str, kind: type[CdcError], ours: str
 ) -> None:
     server.on("GET", f"{ROOT}/query", refused(status, code, "row\nSELECT secret") if code else Answer(b"", status))
-    with pytest.raises(kind, match=ours) as told:
+    with pytest.raises(kind, match=ours) as raised:
         list(rest.query("SELECT Id FROM X WHERE Name = 'private'"))
-    assert "private" not in str(told.value) and "secret" not in str(told.value)
+    assert "private" not in str(raised.value) and "secret" not in str(raised.value)
     assert len(server.paths()) == 1
 
 
 @pytest.mark.parametrize("code", sorted(REST))
-def test_every_code_has_words_and_a_cure(code: str) -> None:
+def test_every_code_has_a_message_and_a_remedy(code: str) -> None:
     (problem,) = rest_failure(400, code, "m", "w").problems
     assert problem.what and problem.do and code in problem.found
 
 
-def test_records_are_fetched_two_thousand_at_a_time_and_matched_by_place(server: HttpServer, rest: Rest) -> None:
-    def found(asked: Any) -> Answer:
-        return Answer([None if one.endswith("7") else {"attributes": {}, "Id": one} for one in asked.json["ids"]])
+def test_records_are_fetched_two_thousand_at_a_time_and_matched_by_position(server: HttpServer, rest: Rest) -> None:
+    def found(request: Any) -> Answer:
+        return Answer([None if one.endswith("7") else {"attributes": {}, "Id": one} for one in request.json["ids"]])
 
     server.on("POST", f"{ROOT}/composite/sobjects/Account", found)
     ids = [f"{n:018d}" for n in range(4001)]
     rows = rest.retrieve("Account", ids, ["Id"])
-    assert [len(asked.json["ids"]) for asked in server.asked if asked.body and b"ids" in asked.body] == [2000, 2000, 1]
+    assert [len(request.json["ids"]) for request in server.received if request.body and b"ids" in request.body] == [
+        2000,
+        2000,
+        1,
+    ]
     assert list(rows) == ids
     assert rows[ids[8]] == {"Id": ids[8]} and rows[ids[7]] is None
 
 
-def test_the_list_of_deleted_records_is_asked_for_by_an_interval_in_utc(server: HttpServer, rest: Rest) -> None:
+def test_the_list_of_deleted_records_is_requested_for_an_interval_in_utc(server: HttpServer, rest: Rest) -> None:
     gone = {"deletedRecords": [{"id": "b", "deletedDate": "2026-03-01T10:00:00.000+0000"}]}
     server.on("GET", f"{ROOT}/sobjects/Account/deleted/", Answer(gone))
     until = datetime(2026, 3, 1, 11, 59, tzinfo=UTC)
     assert rest.deleted("Account", DAY, until) == ("b",)
-    assert server.asked[-1].query == {"start": "2026-03-01T00:00:00+00:00", "end": "2026-03-01T11:59:00+00:00"}
+    assert server.received[-1].query == {"start": "2026-03-01T00:00:00+00:00", "end": "2026-03-01T11:59:00+00:00"}
 
 
-def test_case_37_the_clock_is_the_servers(server: HttpServer, rest: Rest) -> None:
+def test_case_37_the_clock_is_that_of_the_server(server: HttpServer, rest: Rest) -> None:
     server.on("GET", LIMITS, Answer({}, 200, {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}))
     assert rest.now() == datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -177,7 +181,7 @@ def test_metadata_is_read_page_by_page(server: HttpServer, rest: Rest) -> None:
     assert rest.tooling("SELECT n FROM X") == [{"n": 1}, {"n": 2}]
 
 
-def test_threads_that_meet_an_expired_token_together_log_in_once(server: HttpServer) -> None:
+def test_threads_that_find_an_expired_token_together_log_in_once(server: HttpServer) -> None:
     shared = http(server)
     stale = shared.token()
     with ThreadPoolExecutor(8) as pool:
@@ -191,42 +195,42 @@ def test_a_redirect_is_not_followed_with_the_token(server: HttpServer, rest: Res
         rest.limits()
 
 
-def test_a_notice_of_maintenance_in_place_of_an_answer_is_worth_another_try(server: HttpServer, rest: Rest) -> None:
+def test_a_maintenance_page_instead_of_an_answer_can_be_retried(server: HttpServer, rest: Rest) -> None:
     server.on("GET", LIMITS, Answer(b"<html>down for maintenance</html>", 200, {"Content-Type": "text/html"}))
     with pytest.raises(SourceUnavailable, match=r"CON013.*text/html, and no JSON"):
         rest.limits()
 
 
-def test_no_error_shows_a_token(server: HttpServer, rest: Rest) -> None:
+def test_no_error_contains_a_token(server: HttpServer, rest: Rest) -> None:
     server.on("GET", LIMITS, refused(400, "MALFORMED_QUERY"))
-    with pytest.raises(CdcError) as told:
+    with pytest.raises(CdcError) as raised:
         rest.limits()
-    assert "token-1" not in str(told.value) and "token-1" not in repr(told.value)
+    assert "token-1" not in str(raised.value) and "token-1" not in repr(raised.value)
 
 
-def composite(asked: Asked) -> Answer:
+def composite(request: ReceivedRequest) -> Answer:
     """Objects whose name begins with an X are hidden."""
-    told = [(one["url"], one["referenceId"]) for one in asked.json["compositeRequest"]]
+    requested = [(one["url"], one["referenceId"]) for one in request.json["compositeRequest"]]
     gone = [{"errorCode": "NOT_FOUND", "message": "no"}]
-    answers = [(404, gone) if "/X" in url else (200, {"name": url.split("/")[-2]}) for url, _ in told]
+    answers = [(404, gone) if "/X" in url else (200, {"name": url.split("/")[-2]}) for url, _ in requested]
     replies = [
         {"httpStatusCode": status, "body": body, "httpHeaders": {}, "referenceId": name}
-        for (status, body), (_, name) in zip(answers, told, strict=True)
+        for (status, body), (_, name) in zip(answers, requested, strict=True)
     ]
     return Answer({"compositeResponse": replies})
 
 
-def test_objects_are_described_by_the_two_dozen_in_one_call_and_hidden_ones_left_out(
+def test_objects_are_described_25_at_a_time_in_one_call_and_hidden_ones_left_out(
     server: HttpServer, rest: Rest
 ) -> None:
     server.on("POST", f"{ROOT}/composite", composite)
     names = [f"{'X' if number % 10 == 9 else 'A'}{number}" for number in range(60)]
     assert [one["name"] for one in rest.describe_all(names)] == [name for name in names if name[0] == "A"]
-    calls = [len(one.json["compositeRequest"]) for one in server.asked if one.path == f"{ROOT}/composite"]
+    calls = [len(one.json["compositeRequest"]) for one in server.received if one.path == f"{ROOT}/composite"]
     assert calls == [25, 25, 10]
 
 
-def test_a_description_that_fails_for_another_reason_is_told(server: HttpServer, rest: Rest) -> None:
+def test_a_description_that_fails_for_another_reason_is_an_error(server: HttpServer, rest: Rest) -> None:
     body = [{"errorCode": "UNKNOWN_EXCEPTION", "message": "no"}]
     failed = {"httpStatusCode": 500, "body": body, "httpHeaders": {}, "referenceId": "at0"}
     server.on("POST", f"{ROOT}/composite", Answer({"compositeResponse": [failed]}))

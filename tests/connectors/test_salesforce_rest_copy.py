@@ -32,7 +32,7 @@ def server() -> Iterator[HttpServer]:
         yield server
 
 
-def test_rows_come_page_by_page_in_the_tables_types(server: HttpServer) -> None:
+def test_rows_are_read_page_by_page_in_the_types_of_the_table(server: HttpServer) -> None:
     rows = [{"Id": f"{n:018d}", "Name": None, "Amount__c": 1.5, "Total__c": None} for n in range(3000)]
     page = {"done": False, "nextRecordsUrl": f"{ROOT}/query/2", "records": rows[:2500]}
     server.on("GET", f"{ROOT}/query", Answer(page))
@@ -42,20 +42,22 @@ def test_rows_come_page_by_page_in_the_tables_types(server: HttpServer) -> None:
     assert str(tables[0]["Amount__c"][0]) == "1.50"
 
 
-def test_case_41_a_wide_object_is_fetched_by_ids_so_that_no_row_is_torn(server: HttpServer) -> None:
-    def whole(asked: Any) -> Answer:
-        known = [one for one in asked.json["ids"] if not one.endswith("7")]
+def test_case_41_a_wide_object_is_fetched_by_ids_so_that_every_row_is_consistent(server: HttpServer) -> None:
+    def whole(request: Any) -> Answer:
+        known = [one for one in request.json["ids"] if not one.endswith("7")]
         rows = {one: dict.fromkeys(WIDE.names, one) for one in known}
-        return Answer([rows.get(one) for one in asked.json["ids"]])
+        return Answer([rows.get(one) for one in request.json["ids"]])
 
     ids = [f"{n:018d}" for n in range(20)]
     server.on("GET", f"{ROOT}/query", Answer({"done": True, "records": [{"Id": one} for one in ids]}))
     server.on("POST", f"{ROOT}/composite/sobjects/Invoice__c", whole)
     tables = list(read_over_rest(Rest(http(server), VERSION), WIDE))
-    (query,) = [asked.query["q"] for asked in server.asked if asked.query]
+    (query,) = [request.query["q"] for request in server.received if request.query]
     assert query == "SELECT Id FROM Invoice__c"
     found = [one for table in tables for one in table["Id"].to_pylist()]
-    assert found == [one for one in ids if not one.endswith("7")], "one that went in between is no row"
+    assert found == [one for one in ids if not one.endswith("7")], "a record deleted in between is no row"
     assert all(
-        set(asked.json["fields"]) == set(WIDE.names) for asked in server.asked if asked.path.endswith("Invoice__c")
+        set(request.json["fields"]) == set(WIDE.names)
+        for request in server.received
+        if request.path.endswith("Invoice__c")
     )

@@ -1,4 +1,4 @@
-"""Every way to log in, and the calls that only timestamp windows need, against the sandbox org."""
+"""Every login flow, and the calls that only timestamp windows need, against the sandbox org."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def org(sandbox: SalesforceOrg, login: str = "", **extra: Any) -> Org:
     return Org(info, SalesforceOptions(pubsub_endpoint=sandbox.pubsub_endpoint, pubsub_tls=False), "crm")
 
 
-def test_a_jwt_of_the_right_key_is_accepted_and_one_of_another_is_not(sandbox: SalesforceOrg) -> None:
+def test_a_jwt_of_the_right_key_is_accepted_and_one_of_another_key_is_not(sandbox: SalesforceOrg) -> None:
     pems = []
     for key in (rsa.generate_private_key(65537, 2048), rsa.generate_private_key(65537, 2048)):
         form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -47,7 +47,7 @@ def test_a_jwt_of_the_right_key_is_accepted_and_one_of_another_is_not(sandbox: S
         wrong.http.token()
 
 
-def test_case_34_each_rotated_refresh_token_serves_once_and_its_successor_is_kept(
+def test_case_34_each_rotated_refresh_token_is_valid_once_and_the_next_one_is_stored(
     sandbox: SalesforceOrg, tmp_path: Path
 ) -> None:
     user = sandbox.integration.username
@@ -64,7 +64,7 @@ def test_case_34_each_rotated_refresh_token_serves_once_and_its_successor_is_kep
     assert again.http.token().org_id == one.http.token().org_id
 
 
-def test_what_was_deleted_in_an_interval_is_listed_by_the_servers_clock(sandbox: SalesforceOrg) -> None:
+def test_the_deletes_of_an_interval_are_listed_by_the_clock_of_the_server(sandbox: SalesforceOrg) -> None:
     ids = sandbox.load("Account", [{"Name": f"A{n}"} for n in range(3)])
     sandbox.clock.advance(600)
     with sandbox.transaction() as tx:

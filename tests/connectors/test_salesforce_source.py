@@ -54,12 +54,12 @@ def task(source: SalesforceSource, table: str, **rule: Any) -> TableTask:
     return TableTask(table, table, schema, made, "0" * 64, TableState.REPLICATING)
 
 
-def test_its_tables_are_what_the_channel_carries(source: SalesforceSource) -> None:
+def test_its_tables_are_the_objects_of_the_channel(source: SalesforceSource) -> None:
     assert [schema.table for schema in source.tables()] == ["Account", "Contact", "Invoice__c"]
     assert all(schema.key == ("Id",) for schema in source.tables())
 
 
-def test_a_stream_tells_what_is_new_and_then_that_nothing_is(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+def test_a_stream_has_the_new_changes_and_then_no_more(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     (one,) = sandbox.load("Account", [{"Name": "A"}])
     start = source.open_stream(["Account"])
     assert not source.status(start, ["Account"]).has_changes
@@ -76,9 +76,7 @@ def test_a_stream_tells_what_is_new_and_then_that_nothing_is(sandbox: Salesforce
     source.drop_stream()
 
 
-def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
-    sandbox: SalesforceOrg, source: SalesforceSource
-) -> None:
+def test_case_26_the_status_at_an_expired_position_is_lost(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     start = source.open_stream(["Account"])
     sandbox.migrate()
     with pytest.raises(PositionLost, match="SRC013"):
@@ -88,30 +86,30 @@ def test_case_26_news_of_a_place_that_is_served_no_more_is_that_it_is_lost(
 @pytest.mark.parametrize(
     ("age_s", "moved"),
     [(10, False), (ADVANCE_AFTER_S + 10, False), (WAIT_AFTER_S + 10, True)],
-    ids=["fresh", "not so fresh, and no sign of life at once", "old"],
+    ids=["fresh", "not so fresh, and no keepalive at once", "old"],
 )
-def test_case_28_an_old_position_waits_for_a_sign_of_life_and_is_moved_on(
+def test_case_28_an_old_position_waits_for_a_keepalive_and_advances(
     age_s: int, moved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel_status, "PEEK_TIMEOUT_S", 0.02)
     last = position_of(CHANNEL, ChannelPosition(SOME[-1].replay_id, 2, NOW_S - age_s))
     with EventServer(SOME, keepalive_s=0.2, latest=b"far") as server, Tokens().client(server).connected() as connection:
-        told = read_status(connection, SalesforceOptions(), last, NOW_S)
-    assert not told.has_changes and (told.idle is not None) == moved
-    if told.idle:
+        status = read_status(connection, SalesforceOptions(), last, NOW_S)
+    assert not status.has_changes and (status.idle is not None) == moved
+    if status.idle:
         assert (
-            channel_position(told.idle, CHANNEL).replay_id == b"far"
-            and channel_position(told.idle, CHANNEL).transactions == 2
+            channel_position(status.idle, CHANNEL).replay_id == b"far"
+            and channel_position(status.idle, CHANNEL).transactions == 2
         )
 
 
-def test_news_of_something_tells_no_place_to_move_to() -> None:
+def test_a_status_with_changes_has_no_idle_position() -> None:
     first = position_of(CHANNEL, ChannelPosition(SOME[0].replay_id, 1, 0))
     with EventServer(SOME) as server, Tokens().client(server).connected() as connection:
         assert read_status(connection, SalesforceOptions(), first, NOW_S) == SourceStatus(True, first)
 
 
-def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is_told_again(
+def test_case_14_the_anchor_of_a_copy_is_the_end_of_the_last_window_and_later_changes_are_read_again(
     sandbox: SalesforceOrg, source: SalesforceSource
 ) -> None:
     ids = sandbox.load("Account", [{"Name": f"A{n}"} for n in range(10)])
@@ -123,12 +121,12 @@ def test_case_14_a_copy_stands_at_the_end_of_the_last_window_and_all_after_it_is
         assert isinstance(copy.read, SplitRead)
         rows = [
             row
-            for share in copy.read.splits
-            for part in read_split(source.org, share, copy.schema)
+            for split in copy.read.splits
+            for part in read_split(source.org, split, copy.schema)
             for row in part.to_pylist()
         ]
     assert (copy.position, copy.rows, len(rows)) == (sealed, 10, 10)
-    assert rows[0]["Phone"] == "before the copy", "and yet the change is told again:"
+    assert rows[0]["Phone"] == "before the copy", "and yet the change is read again:"
     (partition,) = source.partitions(sealed, sealed)
     (again,) = [item for item in source.read(partition, [table], 1) if isinstance(item, ChangeRecord)]
     assert again.order_key > copy.floor
@@ -145,12 +143,12 @@ def test_an_object_that_the_bulk_api_refuses_is_copied_over_rest(
         assert sum(part.num_rows for part in read_split(source.org, REST_SPLIT, copy.schema)) == 10
 
 
-def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
+def test_excluded_columns_are_not_requested(sandbox: SalesforceOrg, source: SalesforceSource) -> None:
     sandbox.load("Account", [{"Name": "A"}])
     few = task(source, "Account", columns=Columns(include=("Id", "Name")))
     with source.copy(few, 1, source.open_stream([]), 1) as copy:
-        (share,) = copy.read.splits
-        (part,) = read_split(source.org, share, copy.schema)
+        (split,) = copy.read.splits
+        (part,) = read_split(source.org, split, copy.schema)
     assert part.to_pylist() == [{"Id": next(iter(sandbox.ledger.state("Account"))), "Name": "A"}]
 
 
@@ -158,7 +156,7 @@ def test_columns_that_are_left_out_are_not_asked_for(sandbox: SalesforceOrg, sou
     ("rule", "code"),
     [({"key": ("Name",)}, "SRC016"), ({"where": (Condition("Name", Comparison.EQUAL, "x"),)}, "SRC018")],
 )
-def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_anything_is_read(
+def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_reading(
     source: SalesforceSource, rule: dict[str, Any], code: str
 ) -> None:
     start = source.open_stream([])
@@ -169,7 +167,7 @@ def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_anything_is_r
         pass
 
 
-def test_a_worker_without_the_packages_is_told_what_to_install(
+def test_missing_packages_are_reported_with_the_command_that_installs_them(
     source: SalesforceSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastavro", None)

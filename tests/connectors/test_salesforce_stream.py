@@ -1,4 +1,4 @@
-"""A channel drained into stream items: from a place on, until it is silent, and what happens when it breaks."""
+"""A channel drained into stream items: from a position until it is silent, and after failures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ USED_UP = Failure("Subscribe", grpc.StatusCode.RESOURCE_EXHAUSTED, "subscription
 
 @contextmanager
 def channel(events: Sequence[ChannelEvent], describe: Answer | None = None) -> Iterator[tuple[EventServer, Any]]:
-    """A server, and a function that drains it from a place on. ``describe``: what REST answers for every object."""
+    """A server, and a function that drains it from a position. ``describe``: the answer of REST for every object."""
     with HttpServer() as rest, EventServer(list(events), keepalive_s=0.02, latest=b"far") as server:
         for entity, answer in org.DESCRIBES.items():
             rest.on("GET", f"{ROOT}/sobjects/{entity}/describe", describe or Answer(answer))
@@ -58,15 +58,15 @@ def without_time(items: Iterable[object]) -> list[object]:
 
 
 def last(items: Sequence[object]) -> tuple[bytes, int]:
-    place = channel_position(ends(items)[-1], CHANNEL)
-    return place.replay_id, place.transactions
+    position = channel_position(ends(items)[-1], CHANNEL)
+    return position.replay_id, position.transactions
 
 
 def phones(items: Sequence[object]) -> list[str]:
     return [str(item.event_id) for item in items if isinstance(item, ChangeRecord)]
 
 
-def test_a_drain_gives_whole_transactions_and_ends_where_the_server_has_no_more() -> None:
+def test_a_drain_gives_whole_transactions_and_ends_at_the_end_of_the_channel() -> None:
     with channel(EVENTS) as (_, drain):
         items = list(drain())
     assert isinstance(items[0], TableSchema)
@@ -85,7 +85,7 @@ def test_case_09_a_drain_from_any_boundary_gives_exactly_the_rest() -> None:
             ]
 
 
-def test_a_window_ends_behind_the_transaction_of_an_overflow_and_the_next_begins_there() -> None:
+def test_a_window_ends_after_the_transaction_of_an_overflow_and_the_next_begins_there() -> None:
     gone = numbered([event("GAP_OVERFLOW", ["000000000000000AAA"], tx="tx-9", seq=9)])[0]._replace(replay_id=b"gone")
     with channel([*EVENTS, gone, *numbered([updated(tx="x", Phone="x")])]) as (_, drain):
         first = list(drain())
@@ -94,47 +94,47 @@ def test_a_window_ends_behind_the_transaction_of_an_overflow_and_the_next_begins
         assert [item.tx_id for item in drain(ends(first)[-1]) if isinstance(item, ChangeRecord)] == ["x"]
 
 
-def test_case_30_what_was_delivered_before_the_allocation_ended_is_used_and_the_next_run_is_told() -> None:
+def test_case_30_changes_delivered_before_the_allocation_ended_are_used_and_the_next_run_fails() -> None:
     with channel(EVENTS) as (server, drain):
         server.failures = [Failure("Subscribe", USED_UP.status, USED_UP.code, after=7)]
         items = list(drain())
-        assert len(ends(items)) == 2, "the third transaction was not seen to end"
+        assert len(ends(items)) == 2, "the end of the third transaction is unknown"
         server.failures = [USED_UP]
         with pytest.raises(SourceUnavailable, match="SRC041"):
             list(drain(ends(items)[-1]))
 
 
-def test_a_failure_before_any_transaction_ended_is_raised() -> None:
+def test_a_failure_before_the_end_of_any_transaction_is_raised() -> None:
     with channel(EVENTS) as (server, drain):
         server.failures = [Failure("Subscribe", USED_UP.status, USED_UP.code, after=2)]
         with pytest.raises(SourceUnavailable, match="SRC041"):
             list(drain())
 
 
-def test_case_26_a_place_that_is_not_served_any_more_is_lost_for_good() -> None:
+def test_case_26_an_expired_position_is_lost() -> None:
     with channel(EVENTS) as (_, drain), pytest.raises(PositionLost, match="SRC013"):
         list(drain(position_of(CHANNEL, ChannelPosition(b"aged out", 4))))
 
 
-def test_a_stream_that_breaks_in_the_middle_of_a_transaction_keeps_it_whole() -> None:
+def test_a_stream_that_breaks_within_a_transaction_keeps_it_whole() -> None:
     with channel(EVENTS) as (server, drain):
         whole = without_time(drain())
         server.failures = [Failure("Subscribe", grpc.StatusCode.UNAVAILABLE, after=4)]
         assert without_time(drain()) == whole
 
 
-def test_an_object_that_cannot_be_described_now_is_worth_another_try() -> None:
+def test_an_object_that_cannot_be_described_now_can_be_retried() -> None:
     used_up = refused(403, "REQUEST_LIMIT_EXCEEDED")
     with channel(EVENTS, used_up) as (_, drain), pytest.raises(SourceUnavailable, match="SRC040"):
         list(drain())
 
 
-def test_case_28_an_idle_channel_moves_the_position_along() -> None:
+def test_case_28_an_idle_channel_advances_the_position() -> None:
     with channel([]) as (_, drain):
         assert last(list(drain())) == (b"far", 0)
 
 
-def test_an_event_that_nobody_can_read_comes_in_its_place() -> None:
+def test_an_unreadable_event_is_emitted_in_order() -> None:
     broken = EVENTS[4]._replace(payload=b"\0")
     with channel([*EVENTS[:4], broken, *EVENTS[5:]]) as (_, drain):
         items = list(drain())

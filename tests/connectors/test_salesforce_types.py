@@ -1,4 +1,4 @@
-"""Types from describe, and one value that comes by all roads: bulk text, REST JSON, Avro."""
+"""Types from describe, and one value from all sources of values: bulk CSV, REST JSON, Avro."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ SAME_VALUE: dict[str, tuple[dict[str, Any], str, str, tuple[str, str, Any], str]
 
 
 @pytest.mark.parametrize(("field", "cell", "rest", "avro", "canonical"), SAME_VALUE.values(), ids=SAME_VALUE)
-def test_a_value_is_the_same_whichever_way_it_comes(
+def test_a_value_is_the_same_in_csv_json_and_avro(
     field: dict[str, Any], cell: str, rest: str, avro: tuple[str, str, Any], canonical: str
 ) -> None:
     kind = logical_type(field)
@@ -153,7 +153,7 @@ def through_avro(kind: str, value: Any) -> Any:
 
 
 def through_arrow(kind: LogicalType, cell: str) -> Any:
-    """As a copied row holds it, told in the terms of canonical JSON."""
+    """The value of a copied row, in the form of canonical JSON."""
     schema = TableSchema("X", (Column("f", kind),))
     (value,) = cast_columns(pa.table({"f": pa.array([cell or None], pa.string())}), schema)["f"].to_pylist()
     if isinstance(value, datetime):
@@ -163,7 +163,9 @@ def through_arrow(kind: LogicalType, cell: str) -> Any:
     return f"{value:f}" if isinstance(value, Decimal) else value
 
 
-def test_case_44_a_date_is_midnight_in_utc_wherever_the_worker_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_44_a_date_is_midnight_in_utc_whatever_the_time_zone_of_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import time
 
     convert = from_avro(LogicalType(Kind.DATE), "DateOnly", "long")
@@ -185,18 +187,18 @@ def test_case_45_a_number_is_a_decimal_of_the_described_scale() -> None:
 @example(9007199254740993, 4)
 @example(8999999999990003, 4)
 @example(2**53 + 1, 0)
-def test_case_45_no_float_on_the_way_changes_a_digit(unscaled: int, scale: int) -> None:
-    """What the double cannot tell is asked for: decimals that become the same double as their neighbours."""
+def test_case_45_no_float_in_between_changes_a_digit(unscaled: int, scale: int) -> None:
+    """Decimals that become the same double as their neighbours are fetched."""
     kind, value = LogicalType(Kind.DECIMAL, 18, scale), Decimal(unscaled).scaleb(-scale)
     of_event = from_avro(kind, "Currency", "double")
     assert of_event is not None
-    told = of_event(float(value))
-    assert told is not None or abs(unscaled) > 2**52, "only where it has to be"
-    if told is not None:
-        assert told == from_text(kind)(f"{value:f}") == f'"{value if value else abs(value):.{scale}f}"'
+    from_double = of_event(float(value))
+    assert from_double is not None or abs(unscaled) > 2**52, "only where digits would be lost"
+    if from_double is not None:
+        assert from_double == from_text(kind)(f"{value:f}") == f'"{value if value else abs(value):.{scale}f}"'
 
 
-def test_case_45_a_place_on_the_map_is_a_double_at_the_source_too() -> None:
+def test_case_45_a_geolocation_is_a_double_at_the_source_too() -> None:
     convert = from_avro(LogicalType(Kind.DECIMAL, 18, 15), "", "double")
     assert convert is not None and convert(37.793819) == '"37.793819000000000"'
 
@@ -206,8 +208,8 @@ def test_case_45_any_float_is_the_decimal_of_its_shortest_text(value: float, sca
     kind = LogicalType(Kind.DECIMAL, 18, scale)
     of_event = from_avro(kind, "Double", "double")
     assert of_event is not None
-    told, expected = or_wrong(of_event, value), or_wrong(from_text(kind), repr(value))
-    assert told == expected or (told is None and ulp(value) > 10.0**-scale)
+    from_double, expected = or_wrong(of_event, value), or_wrong(from_text(kind), repr(value))
+    assert from_double == expected or (from_double is None and ulp(value) > 10.0**-scale)
 
 
 def or_wrong(convert: Callable[[Any], str | None], value: Any) -> str | None:
@@ -229,11 +231,11 @@ def or_wrong(convert: Callable[[Any], str | None], value: Any) -> str | None:
         (LogicalType(Kind.TIMESTAMPTZ), "2026-03-01T12:00:00"),
     ],
 )
-def test_a_value_that_is_none_of_its_type_is_refused_on_every_road(kind: LogicalType, value: str) -> None:
+def test_a_value_that_is_none_of_its_type_is_refused_in_csv_json_and_avro(kind: LogicalType, value: str) -> None:
     for convert in (from_text(kind), from_json(kind)):
-        with pytest.raises(WrongValue) as told:
+        with pytest.raises(WrongValue) as raised:
             convert(value)
-        assert value not in str(told.value)
+        assert value not in str(raised.value)
     with pytest.raises(DecodeError, match="column f"):
         through_arrow(kind, value)
 
@@ -263,26 +265,26 @@ def test_case_40_compound_and_binary_fields_are_no_columns_and_formulas_are_mark
     assert account.snapshot_only == {"SystemModstamp"}
 
 
-def test_a_name_that_is_joined_of_its_parts_is_no_formula() -> None:
+def test_a_name_composed_of_its_parts_is_no_formula() -> None:
     contact = org.DESCRIBES["Contact"]
     fields = [{**field, "calculated": field["name"] == "Name"} for field in contact["fields"]]
     assert parse_description({**contact, "fields": fields}).snapshot_only == frozenset()
 
 
-def test_case_46_system_changes_are_told_by_the_system_modstamp_first() -> None:
+def test_case_46_system_changes_are_found_by_the_system_modstamp_first() -> None:
     fields = [described_field(one, "datetime") for one in ("CreatedDate", "LastModifiedDate", "SystemModstamp")]
     assert parse_description({"name": "X", "fields": fields}).modstamp == "SystemModstamp"
     assert parse_description({"name": "X", "fields": fields[:2]}).modstamp == "LastModifiedDate"
 
 
-def test_case_57_an_object_says_whether_it_can_be_queried_and_what_tells_of_its_changes() -> None:
+def test_case_57_how_an_object_can_be_queried_and_its_changes_found() -> None:
     history = {"name": "AccountHistory", "queryable": True, "fields": [described_field("CreatedDate", "datetime")]}
     assert parse_description(history).modstamp == "CreatedDate"
     assert parse_description({**history, "fields": []}).modstamp == ""
     assert not parse_description({**history, "queryable": False}).queryable
 
 
-def test_a_table_is_keyed_by_its_id_and_keeps_the_order_of_describe() -> None:
+def test_a_table_has_the_id_as_key_and_the_columns_in_the_order_of_describe() -> None:
     schema = org.described_as("Contact").schema
     assert (schema.key, schema.names) == (("Id",), ("Id", "FirstName", "LastName", "Name", "Email"))
     assert not schema.column("Id").nullable and schema.column("Email").nullable
@@ -296,11 +298,11 @@ def test_a_table_is_keyed_by_its_id_and_keeps_the_order_of_describe() -> None:
         ("a0B1N00000AbCdE", "a0B1N00000AbCdEUAV"),
     ],
 )
-def test_case_55_an_id_of_15_characters_gets_its_three_more(short: str, full: str) -> None:
+def test_case_55_an_id_of_15_characters_gets_a_suffix_of_three(short: str, full: str) -> None:
     assert full_id(short) == full_id(full) == full
 
 
-def test_what_is_no_id_is_not_taken_for_one() -> None:
+def test_invalid_ids_are_refused() -> None:
     for text in ("", "001*", "001", "0" * 16, "0" * 18 + "x", "00100000000000!"):
         assert not is_id(text)
         with pytest.raises(ValueError, match="no"):
@@ -308,13 +310,13 @@ def test_what_is_no_id_is_not_taken_for_one() -> None:
     assert is_wildcard("001*") and not is_wildcard(org.ADA)
 
 
-def test_case_39_a_query_of_a_copy_is_unordered_and_has_no_limit() -> None:
+def test_case_39_a_query_of_a_copy_is_unordered_and_without_limit() -> None:
     soql = select(org.described_as("Invoice__c").schema)
     assert soql == "SELECT Id, Name, Amount__c, Total__c FROM Invoice__c"
 
 
 @pytest.mark.parametrize("text", ["", "a b", "Id FROM User --", "Name'", "1st", "Näme"])
-def test_no_other_text_than_a_name_gets_into_a_query(text: str) -> None:
+def test_only_names_get_into_a_query(text: str) -> None:
     with pytest.raises(ValueError, match="no name"):
         checked_name(text)
 
@@ -328,7 +330,7 @@ def test_no_other_text_than_a_name_gets_into_a_query(text: str) -> None:
         ("acme__Invoice__ChangeEvent", "acme__Invoice__c"),
     ],
 )
-def test_an_event_names_its_object(record: str, entity: str) -> None:
+def test_an_event_contains_the_name_of_its_object(record: str, entity: str) -> None:
     assert entity_of(record) == entity
 
 
@@ -352,15 +354,15 @@ SHAPES: list[Callable[[Any], Any]] = [lambda k: ["null", k], lambda k: k, lambda
 
 
 @given(st.data())
-def test_the_fields_of_any_event_are_what_fastavro_reads(data: st.DataObject) -> None:
+def test_the_fields_of_any_event_are_read_as_fastavro_reads_them(data: st.DataObject) -> None:
     fields, values, named = [], {}, False
-    for place in range(data.draw(st.integers(0, 12))):
+    for index in range(data.draw(st.integers(0, 12))):
         kind, strategy = data.draw(st.sampled_from(KINDS))
         if kind is PAIR:
             kind, named = ("com.sforce.eventbus.Pair" if named else PAIR), True
         shape = data.draw(st.sampled_from(SHAPES))
-        fields.append({"name": f"f{place}", "type": shape(kind)})
-        values[f"f{place}"] = data.draw(strategy if shape is SHAPES[1] else st.none() | strategy)
+        fields.append({"name": f"f{index}", "type": shape(kind)})
+        values[f"f{index}"] = data.draw(strategy if shape is SHAPES[1] else st.none() | strategy)
     schema = org.avro_schema("XChangeEvent", fields)
     stream = io.BytesIO()
     header = dict.fromkeys(("entityName", "changeOrigin", "transactionKey", "commitUser"), "x")
@@ -372,6 +374,6 @@ def test_the_fields_of_any_event_are_what_fastavro_reads(data: st.DataObject) ->
     theirs = fastavro.schemaless_reader(stream, fastavro.parse_schema(schema), None)
     assert isinstance(theirs, dict)
     event = parse_event_schema("s", json.dumps(schema))
-    told, at = event.header(stream.getvalue())
-    assert told == theirs.pop("ChangeEventHeader")
+    header, at = event.header(stream.getvalue())
+    assert header == theirs.pop("ChangeEventHeader")
     assert event.body(stream.getvalue(), at) == {name: value for name, value in theirs.items() if value is not None}

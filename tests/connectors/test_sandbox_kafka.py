@@ -1,4 +1,4 @@
-"""The embedded broker, seen from a client and from a parent that dies."""
+"""The embedded broker, its client, and the end of the process that started it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_a_restart_keeps_what_it_holds_and_nothing_is_left_behind() -> None:
+def test_a_restart_keeps_the_messages_and_nothing_is_left_behind() -> None:
     with EmbeddedKafka() as broker:
         producer = Producer(broker.client)
         producer.produce("kept", b"7")
@@ -47,14 +47,14 @@ def test_a_restart_keeps_what_it_holds_and_nothing_is_left_behind() -> None:
         os.kill(pid, 0)
 
 
-def test_a_broker_that_cannot_start_shows_its_log_and_leaves_nothing() -> None:
+def test_a_broker_that_cannot_start_reports_its_log_and_leaves_nothing() -> None:
     broker = EmbeddedKafka({"log.retention.ms": "soon"})
     with pytest.raises(CheckFailed, match=r"ENV012 (.|\n)*retention"), broker:
         pass
     assert not broker.folder.exists()
 
 
-def test_it_dies_with_the_process_that_started_it() -> None:
+def test_it_ends_with_the_process_that_started_it() -> None:
     done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     pid = int(done.stdout.split()[0])

@@ -1,4 +1,4 @@
-"""The MariaDB that lives as long as the process that started it."""
+"""The MariaDB that ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.server
 
 
 def test_a_server_leaves_the_temporary_tables_of_others_alone() -> None:
-    """When it starts it removes what a dead one has left where temporary tables lie."""
+    """At its start a server removes the files of a dead one from the folder of temporary tables."""
     with embedded() as server:
         ((folder,),) = Shop(server).ask("SELECT @@tmpdir")
         file = Path(folder, "#sql-temptable-1-1-1.MAI")

@@ -1,4 +1,4 @@
-"""The embedded server, seen from a client and from a parent that dies."""
+"""The embedded server, its client, and the end of the process that started it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.sandbox import postgres
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.processes import is_running
 from tests.waiting import until
 
 pytestmark = pytest.mark.server
@@ -34,12 +35,12 @@ def ask(server: EmbeddedPostgres, query: str) -> object:
     return row[0]
 
 
-def test_it_can_decode_its_log(server: EmbeddedPostgres) -> None:
+def test_it_supports_logical_decoding(server: EmbeddedPostgres) -> None:
     query = "select slot_name from pg_create_logical_replication_slot('probe', 'pgoutput', true)"
     assert ask(server, query) == "probe"
 
 
-def test_it_takes_settings(server: EmbeddedPostgres) -> None:
+def test_it_accepts_settings(server: EmbeddedPostgres) -> None:
     assert ask(server, "show work_mem") == "5MB"
 
 
@@ -88,7 +89,7 @@ def test_a_server_that_cannot_start_shows_its_log_and_leaves_nothing() -> None:
     assert not server.folder.exists()
 
 
-def test_it_ends_with_a_parent_that_was_killed() -> None:
+def test_it_ends_with_a_killed_parent() -> None:
     program = (
         "from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres\n"
         "server = EmbeddedPostgres()\n"
@@ -103,13 +104,13 @@ def test_it_ends_with_a_parent_that_was_killed() -> None:
         os.kill(int(pid), 0)
         parent.send_signal(signal.SIGKILL)
     try:
-        until(lambda: not running(int(pid)), "the end of a server whose parent is gone")
+        until(lambda: not is_running(int(pid)), "the end of a server whose parent is gone")
     finally:
         shutil.rmtree(folder)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the server to another user")
-def test_binaries_in_a_private_folder_are_copied_to_where_the_server_can_read_them(
+def test_binaries_in_a_private_folder_are_copied_to_a_readable_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = postgres.bundle_folder()
@@ -121,9 +122,3 @@ def test_binaries_in_a_private_folder_are_copied_to_where_the_server_can_read_th
     with EmbeddedPostgres() as server:
         assert (server.folder / installed.name / "pginstall18/bin/postgres").is_file()
         assert ask(server, "select 1") == 1
-
-
-def running(pid: int) -> bool:
-    """A process whose parent has not collected it yet is over all the same."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

@@ -35,12 +35,12 @@ def rows(answer: requests.Response) -> list[list[str]]:
     return list(csv.reader(io.StringIO(answer.text, newline="")))[1:]
 
 
-def test_values_come_exactly_quoted_one_and_all(org: SalesforceOrg, client: Client) -> None:
+def test_values_are_exact_and_all_quoted(org: SalesforceOrg, client: Client) -> None:
     text = 'two\nlines, a "quote" and NA'
     org.load("Account", [{"Name": "null", "Description": text, "AnnualRevenue": 12, "Phone": None}])
     job = client.job("SELECT Name, Description, AnnualRevenue, Phone, IsDeleted, CreatedDate FROM Account")
-    told = client.wait(job)
-    assert (told["jobType"], told["numberRecordsProcessed"], told["object"]) == ("V2Query", 1, "Account")
+    described = client.wait(job)
+    assert (described["jobType"], described["numberRecordsProcessed"], described["object"]) == ("V2Query", 1, "Account")
     answer = client.get(f"{job}/results")
     header, rest = answer.text.split("\n", 1)
     assert header == '"Name","Description","AnnualRevenue","Phone","IsDeleted","CreatedDate"'
@@ -64,16 +64,16 @@ def test_pages_follow_locators_that_can_be_read_again(org: SalesforceOrg, client
     assert sorted(key for (key,) in found) == sorted(org.ledger.state("Account"))
 
 
-def test_five_pages_at_a_time_can_be_read_side_by_side(org: SalesforceOrg, client: Client) -> None:
+def test_five_pages_at_a_time_can_be_read_in_parallel(org: SalesforceOrg, client: Client) -> None:
     org.bulk.page_rows = 3
     org.load("Account", [{"Name": str(number)} for number in range(20)])
     job = client.job("SELECT Id FROM Account")
     client.wait(job)
-    told = client.get(f"{job}/resultPages").json()
-    assert (len(told["resultPages"]), told["done"]) == (5, False)
-    rest = client.get(told["nextRecordsUrl"]).json()
+    listed = client.get(f"{job}/resultPages").json()
+    assert (len(listed["resultPages"]), listed["done"]) == (5, False)
+    rest = client.get(listed["nextRecordsUrl"]).json()
     assert (len(rest["resultPages"]), rest["done"], rest["nextRecordsUrl"]) == (2, True, None)
-    pages = [client.get(page["resultUrl"]) for page in told["resultPages"] + rest["resultPages"]]
+    pages = [client.get(page["resultUrl"]) for page in listed["resultPages"] + rest["resultPages"]]
     assert {key for page in pages for (key,) in rows(page)} == set(org.ledger.state("Account"))
 
 
@@ -84,7 +84,7 @@ def test_an_empty_result_has_a_header_and_no_locator(client: Client) -> None:
     assert (answer.text, answer.headers["Sforce-Locator"]) == ('"Id","Name"\n', "null")
 
 
-def test_rows_come_in_an_order_of_their_own(org: SalesforceOrg, client: Client) -> None:
+def test_rows_have_an_order_of_their_own(org: SalesforceOrg, client: Client) -> None:
     org.bulk.piece_rows = 10
     org.load("Account", [{"Name": str(number)} for number in range(100)])
     job = client.job("SELECT Id FROM Account")
@@ -111,7 +111,7 @@ def test_a_job_reads_while_others_commit(org: SalesforceOrg, client: Client) -> 
     assert (names.count("before"), names.count("after")) == (40, 60)
 
 
-def test_query_all_holds_deleted_rows(org: SalesforceOrg, client: Client) -> None:
+def test_query_all_contains_deleted_rows(org: SalesforceOrg, client: Client) -> None:
     (key,) = org.load("Account", [{"Name": "A"}])
     client.delete(f"{V}/sobjects/Account/{key}")
     job = client.job("SELECT Id, IsDeleted FROM Account", operation="queryAll")
@@ -119,7 +119,7 @@ def test_query_all_holds_deleted_rows(org: SalesforceOrg, client: Client) -> Non
     assert rows(client.get(f"{job}/results")) == [[key, "true"]]
 
 
-def test_delimiter_and_line_end_are_the_clients_choice(org: SalesforceOrg, client: Client) -> None:
+def test_delimiter_and_line_end_are_chosen_by_the_client(org: SalesforceOrg, client: Client) -> None:
     (key,) = org.load("Account", [{"Name": "A|B"}])
     job = client.job("SELECT Id, Name FROM Account", columnDelimiter="PIPE", lineEnding="CRLF")
     client.wait(job)
@@ -139,7 +139,7 @@ def test_delimiter_and_line_end_are_the_clients_choice(org: SalesforceOrg, clien
         ("nonsense", "MALFORMED_QUERY"),
     ],
 )
-def test_what_bulk_api_does_not_do_is_refused(client: Client, text: str, code: str) -> None:
+def test_queries_that_the_bulk_api_does_not_support_are_refused(client: Client, text: str, code: str) -> None:
     answer = client.post(f"{V}/jobs/query", json={"operation": "query", "query": text})
     assert refusal(answer) == (400, code)
 
@@ -157,13 +157,13 @@ def test_a_job_may_fail_be_slow_or_be_aborted(org: SalesforceOrg, client: Client
     assert refusal(client.get(slow)) == (404, "NOT_FOUND")
 
 
-def test_results_belong_to_the_version_of_the_api_that_made_the_job(client: Client) -> None:
+def test_results_belong_to_the_api_version_of_the_job(client: Client) -> None:
     job = client.job("SELECT Id FROM Account")
     client.wait(job)
     assert refusal(client.get(f"{job.replace('v66.0', 'v65.0')}/results")) == (409, "API_ERROR")
 
 
-def test_a_job_is_forgotten_after_seven_days(org: SalesforceOrg, client: Client) -> None:
+def test_a_job_is_deleted_after_seven_days(org: SalesforceOrg, client: Client) -> None:
     job = client.job("SELECT Id FROM Account")
     client.wait(job)
     org.clock.advance(timedelta(days=7, minutes=1).total_seconds())
@@ -171,7 +171,7 @@ def test_a_job_is_forgotten_after_seven_days(org: SalesforceOrg, client: Client)
     assert refusal(client.get(f"{job}/results")) == (404, "NOT_FOUND")
 
 
-def test_a_body_may_break_off_in_the_middle(org: SalesforceOrg, client: Client) -> None:
+def test_a_body_may_be_truncated(org: SalesforceOrg, client: Client) -> None:
     org.load("Account", [{"Name": f"Account {number}"} for number in range(1000)])
     job = client.job("SELECT Id, Name FROM Account")
     client.wait(job)

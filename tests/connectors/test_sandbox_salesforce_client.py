@@ -1,4 +1,4 @@
-"""A client that knows nothing of us works with the sandbox org: simple-salesforce, through the TLS front."""
+"""An independent client works with the sandbox org: simple-salesforce, through the TLS front."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def org() -> Iterator[SalesforceOrg]:
 
 @pytest.fixture(scope="module")
 def client(org: SalesforceOrg) -> Iterator[Salesforce]:
-    """It builds https addresses by itself, from the address that the token came with."""
+    """It builds https addresses itself, from the address in the token response."""
     assert org.certificate is not None
     with requests.Session() as session:
         session.verify = str(org.certificate)
-        session.trust_env = False  # a bundle of certificates that the machine names would come first
+        session.trust_env = False  # the certificates of the machine would precede ours
         form = {"grant_type": "client_credentials", "client_id": org.client_id, "client_secret": org.client_secret}
         token = session.post(f"{org.tls_url}/services/oauth2/token", data=form, timeout=60).json()
         assert token["instance_url"] == org.tls_url
@@ -93,7 +93,7 @@ def test_nothing_is_left_behind() -> None:
         requests.get(org.instance_url, timeout=60)
 
 
-def test_it_sees_when_its_session_ends(org: SalesforceOrg, client: Salesforce) -> None:
+def test_it_detects_an_ended_session(org: SalesforceOrg, client: Salesforce) -> None:
     org.tokens.expire()
     with pytest.raises(SalesforceExpiredSession):
         client.limits()

@@ -1,4 +1,4 @@
-"""How the sandbox org writes events: bitmaps, Avro, diffs, ids, held against what others recorded."""
+"""How the sandbox org writes events: bitmaps, Avro, diffs, ids, compared with recorded events of real orgs."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ HEADER = {
         ([], {}, []),
     ],
 )
-def test_changed_fields_are_written_as_recorded_events_write_them(
+def test_changed_fields_are_written_as_in_recorded_events(
     top: list[int], nested: dict[int, list[int]], written: list[str]
 ) -> None:
     assert field_bitmaps(top, nested) == written
 
 
 def test_a_bitmap_has_whole_bytes_in_upper_case() -> None:
-    assert [bitmap((place,)) for place in (0, 7, 8, 11, 63, 64)] == [
+    assert [bitmap((position,)) for position in (0, 7, 8, 11, 63, 64)] == [
         "0x01",
         "0x80",
         "0x0100",
@@ -69,14 +69,14 @@ def test_a_bitmap_has_whole_bytes_in_upper_case() -> None:
     ]
 
 
-def test_fields_of_an_account_stand_where_a_real_org_of_api_66_has_them() -> None:
+def test_fields_of_an_account_have_the_positions_of_a_real_org_of_api_66() -> None:
     names = [field["name"] for field in json.loads(EventSchema(OBJECTS["Account"]).json)["fields"]]
-    places = {"ChangeEventHeader": 0, "Name": 1, "Type": 2, "RecordTypeId": 3, "BillingAddress": 5}
-    places |= {"ShippingAddress": 6, "Phone": 7, "Industry": 12, "Description": 17, "LastModifiedDate": 23}
-    assert {name: names.index(name) for name in places} == places
+    positions = {"ChangeEventHeader": 0, "Name": 1, "Type": 2, "RecordTypeId": 3, "BillingAddress": 5}
+    positions |= {"ShippingAddress": 6, "Phone": 7, "Industry": 12, "Description": 17, "LastModifiedDate": 23}
+    assert {name: names.index(name) for name in positions} == positions
 
 
-def test_named_types_are_defined_once_and_named_after_that() -> None:
+def test_named_types_are_defined_once_and_referred_to_after_that() -> None:
     fields = {field["name"]: field for field in json.loads(EventSchema(OBJECTS["Account"]).json)["fields"]}
     assert fields["BillingAddress"]["type"][1]["name"] == "Address"
     assert [member["name"] for member in fields["BillingAddress"]["type"][1]["fields"]] == [
@@ -99,7 +99,7 @@ def test_named_types_are_defined_once_and_named_after_that() -> None:
     assert fields["Amount_Owed__c"]["doc"].startswith("Data:Currency:00N")
 
 
-def test_events_never_carry_what_the_org_keeps_for_itself() -> None:
+def test_events_never_contain_internal_fields_of_the_org() -> None:
     for one in OBJECTS.values():
         names = {field["name"] for field in json.loads(EventSchema(one).json)["fields"]}
         assert names.isdisjoint({"Id", "IsDeleted", "SystemModstamp", "MasterRecordId", "LastActivityDate", "Body"})
@@ -115,7 +115,7 @@ def test_events_never_carry_what_the_org_keeps_for_itself() -> None:
         ("Invoice__c", {"Place__c": {"Latitude": 1.0, "Longitude": 2.0}, "Letter__c": "x" * 100_000, "Paid__c": True}),
     ],
 )
-def test_our_bytes_are_those_of_a_general_avro_writer(name: str, body: dict[str, Any]) -> None:
+def test_our_bytes_equal_those_of_a_general_avro_writer(name: str, body: dict[str, Any]) -> None:
     schema = EventSchema(OBJECTS[name])
     parsed = fastavro.parse_schema(json.loads(schema.json))
     expected = io.BytesIO()
@@ -133,7 +133,7 @@ def test_a_schema_id_is_a_fingerprint_of_the_definition() -> None:
     assert EventSchema(wider.without_field("Languages__c")).id == EventSchema(account).id
 
 
-def test_a_diff_names_the_hash_of_the_new_text_and_has_no_context() -> None:
+def test_a_diff_contains_the_hash_of_the_new_text_and_no_context() -> None:
     lines = [f"line {number} of a text that is long enough" for number in range(40)]
     old = "\r\n".join(lines)
     lines[1:2] = ["changed"]
@@ -162,7 +162,7 @@ def test_a_diff_names_the_hash_of_the_new_text_and_has_no_context() -> None:
     ],
     ids=["short", "grown by more than half", "too many lines", "two styles of line ends"],
 )
-def test_a_text_is_sent_whole_where_a_diff_would_not_do(old: str, new: str) -> None:
+def test_a_text_is_sent_whole_where_a_diff_is_unsuitable(old: str, new: str) -> None:
     assert text_diff(old, new) is None
 
 

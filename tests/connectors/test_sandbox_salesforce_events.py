@@ -1,4 +1,4 @@
-"""Which events the sandbox org makes of a transaction, and what its ledger says about it."""
+"""The events that the sandbox org makes of a transaction, and the state of its ledger."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from airflow_cdc_provider.sandbox.salesforce.change_events import Rules
 from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
 from airflow_cdc_provider.sandbox.salesforce.errors import ApiError
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
-from tests.connectors.salesforce_bus import Heard, published
+from tests.connectors.salesforce_bus import ReceivedEvent, published
 
 
 @pytest.fixture
 def org() -> OrgState:
-    """With a clock that stands still."""
+    """An org whose clock stands still."""
     org = OrgState()
     org.clock.freeze()
     return org
 
 
 def account(org: OrgState, **values: object) -> str:
-    """One that nobody was told of."""
+    """An account without an event."""
     return org.load("Account", [{"Name": "Acme", **values}])[0]
 
 
-def only(org: OrgState) -> Heard:
+def only(org: OrgState) -> ReceivedEvent:
     (event,) = published(org)
     return event
 
 
-def test_a_new_record_is_told_whole_without_bitmaps(org: OrgState) -> None:
+def test_a_new_record_is_sent_complete_without_bitmaps(org: OrgState) -> None:
     with org.transaction() as tx:
         key = tx.insert("Account", {"Name": " Acme ", "BillingCity": "Ulm", "AnnualRevenue": "12.4", "Phone": ""})
     event = only(org)
@@ -48,7 +48,7 @@ def test_a_new_record_is_told_whole_without_bitmaps(org: OrgState) -> None:
     assert event.header["commitNumber"] > 2**53
 
 
-def test_an_update_tells_changed_fields_and_which_of_them_are_null_now(org: OrgState) -> None:
+def test_an_update_sends_changed_fields_and_which_of_them_became_null(org: OrgState) -> None:
     key = account(org, Phone="1", Industry="Energy", ShippingStreet="Old")
     org.clock.advance(5)
     with org.transaction() as tx:
@@ -61,14 +61,14 @@ def test_an_update_tells_changed_fields_and_which_of_them_are_null_now(org: OrgS
     assert event.body["LastModifiedDate"] == milliseconds(org.clock.second())
 
 
-def test_an_update_that_changes_nothing_tells_nothing(org: OrgState) -> None:
+def test_an_update_without_changes_sends_nothing(org: OrgState) -> None:
     key = account(org, Phone="1")
     with org.transaction() as tx:
         tx.update("Account", key, {"Phone": "1"})
     assert published(org) == []
 
 
-def test_what_the_org_does_by_itself_may_have_nested_bitmaps_only(org: OrgState) -> None:
+def test_changes_by_the_org_itself_may_have_nested_bitmaps_only(org: OrgState) -> None:
     key = account(org)
     with org.transaction() as tx:
         tx.update("Account", key, {"ShippingLatitude": 48.4, "ShippingLongitude": 10.0}, system=True)
@@ -78,7 +78,7 @@ def test_what_the_org_does_by_itself_may_have_nested_bitmaps_only(org: OrgState)
     assert org.ledger.state("Account")[key]["ShippingLatitude"] == 48.4
 
 
-def test_of_a_custom_geolocation_both_parts_are_told(org: OrgState) -> None:
+def test_of_a_custom_geolocation_both_parts_are_sent(org: OrgState) -> None:
     (key,) = org.load("Invoice__c", [{"Place__Latitude__s": 1.0, "Place__Longitude__s": 2.0}])
     with org.transaction() as tx:
         tx.update("Invoice__c", key, {"Place__Latitude__s": 5.0})
@@ -93,7 +93,7 @@ def test_several_changes_of_a_record_are_one_event_of_the_first_kind_with_the_la
     assert (only(org).kind, only(org).body["Name"]) == ("CREATE", "B")
 
 
-def test_without_coalescing_a_transaction_may_tell_of_a_record_twice(org: OrgState) -> None:
+def test_without_coalescing_a_transaction_may_send_two_events_of_a_record(org: OrgState) -> None:
     key = account(org)
     with org.transaction(coalesce=False) as tx:
         tx.update("Account", key, {"Phone": "1"})
@@ -103,7 +103,7 @@ def test_without_coalescing_a_transaction_may_tell_of_a_record_twice(org: OrgSta
     assert len({event.header["transactionKey"] for event in events}) == 1
 
 
-def test_a_delete_after_an_update_is_never_swallowed(org: OrgState) -> None:
+def test_a_delete_after_an_update_is_never_dropped(org: OrgState) -> None:
     key = account(org)
     with org.transaction() as tx:
         tx.update("Account", key, {"Phone": "1"})
@@ -139,7 +139,7 @@ def test_objects_that_are_not_captured_leave_holes_in_the_sequence(org: OrgState
     assert [event.header["sequenceNumber"] for event in published(org)] == [1, 3]
 
 
-def test_long_text_is_told_as_a_diff_under_the_hash_of_the_new_value(org: OrgState) -> None:
+def test_long_text_is_sent_as_a_diff_under_the_hash_of_the_new_value(org: OrgState) -> None:
     lines = [f"line {number} of a description" for number in range(60)]
     key = account(org, Description="\r\n".join(lines))
     lines[7] = "another line"
@@ -162,7 +162,7 @@ def test_an_event_of_more_than_a_megabyte_is_a_gap_event(org: OrgState) -> None:
     assert event.header["changeOrigin"] == ""
 
 
-def test_gaps_come_for_a_transaction_or_out_of_the_database(org: OrgState) -> None:
+def test_gaps_are_sent_for_a_transaction_or_on_their_own(org: OrgState) -> None:
     key = account(org)
     with org.transaction(as_gap=True) as tx:
         tx.delete("Account", key)
@@ -192,7 +192,7 @@ def test_beyond_the_threshold_each_object_gets_one_overflow_event(org: OrgState)
     assert {row["Rating"] for row in org.ledger.state("Account").values()} == {"Hot"}
 
 
-def test_a_deleted_parent_takes_its_children_and_brings_them_back(org: OrgState) -> None:
+def test_a_deleted_parent_deletes_its_children_and_restores_them(org: OrgState) -> None:
     key = account(org)
     contacts = org.load("Contact", [{"LastName": name, "AccountId": key} for name in ("A", "B")])
     with org.transaction() as tx:
@@ -207,7 +207,7 @@ def test_a_deleted_parent_takes_its_children_and_brings_them_back(org: OrgState)
     assert set(org.ledger.state("Contact")) == set(contacts)
 
 
-def test_a_hard_delete_tells_nobody(org: OrgState) -> None:
+def test_a_hard_delete_sends_no_event(org: OrgState) -> None:
     key = account(org)
     with org.transaction() as tx:
         tx.delete("Account", key)
@@ -234,13 +234,13 @@ def test_a_merge_deletes_the_loser_and_moves_its_children(org: OrgState) -> None
     (contact,) = org.load("Contact", [{"LastName": "Doe", "AccountId": loser}])
     with org.transaction() as tx:
         tx.merge("Account", winner, loser, values={"Phone": "9"})
-    told = [(event.kind, event.ids[0]) for event in published(org)]
-    assert told == [("UPDATE", contact), ("DELETE", loser), ("UPDATE", winner)]
+    sent = [(event.kind, event.ids[0]) for event in published(org)]
+    assert sent == [("UPDATE", contact), ("DELETE", loser), ("UPDATE", winner)]
     assert org.ledger.state("Account", everything=True)[loser]["MasterRecordId"] == winner
     assert org.ledger.state("Contact")[contact]["AccountId"] == winner
 
 
-def test_a_person_account_is_told_as_account_and_as_contact(org: OrgState) -> None:
+def test_a_person_account_is_sent_as_account_and_as_contact(org: OrgState) -> None:
     with org.transaction() as tx:
         key = tx.insert("Account", {"FirstName": "Ada", "LastName": "Byron", "PersonEmail": "ada@example.org"})
     created = published(org)
@@ -268,7 +268,7 @@ def test_events_keep_the_schema_they_were_written_with(org: OrgState) -> None:
     assert after.changed == ["LastModifiedDate", "Nick__c"]
 
 
-def test_an_object_may_change_under_an_open_transaction(org: OrgState) -> None:
+def test_an_object_may_change_during_an_open_transaction(org: OrgState) -> None:
     key = account(org)
     opened = org.transaction()
     made = opened.insert("Account", {"Name": "B"})
@@ -283,14 +283,14 @@ def test_an_object_may_change_under_an_open_transaction(org: OrgState) -> None:
     assert {row["Nick__c"] for row in org.ledger.state("Account").values()} == {"Bee", "Ac"}
 
 
-def test_an_incompatible_conversion_empties_the_column_and_is_told_once_for_the_object(org: OrgState) -> None:
+def test_an_incompatible_conversion_empties_the_column_and_is_sent_once_for_the_object(org: OrgState) -> None:
     key = account(org, Regions__c="EMEA;APAC")
     org.convert_field("Account", fields.text("Regions__c", 80))
     assert (only(org).kind, only(org).ids) == ("GAP_UPDATE", ["001*"])
     assert org.ledger.state("Account")[key]["Regions__c"] is None
 
 
-def test_an_archived_task_is_told_like_a_deleted_one_but_is_still_there(org: OrgState) -> None:
+def test_an_archived_task_is_sent_like_a_deleted_one_but_still_exists(org: OrgState) -> None:
     org.channels.selected.append(type(org.channels.selected[0])("Task"))
     (key,) = org.load("Task", [{"Subject": "call"}])
     org.archive("Task", [key])
@@ -299,14 +299,14 @@ def test_an_archived_task_is_told_like_a_deleted_one_but_is_still_there(org: Org
     assert org.ledger.state("Task", everything=True)[key]["IsArchived"] is True
 
 
-def test_formulas_change_with_the_clock_and_no_event_says_so(org: OrgState) -> None:
+def test_formulas_change_with_the_clock_without_an_event(org: OrgState) -> None:
     key = account(org)
     org.clock.advance(3 * 86_400)
     assert org.ledger.state("Account", now=org.clock.second())[key]["Age_Days__c"] == 3.0
     assert published(org) == []
 
 
-def test_a_late_commit_brings_rows_older_than_those_already_seen(org: OrgState) -> None:
+def test_a_late_commit_adds_rows_older_than_those_already_seen(org: OrgState) -> None:
     late = org.transaction()
     older = late.insert("Account", {"Name": "older"})
     org.clock.advance(600)
@@ -335,7 +335,7 @@ def test_a_record_in_an_open_transaction_cannot_be_changed_by_another(org: OrgSt
     assert org.transactions == {}
 
 
-def test_the_ledger_knows_the_state_after_every_commit(org: OrgState) -> None:
+def test_the_ledger_has_the_state_after_every_commit(org: OrgState) -> None:
     key = account(org, Phone="0")
     start = org.ledger.last
     for phone in ("1", "2"):
@@ -371,7 +371,7 @@ def test_a_lost_event_is_in_the_ledger_only(org: OrgState) -> None:
         ("Invoice__c", {"Discount__c": 1000}, "NUMBER_OUTSIDE_VALID_RANGE"),
     ],
 )
-def test_a_record_the_org_would_refuse_is_refused(
+def test_a_record_that_a_real_org_refuses_is_refused(
     org: OrgState, name: str, values: dict[str, object], code: str
 ) -> None:
     with pytest.raises(ApiError) as refusal, org.transaction() as tx:

@@ -1,4 +1,4 @@
-"""How a client of the sandbox org comes by a token, and how long it is good."""
+"""How a client of the sandbox org gets a token, and how long the token is valid."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def test_client_credentials_give_a_token_of_the_run_as_user(org: SalesforceOrg) 
     ("changed", "error"),
     [
         ({"client_secret": "wrong"}, "invalid_client"),
-        ({"client_id": "nobody"}, "invalid_client_id"),
+        ({"client_id": "unknown"}, "invalid_client_id"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
     ],
 )
-def test_a_wrong_grant_is_refused_in_oauths_shape(org: SalesforceOrg, changed: dict[str, str], error: str) -> None:
+def test_a_wrong_grant_is_refused_in_the_form_of_oauth(org: SalesforceOrg, changed: dict[str, str], error: str) -> None:
     form = {"grant_type": "client_credentials", "client_id": org.client_id, "client_secret": org.client_secret}
     answer = token(org, **{**form, **changed})
     assert answer.status_code in (400, 401)
     assert answer.json()["error"] == error
 
 
-def test_a_refresh_token_may_rotate_and_then_works_once(org: SalesforceOrg) -> None:
+def test_a_refresh_token_may_rotate_and_is_then_valid_once(org: SalesforceOrg) -> None:
     org.tokens.apps["app"] = App("app", "secret", "", rotates=True)
     first = org.tokens.grant_refresh("app", org.integration.username)
     form = {"grant_type": "refresh_token", "client_id": "app", "client_secret": "secret"}
@@ -71,7 +71,7 @@ def test_a_refresh_token_may_rotate_and_then_works_once(org: SalesforceOrg) -> N
     assert token(org, refresh_token=rotated, **form).json()["access_token"]
 
 
-def test_a_jwt_is_checked_by_signature_audience_and_the_orgs_clock(org: SalesforceOrg) -> None:
+def test_a_jwt_is_checked_by_signature_audience_and_the_clock_of_the_org(org: SalesforceOrg) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -89,18 +89,18 @@ def test_a_jwt_is_checked_by_signature_audience_and_the_orgs_clock(org: Salesfor
     assert errors(other) == "invalid_grant"
     assert errors(key, aud=org.instance_url) == "invalid_grant"
     assert errors(key, exp=now - 10) == "invalid_grant"
-    assert errors(key, sub="nobody@example.org") == "invalid_grant"
-    assert errors(key, iss="nobody") == "invalid_client_id"
+    assert errors(key, sub="unknown@example.org") == "invalid_grant"
+    assert errors(key, iss="unknown") == "invalid_client_id"
 
 
-def test_a_fault_of_the_token_endpoint_comes_in_oauths_shape(org: SalesforceOrg) -> None:
+def test_a_fault_of_the_token_endpoint_has_the_form_of_oauth(org: SalesforceOrg) -> None:
     org.faults.http.append(HttpFault("", 503, "unavailable", "try later", retry_after=3))
     answer = token(org, grant_type="client_credentials")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
     assert answer.json() == {"error": "unavailable", "error_description": "try later"}
 
 
-def test_a_token_lives_two_hours_after_its_last_use(org: SalesforceOrg, client: Client) -> None:
+def test_a_token_is_valid_for_two_hours_after_its_last_use(org: SalesforceOrg, client: Client) -> None:
     for _ in range(3):
         org.clock.advance(7000)
         assert client.get(f"{V}/limits").status_code == 200

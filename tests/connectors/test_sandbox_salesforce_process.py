@@ -1,4 +1,4 @@
-"""The sandbox org from outside: its admin commands over HTTP, its demo data, and as a process of its own."""
+"""The sandbox org from outside: its admin commands over HTTP, its demo data, and as a separate process."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from airflow_cdc_provider.sandbox.salesforce.rest.admin import COMMANDS
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
 from tests.connectors.salesforce_bus import Subscriber, published
 from tests.connectors.salesforce_rest import Client, V, refusal
+from tests.processes import is_running
 from tests.waiting import until
 
 pytestmark = pytest.mark.server
@@ -51,7 +52,7 @@ def test_records_are_changed_by_command_at_once_or_in_a_named_transaction(org: S
     assert set(org.ledger.state("Account")) == set(keys)
 
 
-def test_the_ledger_can_be_asked_for_any_moment(org: SalesforceOrg, client: Client) -> None:
+def test_the_ledger_can_be_read_at_any_time(org: SalesforceOrg, client: Client) -> None:
     (key,) = client.admin("load", object="Account", records=[{"Name": "A"}])["ids"]
     loaded = org.ledger.last
     client.admin("delete", object="Account", ids=[key])
@@ -64,7 +65,7 @@ def test_the_ledger_can_be_asked_for_any_moment(org: SalesforceOrg, client: Clie
     assert commit["changes"] == [["Account", key, True]]
 
 
-def test_every_command_answers_a_mistake_with_what_is_wrong(client: Client) -> None:
+def test_every_command_answers_a_mistake_with_its_reason(client: Client) -> None:
     assert refusal(client.post("/admin/nothing", json={})) == (404, "NOT_FOUND")
     assert refusal(client.post("/admin/commit", json={"transaction": "?"})) == (400, "BAD_COMMAND")
     assert refusal(client.post("/admin/faults", json={"http": [{"math": "x"}]})) == (400, "BAD_COMMAND")
@@ -73,13 +74,13 @@ def test_every_command_answers_a_mistake_with_what_is_wrong(client: Client) -> N
     )
 
 
-def test_the_docstring_of_the_package_names_every_command() -> None:
+def test_the_docstring_of_the_package_lists_every_command() -> None:
     from airflow_cdc_provider.sandbox import salesforce
 
     assert [name for name in COMMANDS if f"``{name}``" not in (salesforce.__doc__ or "")] == []
 
 
-def test_faults_and_permissions_are_ordered_by_command(org: SalesforceOrg, client: Client) -> None:
+def test_faults_and_permissions_are_set_by_command(org: SalesforceOrg, client: Client) -> None:
     client.admin("faults", http=[{"match": "", "status": 503, "times": 2}], truncate_csv=1)
     assert client.admin("faults")["hits"] == 0
     assert client.get(f"{V}/limits").status_code == 503
@@ -106,7 +107,7 @@ def test_fields_clock_and_channels_are_changed_by_command(org: SalesforceOrg, cl
     assert Subscriber(org).read()[-1].kind == "GAP_OVERFLOW"
 
 
-def test_the_demo_is_the_same_each_time_and_its_writer_tells_of_all_it_does() -> None:
+def test_the_demo_is_reproducible_and_its_writer_reports_all_its_changes() -> None:
     orgs = [OrgState(), OrgState()]
     for org in orgs:
         org.clock.freeze()
@@ -122,7 +123,7 @@ def test_the_demo_is_the_same_each_time_and_its_writer_tells_of_all_it_does() ->
     assert any(len(event.ids) > 1 for event in published(orgs[0]))
 
 
-def test_a_process_of_its_own_does_what_the_org_in_a_thread_does() -> None:
+def test_a_separate_process_behaves_as_an_org_in_a_thread() -> None:
     with OrgProcess("--size", "small", "--keepalive", "0.1", "--overflow", "50") as org:
         pid = org.pid
         assert len(org.state("Account")) == SMALL.accounts
@@ -138,7 +139,7 @@ def test_a_process_of_its_own_does_what_the_org_in_a_thread_does() -> None:
         os.kill(pid, 0)
 
 
-def test_it_ends_with_a_parent_that_was_killed() -> None:
+def test_it_ends_with_a_killed_parent() -> None:
     program = (
         "from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess\n"
         "with OrgProcess('--size', 'empty') as org:\n"
@@ -150,13 +151,4 @@ def test_it_ends_with_a_parent_that_was_killed() -> None:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
-    until(lambda: not alive(pid), "the end of an org whose parent is gone")
-
-
-def alive(pid: int) -> bool:
-    """A process whose parent has not collected it yet is over all the same."""
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    until(lambda: not is_running(pid), "the end of an org whose parent is gone")

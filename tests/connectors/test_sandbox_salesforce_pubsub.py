@@ -13,7 +13,7 @@ from airflow_cdc_provider.sandbox.salesforce.bus import Entry
 from airflow_cdc_provider.sandbox.salesforce.channels import Member
 from airflow_cdc_provider.sandbox.salesforce.faults import RpcFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
-from tests.connectors.salesforce_bus import ALL, CUSTOM, LATEST, Heard, Subscriber, error_code
+from tests.connectors.salesforce_bus import ALL, CUSTOM, LATEST, ReceivedEvent, Subscriber, error_code
 
 pytestmark = pytest.mark.server
 ACCOUNTS = "/data/AccountChangeEvent"
@@ -37,7 +37,7 @@ def write(org: SalesforceOrg, *names: str) -> None:
             tx.insert("Account", {"Name": name})
 
 
-def told(events: list[Heard]) -> list[object]:
+def names_of(events: list[ReceivedEvent]) -> list[object]:
     return [event.body["Name"] for event in events]
 
 
@@ -47,21 +47,21 @@ def refused(subscriber: Subscriber, preset: int = LATEST, replay_id: bytes = b""
     return failure.value.code().name, error_code(failure.value)
 
 
-def test_everything_retained_is_read_from_the_earliest_on(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_all_retained_events_are_read_from_the_earliest_on(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A", "B", "C")
     events = subscriber.read()
-    assert told(events) == ["A", "B", "C"]
+    assert names_of(events) == ["A", "B", "C"]
     assert all(len(event.replay_id) == 10 for event in events)
     assert len({event.replay_id for event in events}) == 3
 
 
-def test_a_custom_replay_goes_on_after_the_event_it_names(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_a_custom_replay_continues_after_the_event_of_its_id(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A", "B", "C")
     first = subscriber.read()[0]
-    assert told(subscriber.read(CUSTOM, first.replay_id)) == ["B", "C"]
+    assert names_of(subscriber.read(CUSTOM, first.replay_id)) == ["B", "C"]
 
 
-def test_latest_hears_only_what_comes_after_it(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_latest_receives_only_later_events(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A")
     with subscriber.stream(LATEST) as stream:
         stream.ask(1)
@@ -71,7 +71,7 @@ def test_latest_hears_only_what_comes_after_it(org: SalesforceOrg, subscriber: S
         assert subscriber.decoded(event).body["Name"] == "B"
 
 
-def test_no_more_events_come_than_were_asked_for(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_no_more_events_are_sent_than_were_requested(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, *"ABCDE")
     with subscriber.stream() as stream:
         stream.ask(2)
@@ -80,16 +80,16 @@ def test_no_more_events_come_than_were_asked_for(org: SalesforceOrg, subscriber:
         assert answer.latest_replay_id == answer.events[-1].replay_id
         stream.ask(1)
         stream.ask(1)
-        heard = 0
-        while heard < 2:
-            heard += len(stream.next().events)
+        received = 0
+        while received < 2:
+            received += len(stream.next().events)
         stream.ask(100)
         stream.ask(100)
         answer = stream.next()
         assert len(answer.events) == 1 and answer.pending_num_requested in (99, 100)
 
 
-def test_an_answer_may_hold_fewer_events_than_were_asked_for(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_an_answer_may_have_fewer_events_than_were_requested(org: SalesforceOrg, subscriber: Subscriber) -> None:
     org.pubsub.response_events = 2
     write(org, *"ABC")
     with subscriber.stream() as stream:
@@ -98,7 +98,7 @@ def test_an_answer_may_hold_fewer_events_than_were_asked_for(org: SalesforceOrg,
     assert pending == [(2, 48), (1, 47)]
 
 
-def test_a_keepalive_leads_a_quiet_subscriber_on(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_a_keepalive_advances_a_quiet_subscriber(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A")
     with org.transaction() as tx:
         tx.insert("Contact", {"LastName": "Doe"})
@@ -109,30 +109,30 @@ def test_a_keepalive_leads_a_quiet_subscriber_on(org: SalesforceOrg, subscriber:
         assert list(quiet.events) == [] and quiet.pending_num_requested == 99
         assert quiet.latest_replay_id != event.replay_id
     write(org, "B")
-    assert told(subscriber.read(CUSTOM, quiet.latest_replay_id, ACCOUNTS)) == ["B"]
+    assert names_of(subscriber.read(CUSTOM, quiet.latest_replay_id, ACCOUNTS)) == ["B"]
 
 
-def test_a_keepalive_never_names_a_place_behind_an_event_that_came_meanwhile(
+def test_a_keepalive_never_has_a_position_behind_an_event_committed_meanwhile(
     org: SalesforceOrg, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     position = org.bus.latest
 
-    def while_somebody_writes() -> Entry:
+    def commit_meanwhile() -> Entry:
         writer = threading.Thread(target=write, args=(org, "A"))
         writer.start()
-        writer.join(0.2)  # cannot end before, if the bus stands still for a keepalive
+        writer.join(0.2)  # cannot end earlier, if the bus is locked for a keepalive
         monkeypatch.undo()
         return position()
 
-    monkeypatch.setattr(org.bus, "latest", while_somebody_writes)
+    monkeypatch.setattr(org.bus, "latest", commit_meanwhile)
     with subscriber.stream(LATEST) as stream:
         stream.ask(1)
         quiet = stream.next()
     assert list(quiet.events) == []
-    assert told(subscriber.read(CUSTOM, quiet.latest_replay_id)) == ["A"]
+    assert names_of(subscriber.read(CUSTOM, quiet.latest_replay_id)) == ["A"]
 
 
-def test_large_events_come_in_answers_of_three_megabytes(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_large_events_are_sent_in_answers_of_three_megabytes(org: SalesforceOrg, subscriber: Subscriber) -> None:
     with org.transaction() as tx:
         for number in range(10):
             tx.insert("Invoice__c", {"Letter__c": str(number) * 131_072, "Terms__c": "x" * 32_000})
@@ -147,7 +147,9 @@ def test_large_events_come_in_answers_of_three_megabytes(org: SalesforceOrg, sub
     assert len(sizes) == 2 and max(sizes) < 3_100_000
 
 
-def test_a_keepalive_of_an_idle_org_outlives_the_last_event(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_a_keepalive_of_an_idle_org_is_valid_after_the_last_event_expired(
+    org: SalesforceOrg, subscriber: Subscriber
+) -> None:
     write(org, "A")
     old = subscriber.read()[0].replay_id
     for _ in range(4):
@@ -158,16 +160,16 @@ def test_a_keepalive_of_an_idle_org_outlives_the_last_event(org: SalesforceOrg, 
             quiet = stream.next().latest_replay_id
     write(org, "B")
     assert refused(subscriber, CUSTOM, old) == ("INVALID_ARGUMENT", "subscription.fetch.replayid.corrupted")
-    assert told(subscriber.read(CUSTOM, quiet)) == ["B"]
+    assert names_of(subscriber.read(CUSTOM, quiet)) == ["B"]
 
 
-@pytest.mark.parametrize("trouble", ["aged out", "org moved", "corrupted", "another channel", "8 bytes"])
-def test_a_replay_id_the_bus_does_not_know_is_corrupted_whatever_the_reason(
-    org: SalesforceOrg, subscriber: Subscriber, trouble: str
+@pytest.mark.parametrize("reason", ["aged out", "org moved", "corrupted", "another channel", "8 bytes"])
+def test_an_unknown_replay_id_is_corrupted_whatever_the_reason(
+    org: SalesforceOrg, subscriber: Subscriber, reason: str
 ) -> None:
     write(org, "A", "B")
     replay_id, topic = subscriber.read()[0].replay_id, ALL
-    match trouble:
+    match reason:
         case "aged out":
             org.clock.advance(73 * 3600)
             write(org, "C")
@@ -184,7 +186,7 @@ def test_a_replay_id_the_bus_does_not_know_is_corrupted_whatever_the_reason(
     assert status == ("INVALID_ARGUMENT", "subscription.fetch.replayid.corrupted")
 
 
-def test_a_stream_carries_old_and_new_schemas(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_a_stream_has_old_and_new_schemas(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A")
     org.change_field("Account", fields.text("Nick__c", 40))
     with org.transaction() as tx:
@@ -211,10 +213,10 @@ def test_custom_channels_carry_their_members(org: SalesforceOrg, subscriber: Sub
     assert event.header["entityName"] == "Contact"
 
 
-def test_a_filter_leaves_records_out_and_enriched_fields_come_with_updates_and_deletes(
+def test_a_filter_omits_records_and_enriched_fields_are_in_updates_and_deletes(
     org: SalesforceOrg, subscriber: Subscriber
 ) -> None:
-    """Each record then has an event of its own, and all of one change have one replay id."""
+    """Each record then has an event of its own, and all events of one change have one replay id."""
     org.channels.custom["Work__chn"] = [Member("Account", "Type = 'Customer'", ("AccountNumber",))]
     values = {"Type": "Customer", "AccountNumber": "7"}
     one, two, other = org.load("Account", [{"Name": "A", **values}, {"Name": "B", **values}, {"Name": "C"}])
@@ -234,7 +236,7 @@ def test_a_filter_leaves_records_out_and_enriched_fields_come_with_updates_and_d
 
 
 @pytest.mark.parametrize("topic", ["/data/NothingChangeEvent", "/data/TaskChangeEvent", "/data/accountchangeevent"])
-def test_a_topic_that_is_not_there_is_not_found(subscriber: Subscriber, topic: str) -> None:
+def test_a_missing_topic_is_not_found(subscriber: Subscriber, topic: str) -> None:
     assert refused(subscriber, topic=topic) == ("NOT_FOUND", "topic.not.found")
 
 
@@ -248,7 +250,7 @@ def test_without_view_all_a_single_channel_refuses_and_a_wide_one_is_silent(
     assert status == ("PERMISSION_DENIED", "subscription.topic.cannot.subscribe")
 
 
-def test_hidden_fields_are_null_in_events_and_whole_in_the_schema(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_hidden_fields_are_null_in_events_and_present_in_the_schema(org: SalesforceOrg, subscriber: Subscriber) -> None:
     org.integration.hidden |= {("Account", "Phone"), ("Account", "BillingCity")}
     with org.transaction() as tx:
         tx.insert("Account", {"Name": "A", "Phone": "1", "BillingCity": "Ulm", "BillingStreet": "1 Road"})
@@ -259,14 +261,14 @@ def test_hidden_fields_are_null_in_events_and_whole_in_the_schema(org: Salesforc
     assert "Phone" in names
 
 
-def test_a_token_that_is_no_good_is_an_auth_error(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_an_invalid_token_is_an_auth_error(org: SalesforceOrg, subscriber: Subscriber) -> None:
     org.tokens.expire()
     assert refused(subscriber) == ("UNAUTHENTICATED", "service.auth.error")
     subscriber.token = " "
     assert refused(subscriber) == ("UNAUTHENTICATED", "service.auth.headers.invalid")
 
 
-def test_a_live_stream_outlives_its_token(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_an_open_stream_outlives_its_token(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A", "B")
     with subscriber.stream() as stream:
         stream.ask(1)
@@ -300,7 +302,7 @@ def test_custom_without_a_replay_id_is_refused(subscriber: Subscriber) -> None:
     assert refused(subscriber, CUSTOM)[1] == "subscription.fetch.replayid.validation.failed"
 
 
-def test_a_client_that_asks_for_nothing_is_cut_off(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_a_client_that_requests_nothing_is_disconnected(org: SalesforceOrg, subscriber: Subscriber) -> None:
     org.pubsub.idle_limit_s = 0.1
     write(org, "A")
     with subscriber.stream() as stream:
@@ -311,7 +313,7 @@ def test_a_client_that_asks_for_nothing_is_cut_off(org: SalesforceOrg, subscribe
     assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-def test_the_days_allocation_counts_what_is_delivered_again(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_the_daily_allocation_counts_repeated_deliveries(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A", "B")
     org.bus.allocation = 5
     assert len(subscriber.read()) == len(subscriber.read()) == 2
@@ -327,15 +329,15 @@ def test_a_stream_may_be_dropped_after_some_events_with_a_code_or_without(
     org.faults.rpc += [RpcFault("Subscribe", after_events=2), RpcFault("Subscribe", "service.unavailable")]
     with subscriber.stream() as stream:
         stream.ask(100)
-        heard = list(stream.next().events)
+        received = list(stream.next().events)
         with pytest.raises(grpc.RpcError) as failure:
             stream.next()
-    assert len(heard) == 2 and error_code(failure.value) == ""
+    assert len(received) == 2 and error_code(failure.value) == ""
     assert refused(subscriber) == ("UNAVAILABLE", "service.unavailable")
-    assert told(subscriber.read(CUSTOM, heard[-1].replay_id)) == ["C", "D", "E"]
+    assert names_of(subscriber.read(CUSTOM, received[-1].replay_id)) == ["C", "D", "E"]
 
 
-def test_topics_and_schemas_can_fail_as_ordered(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_topics_and_schemas_fail_as_ordered(org: SalesforceOrg, subscriber: Subscriber) -> None:
     org.faults.rpc += [RpcFault("GetTopic", "topic.api.unavailable"), RpcFault("GetSchema", "schema.api.unavailable")]
     with pytest.raises(grpc.RpcError) as failure:
         subscriber.topic(ACCOUNTS)
@@ -346,7 +348,7 @@ def test_topics_and_schemas_can_fail_as_ordered(org: SalesforceOrg, subscriber: 
     assert subscriber.schema(schema_id)["name"] == "com.sforce.eventbus.AccountChangeEvent"
 
 
-def test_an_event_may_come_twice_under_another_replay_id(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_an_event_may_be_sent_twice_under_another_replay_id(org: SalesforceOrg, subscriber: Subscriber) -> None:
     write(org, "A")
     org.bus.repeat(1)
     first, again = subscriber.read()
@@ -362,7 +364,7 @@ def test_a_refreshed_sandbox_is_another_org(org: SalesforceOrg, subscriber: Subs
     assert list(org.store.table("Organization").rows) == [org.org_id]
 
 
-def test_many_streams_wait_side_by_side(org: SalesforceOrg, subscriber: Subscriber) -> None:
+def test_many_streams_are_open_at_once(org: SalesforceOrg, subscriber: Subscriber) -> None:
     streams = [subscriber.stream(LATEST) for _ in range(8)]
     opened = [stream.__enter__() for stream in streams]
     try:

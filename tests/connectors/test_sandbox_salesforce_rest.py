@@ -1,4 +1,4 @@
-"""The sandbox org as a REST client sees it: tokens, describe, queries, records, permissions, ordered faults."""
+"""The sandbox org for a REST client: tokens, describe, queries, records, permissions, ordered faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names(client: Client, condition: str, name: str = "Account") -> list[str]:
     return [record["Name"] for record in answer.json()["records"]]
 
 
-def test_describe_tells_types_scales_parts_and_formulas(client: Client) -> None:
+def test_describe_has_types_scales_parts_and_formulas(client: Client) -> None:
     described = {field["name"]: field for field in client.get(f"{V}/sobjects/Invoice__c/describe").json()["fields"]}
     shown = {name: (described[name]["type"], described[name]["scale"]) for name in ("Amount__c", "Quantity__c")}
     assert shown == {"Amount__c": ("currency", 2), "Quantity__c": ("double", 6)}
@@ -47,7 +47,7 @@ def test_describe_tells_types_scales_parts_and_formulas(client: Client) -> None:
     assert {"Account", "Invoice__c", "AccountChangeEvent", "Invoice__ChangeEvent"} <= names
 
 
-def test_describe_of_an_event_lists_what_this_user_gets(org: SalesforceOrg, client: Client) -> None:
+def test_describe_of_an_event_lists_the_fields_that_this_user_receives(org: SalesforceOrg, client: Client) -> None:
     org.integration.hidden.add(("Account", "Phone"))
     names = [field["name"] for field in client.get(f"{V}/sobjects/AccountChangeEvent/describe").json()["fields"]]
     assert "Industry" in names and "Phone" not in names
@@ -68,7 +68,7 @@ def test_objects_differ_in_how_they_can_be_read(client: Client) -> None:
     assert times["UserPreference"] == set()
 
 
-def test_describe_says_when_nothing_changed(org: SalesforceOrg, client: Client) -> None:
+def test_describe_reports_when_nothing_changed(org: SalesforceOrg, client: Client) -> None:
     path = f"{V}/sobjects/Account/describe"
     seen = {"If-Modified-Since": client.get(path).headers["Last-Modified"]}
     assert client.get(path, headers=seen).status_code == 304
@@ -77,7 +77,7 @@ def test_describe_says_when_nothing_changed(org: SalesforceOrg, client: Client) 
     assert client.get(path, headers=seen).status_code == 200
 
 
-def test_values_come_in_the_shape_of_rest(client: Client) -> None:
+def test_values_have_the_form_of_rest(client: Client) -> None:
     sent = {"Name": "Acme", "BillingCity": "Ulm", "AnnualRevenue": 12}
     key = client.post(f"{V}/sobjects/Account", json=sent).json()["id"]
     record = client.get(f"{V}/sobjects/Account/{key}").json()
@@ -106,7 +106,7 @@ def test_values_come_in_the_shape_of_rest(client: Client) -> None:
         ("WHERE SystemModstamp > 2999-01-01T00:00:00Z", []),
     ],
 )
-def test_soql_finds_what_it_asks_for(org: SalesforceOrg, client: Client, condition: str, found: list[str]) -> None:
+def test_soql_finds_the_requested_rows(org: SalesforceOrg, client: Client, condition: str, found: list[str]) -> None:
     org.load(
         "Account",
         [
@@ -118,7 +118,7 @@ def test_soql_finds_what_it_asks_for(org: SalesforceOrg, client: Client, conditi
     assert names(client, condition) == found
 
 
-def test_text_in_soql_may_hold_quotes_and_backslashes(org: SalesforceOrg, client: Client) -> None:
+def test_text_in_soql_may_contain_quotes_and_backslashes(org: SalesforceOrg, client: Client) -> None:
     org.load("Account", [{"Name": "O'Brien \\ Sons"}])
     assert names(client, r"WHERE Name = 'O\'Brien \\ Sons'") == ["O'Brien \\ Sons"]
 
@@ -142,13 +142,11 @@ def test_counting_answers_without_records(org: SalesforceOrg, client: Client) ->
         ("SELECT Id FROM Account WHERE BillingAddress = null", "INVALID_FIELD"),
     ],
 )
-def test_a_query_the_org_would_refuse_is_refused(client: Client, text: str, code: str) -> None:
+def test_a_query_that_a_real_org_refuses_is_refused(client: Client, text: str, code: str) -> None:
     assert refusal(client.query(text)) == (400, code)
 
 
-def test_pages_stay_as_they_were_found_and_their_locators_die_after_two_days(
-    org: SalesforceOrg, client: Client
-) -> None:
+def test_pages_do_not_change_and_their_locators_expire_after_two_days(org: SalesforceOrg, client: Client) -> None:
     keys = org.load("Account", [{"Name": f"{number:04}"} for number in range(450)])
     text = "SELECT Id, Name FROM Account ORDER BY Name"
     page = client.query(text, **{"Sforce-Query-Options": "batchSize=200"}).json()
@@ -165,7 +163,7 @@ def test_pages_stay_as_they_were_found_and_their_locators_die_after_two_days(
     assert refusal(client.get(page["nextRecordsUrl"])) == (400, "INVALID_QUERY_LOCATOR")
 
 
-def test_deleted_and_archived_rows_are_seen_by_query_all_only(org: SalesforceOrg, client: Client) -> None:
+def test_deleted_and_archived_rows_are_in_query_all_only(org: SalesforceOrg, client: Client) -> None:
     keys = org.load("Task", [{"Subject": name} for name in ("open", "archived", "deleted")])
     org.archive("Task", [keys[1]])
     client.delete(f"{V}/sobjects/Task/{keys[2]}")
@@ -188,7 +186,7 @@ def test_a_record_is_created_changed_and_deleted(org: SalesforceOrg, client: Cli
     assert refusal(client.get(f"{V}/sobjects/Account/001000000000000AAA")) == (404, "NOT_FOUND")
 
 
-def test_an_upsert_goes_by_an_external_id(org: SalesforceOrg, client: Client) -> None:
+def test_an_upsert_uses_an_external_id(org: SalesforceOrg, client: Client) -> None:
     path = f"{V}/sobjects/Account/ERP_Number__c/E-1"
     made = client.patch(path, json={"Name": "A"})
     changed = client.patch(path, json={"Name": "B"})
@@ -197,7 +195,7 @@ def test_an_upsert_goes_by_an_external_id(org: SalesforceOrg, client: Client) ->
     assert refusal(client.patch(f"{V}/sobjects/Account/Phone/1", json={})) == (400, "NOT_FOUND")
 
 
-def test_many_records_are_read_by_id_in_order_with_null_for_the_missing(org: SalesforceOrg, client: Client) -> None:
+def test_many_records_are_read_by_id_in_order_with_null_for_missing_ones(org: SalesforceOrg, client: Client) -> None:
     keys = org.load("Account", [{"Name": str(number)} for number in range(2000)])
     client.delete(f"{V}/sobjects/Account/{keys[1]}")
     ids = [keys[1], keys[2][:15], "001000000000000AAA", keys[0]]
@@ -226,7 +224,9 @@ def test_many_records_are_written_in_one_transaction(org: SalesforceOrg, client:
     assert org.ledger.state("Account") == {}
 
 
-def test_updated_and_deleted_name_ids_of_a_span_and_how_far_they_are_sure(org: SalesforceOrg, client: Client) -> None:
+def test_updated_and_deleted_list_the_ids_of_an_interval_and_the_time_they_cover(
+    org: SalesforceOrg, client: Client
+) -> None:
     org.clock.advance(-org.clock.now_ms() / 1000 % 60)
     start = "2026-01-01T00:00:00Z"
     keys = org.load("Account", [{"Name": "A"}, {"Name": "B"}])
@@ -263,7 +263,7 @@ def test_without_view_all_a_user_sees_own_records_only(org: SalesforceOrg, clien
     assert "Account" not in {one["name"] for one in client.get(f"{V}/sobjects").json()["sobjects"]}
 
 
-def test_a_hidden_field_looks_as_if_it_were_not_there(org: SalesforceOrg, client: Client) -> None:
+def test_a_hidden_field_behaves_as_a_missing_one(org: SalesforceOrg, client: Client) -> None:
     org.load("Account", [{"Name": "A", "Phone": "1"}])
     org.integration.hidden.add(("Account", "Phone"))
     names = {field["name"] for field in client.get(f"{V}/sobjects/Account/describe").json()["fields"]}
@@ -272,7 +272,7 @@ def test_a_hidden_field_looks_as_if_it_were_not_there(org: SalesforceOrg, client
     assert refusal(client.query("SELECT Id FROM Account WHERE Phone = '1'")) == (400, "INVALID_FIELD")
 
 
-def test_a_blob_is_an_address_whose_content_is_bytes(org: SalesforceOrg, client: Client) -> None:
+def test_a_blob_is_a_url_whose_content_is_bytes(org: SalesforceOrg, client: Client) -> None:
     org.load("Attachment", [{"Name": "a.bin", "Body": base64.b64encode(b"\0\xff").decode()}])
     (record,) = client.query("SELECT Name, Body FROM Attachment").json()["records"]
     assert client.get(record["Body"]).content == b"\0\xff"
@@ -303,7 +303,7 @@ def test_tooling_lists_enriched_fields(org: SalesforceOrg, client: Client) -> No
     assert [one["Field"] for one in added] == ["Phone", "Site"]
 
 
-def test_long_answers_are_packed_for_who_takes_it(org: SalesforceOrg, client: Client) -> None:
+def test_long_answers_are_compressed_for_clients_that_accept_it(org: SalesforceOrg, client: Client) -> None:
     plain = client.get(f"{V}/sobjects/Account/describe", headers={"Accept-Encoding": "identity"})
     packed = client.get(f"{V}/sobjects/Account/describe", headers={"Accept-Encoding": "gzip"})
     assert (plain.headers.get("Content-Encoding"), packed.headers.get("Content-Encoding")) == (None, "gzip")
@@ -312,13 +312,13 @@ def test_long_answers_are_packed_for_who_takes_it(org: SalesforceOrg, client: Cl
     )
 
 
-def test_event_schemas_can_be_had_by_name_and_by_id(org: SalesforceOrg, client: Client) -> None:
+def test_event_schemas_are_read_by_name_and_by_id(org: SalesforceOrg, client: Client) -> None:
     current = client.get(f"{V}/sobjects/AccountChangeEvent/eventSchema").json()
     assert current["name"] == "AccountChangeEvent"
     assert client.get(f"{V}/event/eventSchema/{current['uuid']}").json() == current
 
 
-def test_answers_carry_the_orgs_clock_and_its_budget(org: SalesforceOrg, client: Client) -> None:
+def test_answers_have_the_time_of_the_org_and_the_remaining_requests(org: SalesforceOrg, client: Client) -> None:
     org.clock.advance(86_400 * 365)
     client.log_in()
     answer = client.get(f"{V}/limits")
@@ -328,7 +328,7 @@ def test_answers_carry_the_orgs_clock_and_its_budget(org: SalesforceOrg, client:
     assert refusal(client.get(f"{V}/limits")) == (403, "REQUEST_LIMIT_EXCEEDED")
 
 
-def test_ordered_faults_hit_the_requests_they_name_and_are_used_up(org: SalesforceOrg, client: Client) -> None:
+def test_ordered_faults_hit_the_given_requests_and_are_used_up(org: SalesforceOrg, client: Client) -> None:
     org.faults.http.append(HttpFault(r"GET .*/limits", 503, "SERVER_UNAVAILABLE", after=1, times=2, retry_after=7))
     statuses = [client.get(f"{V}/limits").status_code for _ in range(4)]
     assert statuses == [200, 503, 503, 200]
@@ -337,7 +337,7 @@ def test_ordered_faults_hit_the_requests_they_name_and_are_used_up(org: Salesfor
     assert (*refusal(answer), answer.headers["Retry-After"]) == (429, "REQUEST_LIMIT_EXCEEDED", "7")
 
 
-def test_tokens_can_end_between_two_pages(org: SalesforceOrg, client: Client) -> None:
+def test_tokens_can_expire_between_two_pages(org: SalesforceOrg, client: Client) -> None:
     org.load("Account", [{"Name": f"{number:04}"} for number in range(450)])
     org.faults.expire_tokens_after = 1
     page = client.query("SELECT Id FROM Account", **{"Sforce-Query-Options": "batchSize=200"}).json()
@@ -346,7 +346,7 @@ def test_tokens_can_end_between_two_pages(org: SalesforceOrg, client: Client) ->
     assert len(client.get(page["nextRecordsUrl"]).json()["records"]) == 200
 
 
-def test_several_requests_in_one_are_answered_by_themselves_and_count_once(org: SalesforceOrg, client: Client) -> None:
+def test_several_requests_in_one_are_answered_independently_and_count_once(org: SalesforceOrg, client: Client) -> None:
     org.integration.access["Contact"] = Access.NONE
     calls = [
         {"method": "GET", "url": f"{V}/sobjects/{name}/describe", "referenceId": name}

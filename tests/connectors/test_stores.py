@@ -1,4 +1,4 @@
-"""What the change log asks of a storage system, asked of each: a folder, and a bucket of a real S3 server."""
+"""The contract of storage for the change log: a folder, and a bucket of a real S3 server."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def manifest(attempt: str) -> Manifest:
 def _seal(arguments: tuple[Where, int]) -> tuple[bool, str]:
     where, number = arguments
     log = ChangeLog(open_store(*where))
-    time.sleep(0.05)  # until the other processes are up as well
+    time.sleep(0.05)  # until the other processes have started
     sealed = log.seal(manifest(f"attempt-{number}"))
     return sealed.attempt == f"attempt-{number}", sealed.attempt
 
 
 def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(where: Where) -> None:
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
-        said = list(pool.map(_seal, [(where, number) for number in range(20)]))
-    assert [won for won, _ in said].count(True) == 1
-    assert len({attempt for _, attempt in said}) == 1
+        outcomes = list(pool.map(_seal, [(where, number) for number in range(20)]))
+    assert [won for won, _ in outcomes].count(True) == 1
+    assert len({attempt for _, attempt in outcomes}) == 1
 
 
-def test_a_file_is_created_once_and_replaced_at_will(store: Store) -> None:
+def test_a_file_is_created_once_and_can_be_replaced(store: Store) -> None:
     assert store.create("deep/er/file", b"content")
     assert not store.create("deep/er/file", b"other")
     assert store.read("deep/er/file") == b"content"
@@ -75,7 +75,7 @@ def test_a_file_is_created_once_and_replaced_at_will(store: Store) -> None:
     assert supports_exclusive_create(store) and store.names("") == ["deep"]
 
 
-def test_names_are_those_directly_below_files_and_folders_alike(store: Store) -> None:
+def test_names_are_the_direct_children_files_and_folders_alike(store: Store) -> None:
     for path in ("windows/2/MANIFEST", "windows/1/a/f", "windows/10", "windows2/f", "LOG"):
         store.write(path, b"")
     assert store.names("") == ["LOG", "windows", "windows2"]
@@ -83,14 +83,14 @@ def test_names_are_those_directly_below_files_and_folders_alike(store: Store) ->
     assert store.names("nothing") == []
 
 
-def test_a_name_is_taken_as_it_is_whatever_its_characters(store: Store, where: Where) -> None:
+def test_a_name_may_have_any_characters(store: Store, where: Where) -> None:
     store.write(ODD, b"odd")
     folder, _, name = ODD.rpartition("/")
     assert store.names(folder) == [name] and store.read(ODD) == b"odd"
     assert store.url(ODD) == f"{where[0]}/{ODD}"
 
 
-def test_a_folder_is_removed_with_all_in_it_and_nothing_beside_it(store: Store) -> None:
+def test_a_folder_is_removed_with_its_content_and_nothing_else(store: Store) -> None:
     for path in ("a/b", "a/c/d", "ab", "e"):
         store.write(path, b"")
     store.delete("a")
@@ -99,7 +99,7 @@ def test_a_folder_is_removed_with_all_in_it_and_nothing_beside_it(store: Store) 
     assert store.names("") == ["ab"]
 
 
-def test_many_may_remove_a_folder_at_once(store: Store) -> None:
+def test_several_processes_may_remove_a_folder_at_once(store: Store) -> None:
     for _ in range(5):
         for number in range(40):
             store.write(f"a/{number % 4}/{number}", b"")
@@ -108,14 +108,14 @@ def test_many_may_remove_a_folder_at_once(store: Store) -> None:
         assert store.names("") == []
 
 
-def test_what_is_not_there_reads_as_missing(store: Store) -> None:
+def test_a_missing_file_reads_as_missing(store: Store) -> None:
     assert not store.exists("nothing")
     for read in (store.read, store.open_input):
         with pytest.raises(FileNotFoundError):
             read("nothing")
 
 
-def test_an_output_file_is_there_once_it_is_closed_and_never_an_old_one(store: Store) -> None:
+def test_an_output_file_exists_once_it_is_closed_and_never_replaces_an_old_one(store: Store) -> None:
     with store.open_output("w/f") as file:
         file.write(b"1")
         file.write(b"2" * 20_000_000)
@@ -125,7 +125,7 @@ def test_an_output_file_is_there_once_it_is_closed_and_never_an_old_one(store: S
         store.open_output("w/f")
 
 
-def test_parquet_is_written_and_read_through_it(store: Store) -> None:
+def test_parquet_is_written_and_read_through_the_store(store: Store) -> None:
     table = pa.table({"a": list(range(100_000)), "b": ["x" * 20] * 100_000})
     with store.open_output("f.parquet") as file:
         pq.write_table(table, file, row_group_size=10_000)
@@ -142,23 +142,23 @@ def test_an_input_file_is_read_in_any_order(store: Store) -> None:
         assert (file.seek(1), file.read(3), file.seek(2, 1), file.read(1)) == (1, b"123", 6, b"6")
 
 
-# What only a bucket can say
+# Buckets only
 
 
-def test_a_bucket_that_is_not_there_is_said_by_all_that_write_or_list(objects: ObjectStore) -> None:
+def test_a_missing_bucket_is_reported_by_all_that_write_or_list(objects: ObjectStore) -> None:
     store = open_store("s3://no-such-bucket/cdc", objects.connection)
-    acts: list[Callable[[], object]] = [
+    actions: list[Callable[[], object]] = [
         lambda: store.create("f", b""),
         lambda: store.write("f", b""),
         lambda: store.names(""),
         lambda: store.delete("f"),
     ]
-    for act in acts:
+    for action in actions:
         with pytest.raises(StagingUnavailable, match=r"STG010.*s3://no-such-bucket/cdc.*(?i:no ?such ?bucket).*do:"):
-            act()
+            action()
 
 
-def test_an_endpoint_that_does_not_answer_is_said_soon_and_can_be_tried_again(objects: ObjectStore) -> None:
+def test_an_unreachable_endpoint_is_reported_soon_and_can_be_retried(objects: ObjectStore) -> None:
     dead = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"})
     began = time.monotonic()
     with pytest.raises(StagingUnavailable, match=r"STG010.*cannot read an object.*after \d retries") as caught:
@@ -166,7 +166,7 @@ def test_an_endpoint_that_does_not_answer_is_said_soon_and_can_be_tried_again(ob
     assert time.monotonic() - began < 150 and caught.value.retryable
 
 
-def test_a_key_of_the_connection_does_not_mix_with_a_token_of_the_environment(
+def test_a_key_of_the_connection_is_not_used_with_a_token_of_the_environment(
     objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
@@ -176,7 +176,7 @@ def test_a_key_of_the_connection_does_not_mix_with_a_token_of_the_environment(
     assert provider()["token"] is None
 
 
-def test_a_connection_without_a_key_leaves_it_to_the_environment(
+def test_a_connection_without_a_key_uses_that_of_the_environment(
     objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
@@ -187,19 +187,19 @@ def test_a_connection_without_a_key_leaves_it_to_the_environment(
 
 
 @pytest.mark.parametrize(
-    ("connection", "said"),
+    ("connection", "found"),
     [
         (ConnectionInfo("lake", extra={"role_arn": "arn:x"}), "found: role_arn"),
         (ConnectionInfo("lake", login="k"), "one half of a key"),
         (ConnectionInfo("lake", extra={"endpoint_url": "localhost:9000"}), "without http"),
     ],
 )
-def test_a_connection_that_would_be_followed_in_part_only_is_refused(connection: ConnectionInfo, said: str) -> None:
-    with pytest.raises(CheckFailed, match=f"CON020.*connection lake.*{said}"):
+def test_a_connection_whose_options_would_be_ignored_in_part_is_refused(connection: ConnectionInfo, found: str) -> None:
+    with pytest.raises(CheckFailed, match=f"CON020.*connection lake.*{found}"):
         open_store("s3://lake/cdc", connection)
 
 
-def test_no_message_and_no_text_of_a_connection_shows_its_secret(objects: ObjectStore) -> None:
+def test_no_message_and_no_text_of_a_connection_contains_its_secret(objects: ObjectStore) -> None:
     secret = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9", "aws_session_token": "t0ken-x"})
     with pytest.raises(StagingUnavailable) as caught:
         open_store("s3://lake/cdc", secret).names("")

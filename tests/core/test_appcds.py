@@ -1,4 +1,4 @@
-"""Keeping and doing without the class-data archive. Small commands stand in for the warm-up job."""
+"""The archive of class data: when it is built, kept and left out. Small commands stand in for the warm-up job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class WarmUp:
-    """Runs ``script`` with the wanted archive's path as ``$1``, and counts how often it was asked to."""
+    """Runs ``script`` with the path of the wanted archive as ``$1``, and counts its calls."""
 
     def __init__(self, script: str) -> None:
         self.script = script
@@ -45,21 +45,23 @@ def test_an_archive_is_built_once(jar: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert warm_up.runs == 1
 
 
-def test_other_jars_get_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_jars_have_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
     first = appcds.archive([jar])
     jar.write_bytes(b"another version")
     assert appcds.archive([jar]) not in (None, first)
 
 
-def test_the_same_jars_installed_again_get_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reinstalled_jars_have_an_archive_of_their_own(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
     first = appcds.archive([jar])
     os.utime(jar, (1, 1))
     assert appcds.archive([jar]) not in (None, first)
 
 
-def test_an_archive_nobody_used_for_long_goes_when_another_is_built(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_unused_for_long_is_removed_when_another_is_built(
+    jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
     used, unused = appcds.archive([jar]), appcds.archive([])
     assert used is not None and unused is not None
@@ -70,7 +72,7 @@ def test_an_archive_nobody_used_for_long_goes_when_another_is_built(jar: Path, m
     assert (used.exists(), unused.exists()) == (True, False)
 
 
-def test_an_archive_of_jars_that_are_gone_goes_when_another_is_built(
+def test_an_archive_whose_jars_are_gone_is_removed_when_another_is_built(
     jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
@@ -87,7 +89,7 @@ def test_an_archive_of_jars_that_are_gone_goes_when_another_is_built(
 
 
 @pytest.mark.parametrize("script", ["echo no such option; exit 1", "echo left early"])
-def test_a_java_that_cannot_is_asked_once_and_its_words_are_kept(
+def test_a_java_that_cannot_build_an_archive_is_tried_once_and_its_output_is_kept(
     jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
 ) -> None:
     warm_up = WarmUp(script)
@@ -95,11 +97,11 @@ def test_a_java_that_cannot_is_asked_once_and_its_words_are_kept(
     assert appcds.archive([jar]) is None
     assert appcds.archive([jar]) is None
     assert warm_up.runs == 1
-    (said,) = (tmp_path / "cache").rglob("*.failed")
-    assert said.read_text() in ("no such option\n", "left early\n")
+    (failure,) = (tmp_path / "cache").rglob("*.failed")
+    assert failure.read_text() in ("no such option\n", "left early\n")
 
 
-def test_a_second_process_starts_without_rather_than_wait(
+def test_a_second_process_starts_without_an_archive_and_does_not_wait(
     jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     warm_up = WarmUp('echo classes > "$1"')
@@ -114,7 +116,7 @@ def test_a_second_process_starts_without_rather_than_wait(
     assert appcds.archive([jar]) == folder / f"{name}.jsa"
 
 
-def test_a_cache_that_cannot_be_written_costs_only_the_gain(
+def test_a_cache_that_cannot_be_written_leaves_jobs_without_an_archive(
     jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -122,12 +124,12 @@ def test_a_cache_that_cannot_be_written_costs_only_the_gain(
     assert appcds.archive([jar]) is None
 
 
-def test_without_an_archive_a_short_job_still_starts_with_the_quick_compiler() -> None:
+def test_a_short_job_without_an_archive_still_starts_with_the_quick_compiler() -> None:
     assert appcds.java_options(None) == list(appcds.SHORT_JOB)
     assert set(appcds.java_options(None)) < set(appcds.java_options(Path("some.jsa")))
 
 
-def test_the_warm_up_job_sees_nothing_of_airflow(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_up_job_has_no_environment_of_airflow(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SHOP", "postgresql://user:word@host/db")
     assert not any(name.startswith("AIRFLOW") for name in appcds.environment(appcds.find_java()))
     assert "AIRFLOW_CONN_SHOP" in os.environ

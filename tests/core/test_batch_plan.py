@@ -1,4 +1,4 @@
-"""Which windows a batch takes from the log, and which files it trusts."""
+"""Which windows a batch takes from the log, and which files it accepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CURSOR = ControlRecord(
 
 @pytest.fixture
 def table(tmp_path: Path) -> HandMade:
-    """A log of four windows with one record each. No session: nothing here needs one."""
+    """A log of four windows with one record each, without a Spark session."""
     made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
     for key in range(4):
         made.land([made.insert({"id": key})])
@@ -37,7 +37,7 @@ def numbers(plan: BatchPlan) -> list[int]:
     return [window.window for window in plan.windows]
 
 
-def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_last_one_it_is_told(table: HandMade) -> None:
+def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_given_one(table: HandMade) -> None:
     plan = plan_catch_up(table.log, table.task(), CURSOR, 4)
     assert (numbers(plan), plan.window) == ([3, 4], 4)
     plan = plan_catch_up(table.log, table.task(), replace(CURSOR, window=0), 3)
@@ -51,7 +51,7 @@ def test_a_batch_ends_before_a_hole(table: HandMade) -> None:
     assert numbers(plan_catch_up(table.log, table.task(), CURSOR, 6)) == [3, 4]
 
 
-def test_a_repair_takes_its_slice_and_everything_since(table: HandMade) -> None:
+def test_a_repair_takes_its_windows_and_all_later_ones(table: HandMade) -> None:
     plan = plan_repair(table.log, replace(CURSOR, window=3), 1, 2)
     assert (numbers(plan), [window.window for window in plan.touched], plan.window) == ([1, 2, 3], [1, 2], 3)
 
@@ -70,7 +70,7 @@ def test_a_repair_that_begins_before_the_log_is_refused(table: HandMade) -> None
         plan_repair(table.log, CURSOR, 1, 2)
 
 
-def test_a_file_of_the_right_length_is_not_yet_the_one_that_was_sealed(table: HandMade) -> None:
+def test_a_file_of_the_right_length_with_other_content_is_refused(table: HandMade) -> None:
     windows = windows_between(table.log, "public.t", 0, 4)
     verify_files(table.log, windows)
     file = Path(table.log.store.url(windows[2].part.files[0].path))
@@ -82,9 +82,7 @@ def test_a_file_of_the_right_length_is_not_yet_the_one_that_was_sealed(table: Ha
 
 
 @pytest.mark.parametrize("lo", [{}, {"s": "3"}, {"s": "5"}])
-def test_a_window_that_would_not_begin_where_the_last_one_ended_is_not_read(
-    table: HandMade, lo: dict[str, str]
-) -> None:
+def test_a_window_that_does_not_begin_where_the_last_one_ended_is_not_read(table: HandMade, lo: dict[str, str]) -> None:
     job = table.job(StepKind.EXTRACT, (table.task(),), window=5, lo=lo)
     with pytest.raises(StagingInvalid, match="STG004"):
         land_window(job)

@@ -35,12 +35,12 @@ json_values = st.recursive(
 
 @settings(max_examples=25)
 @given(st.dictionaries(st.text(max_size=8).filter(lambda key: key != "format"), json_values, max_size=4))
-def test_a_sealed_body_comes_back(body: dict[str, object]) -> None:
+def test_a_sealed_body_is_read_as_it_was_written(body: dict[str, object]) -> None:
     assert unseal(seal(body), "here") == body
 
 
 @given(st.data())
-def test_one_changed_byte_is_always_noticed(data: st.DataObject) -> None:
+def test_one_changed_byte_is_always_detected(data: st.DataObject) -> None:
     content = bytearray(MANIFEST.encode())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
@@ -49,51 +49,51 @@ def test_one_changed_byte_is_always_noticed(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, 400))
-def test_a_cut_file_is_always_noticed(length: int) -> None:
+def test_a_truncated_file_is_always_detected(length: int) -> None:
     content = MANIFEST.encode()
     with pytest.raises(StagingInvalid, match=r"STG002.*where: windows/12/MANIFEST"):
         Manifest.decode(content[: min(length, len(content) - 1)], "windows/12/MANIFEST")
 
 
-def test_another_format_is_refused_though_its_checksum_is_right() -> None:
+def test_another_format_is_refused_although_its_checksum_is_right() -> None:
     text = json.dumps({"format": 2})
     content = f"{text}\nsha256 {hashlib.sha256(text.encode()).hexdigest()}\n".encode()
     with pytest.raises(StagingInvalid, match="another format"):
         unseal(content, "here")
 
 
-def test_a_manifest_comes_back_whole() -> None:
+def test_a_manifest_is_read_as_it_was_written() -> None:
     assert Manifest.decode(MANIFEST.encode(), "here") == MANIFEST
     assert MANIFEST.tables["public.ä"].rows == 7
 
 
-def test_the_same_manifest_has_the_same_bytes() -> None:
+def test_equal_manifests_have_equal_bytes() -> None:
     assert MANIFEST.encode() == Manifest.decode(MANIFEST.encode(), "here").encode()
 
 
 @given(st.integers(0, 10**10 - 1), st.integers(0, 10**10 - 1))
-def test_window_folders_sort_as_their_numbers(one: int, other: int) -> None:
+def test_window_folders_sort_by_their_numbers(one: int, other: int) -> None:
     assert (change_log.window_folder(one) < change_log.window_folder(other)) == (one < other)
 
 
 @given(st.text(min_size=1))
-def test_a_table_name_of_any_characters_is_one_folder_and_comes_back(table: str) -> None:
+def test_a_table_name_of_any_characters_is_one_folder_name_and_is_read_back(table: str) -> None:
     folder = change_log.table_folder(table)
     assert "/" not in folder and folder.isascii()
     assert change_log.table_of_folder(folder) == table
 
 
 @pytest.mark.parametrize("table", ["../../etc", "a/b", "a b", "%2e"])
-def test_a_hostile_table_name_leaves_no_folder(table: str) -> None:
+def test_no_table_name_leads_out_of_its_folder(table: str) -> None:
     for path in (change_log.control_path(table, 1, 2), change_log.batch_folder(table, "a")):
         assert path.count("/") == 2
 
 
-def test_a_run_id_is_one_folder() -> None:
+def test_a_run_id_is_one_folder_name() -> None:
     folder = change_log.step_folder("manual__2026-01-01T00:00:00+00:00/../x", "merge", 2)
     assert folder.split("/")[0] == "steps" and folder.split("/")[2:] == ["merge", "2"]
     assert change_log.run_plan_path("r/1") == "steps/r%2F1/plan.json"
 
 
-def test_a_position_reads_the_same_in_any_order() -> None:
+def test_a_position_is_equal_whatever_the_order_of_its_channels() -> None:
     assert change_log.position_text({"b": "2", "a": "1"}) == "a 1, b 2"

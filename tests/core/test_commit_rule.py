@@ -1,4 +1,4 @@
-"""The commit rule in all its interleavings: nothing goes wrong with it, and something does without any part of it."""
+"""All interleavings of the commit rule: with every guard each invariant holds, and without any one guard some fails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHUT_OUT = "a commit of an attempt that was shut out"
     ],
     ids=str,
 )
-def test_no_interleaving_breaks_the_rule(machine: Machine[object]) -> None:
+def test_no_interleaving_breaks_an_invariant(machine: Machine[object]) -> None:
     explored = explore(machine)
     print(f"{machine}: {explored.states:,} states")
     assert not explored.wrong, f"\n{explored}"
@@ -106,7 +106,7 @@ WEAKENED = {
 
 
 @pytest.mark.parametrize("guard", WEAKENED, ids=lambda guard: f"{type(guard).__module__.split('.')[-1]}.{guard.name}")
-def test_without_any_one_part_of_it_something_breaks(guard: object) -> None:
+def test_without_any_one_guard_an_invariant_breaks(guard: object) -> None:
     machine, expected = WEAKENED[guard]
     explored = explore(machine)
     print(f"without: {guard}\n{explored}")
@@ -114,12 +114,12 @@ def test_without_any_one_part_of_it_something_breaks(guard: object) -> None:
     assert explored.trace
 
 
-def test_every_part_of_the_rule_is_weakened_once() -> None:
+def test_every_guard_is_removed_once() -> None:
     assert set(WEAKENED) == {guard for guards in (D, R, S, K, C, P) for guard in guards}
 
 
-def test_a_counter_example_tells_what_happened_in_order() -> None:
-    told = str(explore(DeltaCommits(1, ("pause",), D.FENCE_GROWS)))
-    assert told.splitlines()[0].endswith("writer 1: begins")
-    assert told.splitlines()[-1].endswith(PAUSED)
+def test_a_counter_example_lists_its_steps_in_order() -> None:
+    found = str(explore(DeltaCommits(1, ("pause",), D.FENCE_GROWS)))
+    assert found.splitlines()[0].endswith("writer 1: begins")
+    assert found.splitlines()[-1].endswith(PAUSED)
     assert str(Explored(3)) == "3 states, nothing wrong"

@@ -1,4 +1,4 @@
-"""Under which fence a full copy is committed, and which copy goes on."""
+"""The fencing token of a full copy, and which of several copies commits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COPY = Copy("f", {"s": "1"}, SCHEMA, SplitRead(()), 0)
 
 @pytest.fixture
 def table(tmp_path: Path) -> HandMade:
-    """A log of two windows and no target. No session: nothing here gets as far as rows."""
+    """A log of two windows and no target, without a Spark session: no test here reads rows."""
     made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
     made.land()
     made.land()
@@ -41,7 +41,7 @@ def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
 
 
 @pytest.mark.parametrize(
-    ("named", "held"),
+    ("claimed", "state"),
     [
         (6, TargetState(exists=False)),
         (0, TargetState(True, replace(RECORD, fence=6), token=token(6, 0))),
@@ -49,28 +49,28 @@ def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
         (6, TargetState(True, RECORD, token=RECORD.token)),
     ],
 )
-def test_a_copy_stands_one_fence_above_all_that_are_named_or_recorded(
-    table: HandMade, named: int, held: TargetState
+def test_a_copy_takes_the_fence_above_all_claimed_and_recorded_ones(
+    table: HandMade, claimed: int, state: TargetState
 ) -> None:
     job, work = copying(table)
-    assert build_control_record(job, work.task, named, held, COPY, REPLICATING).fence == 7
+    assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING).fence == 7
 
 
-def test_a_fence_that_is_named_after_the_look_stops_the_copy(table: HandMade) -> None:
+def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: HandMade) -> None:
     job, work = copying(table)
 
-    def held_and_then_paused(*_: str) -> TargetState:
+    def state_before_a_pause(*_: str) -> TargetState:
         assert table.log.claim_fence(replace(RECORD, fence=4))
         return TargetState(True, RECORD, token=RECORD.token)
 
     assert table.log.claim_fence(RECORD)
-    late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=held_and_then_paused))
+    late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=state_before_a_pause))
     record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
 
-def test_of_two_first_copies_with_anchors_of_their_own_one_is_shut_out(table: HandMade) -> None:
+def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: HandMade) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
         record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)

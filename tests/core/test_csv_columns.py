@@ -1,4 +1,4 @@
-"""CSV as PostgreSQL writes it, in the types of a table."""
+"""CSV as PostgreSQL writes it, read into the types of a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def schema(*kinds: LogicalType | Kind) -> TableSchema:
 
 
 def line(*values: Any) -> bytes:
-    """NULL is nothing at all; quotes stand where a text would say something else without them."""
+    """NULL is an empty cell; a text is quoted where it would be read as something else."""
     cells = []
     for value in values:
         text = "" if value is None else value.hex() if isinstance(value, bytes) else str(value)
@@ -44,20 +44,20 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(1, 100))
-def test_rows_come_back_as_they_were_however_they_are_cut(rows: list[tuple[Any, ...]], at_once: int) -> None:
-    told = schema(Kind.TEXT, Kind.BYTES, Kind.INT64, Kind.JSON)
+def test_rows_are_read_as_they_were_written_however_they_are_split(rows: list[tuple[Any, ...]], at_once: int) -> None:
+    expected = schema(Kind.TEXT, Kind.BYTES, Kind.INT64, Kind.JSON)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_columns, "AT_ONCE_BYTES", at_once)
-        tables = list(csv_tables([line(*row) for row in rows], told))
-    assert all(table.schema == arrow_schema(told) for table in tables)
+        tables = list(csv_tables([line(*row) for row in rows], expected))
+    assert all(table.schema == arrow_schema(expected) for table in tables)
     assert [tuple(row.values()) for table in tables for row in table.to_pylist()] == rows
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_column_alone_may_be_null_in_every_row(kind: Kind) -> None:
-    told = schema(LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else kind)
-    table = csv_table(b"\n\n", told)
-    assert (table.schema, table["c0"].to_pylist()) == (arrow_schema(told), [None, None])
+def test_a_table_of_one_column_may_be_null_in_every_row(kind: Kind) -> None:
+    expected = schema(LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else kind)
+    table = csv_table(b"\n\n", expected)
+    assert (table.schema, table["c0"].to_pylist()) == (arrow_schema(expected), [None, None])
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,18 @@ def test_a_column_alone_may_be_null_in_every_row(kind: Kind) -> None:
         (LogicalType(Kind.TEXT), ["NULL", "nan", "t", " a ", "\\N", "'"], ["NULL", "nan", "t", " a ", "\\N", "'"]),
     ],
 )
-def test_values_of_a_type_stand_between_its_ends(kind: LogicalType, texts: list[str], values: list[Any]) -> None:
+def test_values_within_the_range_of_their_type_are_read_exactly(
+    kind: LogicalType, texts: list[str], values: list[Any]
+) -> None:
     assert csv_table("".join(f"{text}\n" for text in texts).encode(), schema(kind))["c0"].to_pylist() == values
 
 
-def test_no_number_and_a_zero_with_a_sign_stay_what_they_are() -> None:
+def test_nan_and_negative_zero_are_read_exactly() -> None:
     for kind in (Kind.FLOAT32, Kind.FLOAT64):
         assert list(map(str, csv_table(b"NaN\n-0\n", schema(kind))["c0"].to_pylist())) == [str(nan), "-0.0"]
 
 
-def test_a_cell_that_is_none_of_its_column_is_refused() -> None:
+def test_a_cell_that_is_no_value_of_its_column_is_refused() -> None:
     with pytest.raises(InvalidCells) as refused:
         csv_table(b"12x\n", schema(Kind.INT32))
     assert refused.value.columns == schema(Kind.INT32).names

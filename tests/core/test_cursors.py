@@ -29,12 +29,12 @@ RECORD = ControlRecord(
 
 
 @given(fences, windows)
-def test_a_token_gives_back_its_fence_and_window(fence: int, window: int) -> None:
+def test_a_token_contains_its_fence_and_its_window(fence: int, window: int) -> None:
     assert split_token(token(fence, window)) == (fence, window)
 
 
 @given(fences, windows, fences, windows)
-def test_tokens_order_by_fence_first_then_window(f1: int, w1: int, f2: int, w2: int) -> None:
+def test_tokens_are_ordered_by_fence_and_then_by_window(f1: int, w1: int, f2: int, w2: int) -> None:
     assert (token(f1, w1) < token(f2, w2)) == ((f1, w1) < (f2, w2))
 
 
@@ -44,12 +44,12 @@ def test_a_token_fits_a_signed_64_bit_number(fence: int, window: int) -> None:
 
 
 @pytest.mark.parametrize(("fence", "window"), [(-1, 0), (0, -1), (2**31, 0), (0, 2**32)])
-def test_what_does_not_fit_is_refused(fence: int, window: int) -> None:
+def test_numbers_out_of_range_are_refused(fence: int, window: int) -> None:
     with pytest.raises(ValueError, match=f"fence {fence}, window {window}"):
         token(fence, window)
 
 
-def test_a_fence_commit_keeps_the_place_and_outranks_every_commit_under_the_old_fence() -> None:
+def test_a_fence_commit_keeps_the_cursor_and_outranks_every_commit_under_the_old_fence() -> None:
     fenced = RECORD.fenced(State(TableState.PAUSED, "2026-01-02T00:00:00Z"), attempt="cli")
     assert (fenced.window, fenced.floor, fenced.log_id, fenced.owner) == (7, "f", "l1", "o1")
     assert (fenced.state.name, fenced.attempt, fenced.counts) == (TableState.PAUSED, "cli", {})

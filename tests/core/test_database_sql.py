@@ -1,4 +1,4 @@
-"""The SQL that databases get, word for word."""
+"""The exact SQL for target databases."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KEYED = TableSchema("public.t", (ID, NAME), ("id",))
 POSTGRES, MYSQL = PostgresSql("shop"), MysqlSql("shop")
 
 
-def said(sql: Sql, plan: MergePlan) -> list[tuple[Effect, str]]:
+def statements(sql: Sql, plan: MergePlan) -> list[tuple[Effect, str]]:
     return [(one.effect, one.text) for one in merge_statements(sql, "T", "S", plan)]
 
 
 def test_a_keyed_merge_in_postgres() -> None:
-    assert said(POSTGRES, MergePlan(KEYED, OnDelete.HARD)) == [
+    assert statements(POSTGRES, MergePlan(KEYED, OnDelete.HARD)) == [
         (
             Effect.DELETED,
             "DELETE FROM T AS t USING S AS s"
@@ -45,10 +45,10 @@ def test_a_keyed_merge_in_postgres() -> None:
     ]
 
 
-def test_a_soft_partial_merge_in_mysql_forgets_rows_that_are_put_again_and_flags_before_it_updates() -> None:
-    effects = [effect for effect, _ in said(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
+def test_a_soft_partial_merge_in_mysql_clears_rows_that_are_inserted_again_and_flags_before_it_updates() -> None:
+    effects = [effect for effect, _ in statements(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
     assert effects == [Effect.FORGET, Effect.REFUSE, Effect.REFUSE, Effect.UPDATED, Effect.UPDATED, Effect.INSERTED]
-    texts = [text for _, text in said(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
+    texts = [text for _, text in statements(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
     assert texts[0] == (
         "DELETE t FROM T AS t JOIN S AS s ON s.`_cdc_op` IN ('P') AND t.`id` = s.`id` AND s.`_cdc_known` IS NOT NULL"
         " AND t.`_cdc_deleted` AND s.`_cdc_order` > t.`_cdc_order`"
@@ -60,43 +60,44 @@ def test_a_soft_partial_merge_in_mysql_forgets_rows_that_are_put_again_and_flags
     )
 
 
-def test_a_repair_buries_deleted_rows_that_the_target_lost() -> None:
+def test_a_repair_inserts_deleted_rows_that_the_target_lost() -> None:
     plan = MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)
-    effect, text = said(MYSQL, plan)[-1]
+    effect, text = statements(MYSQL, plan)[-1]
     assert effect is Effect.INSERTED and "s.`_cdc_order`, TRUE FROM S" in text
     assert "IN ('D') AND s.`_cdc_known` IS NULL AND NOT EXISTS" in text
 
 
-def test_a_truncate_removes_what_no_staged_row_meets_and_everything_where_there_is_no_key() -> None:
-    keyed = [text for _, text in said(MYSQL, MergePlan(KEYED, OnDelete.HARD, truncated=True))]
+def test_a_truncate_removes_rows_without_a_staged_row_and_all_rows_of_a_keyless_table() -> None:
+    keyed = [text for _, text in statements(MYSQL, MergePlan(KEYED, OnDelete.HARD, truncated=True))]
     assert "DELETE t FROM T AS t WHERE NOT EXISTS (SELECT 1 FROM S AS s WHERE t.`id` = s.`id`)" in keyed
     keyless = TableSchema("public.t", (ID, NAME))
-    assert (Effect.DELETED, "DELETE FROM T") in said(POSTGRES, MergePlan(keyless, OnDelete.HARD, truncated=True))
+    assert (Effect.DELETED, "DELETE FROM T") in statements(POSTGRES, MergePlan(keyless, OnDelete.HARD, truncated=True))
 
 
-def test_rows_without_key_meet_by_a_text_that_was_computed_once() -> None:
+def test_rows_without_key_are_joined_by_a_text_that_is_computed_once() -> None:
     plan = MergePlan(TableSchema("public.t", (ID, Column("f", LogicalType(Kind.FLOAT64)))), OnDelete.HARD)
     rows = "COALESCE(HEX(CONCAT(t.`id`)), '-'), COALESCE(HEX(CONCAT(t.`f`)), '-')"
-    assert said(MYSQL, plan)[0][1] == (
+    assert statements(MYSQL, plan)[0][1] == (
         "DELETE t FROM T AS t JOIN S AS s ON s.`_cdc_op` = 'D'"
         f" AND s.`_cdc_row` = CONVERT(SHA2(CONCAT_WS(',', {rows}), 256) USING ascii)"
     )
-    assert """s."_cdc_row" = ROW(t."id", t."f")::text""" in said(POSTGRES, plan)[0][1]
+    assert """s."_cdc_row" = ROW(t."id", t."f")::text""" in statements(POSTGRES, plan)[0][1]
 
 
-def test_a_key_that_may_be_null_is_compared_so_that_null_equals_null() -> None:
+def test_a_nullable_key_is_compared_so_that_null_equals_null() -> None:
     schema = TableSchema("public.t", (Column("n", LogicalType(Kind.INT32)),), ("n",))
     assert (
-        '(t."n" = s."n" OR (t."n" IS NULL AND s."n" IS NULL))' in said(POSTGRES, MergePlan(schema, OnDelete.HARD))[0][1]
+        '(t."n" = s."n" OR (t."n" IS NULL AND s."n" IS NULL))'
+        in statements(POSTGRES, MergePlan(schema, OnDelete.HARD))[0][1]
     )
-    assert "t.`n` <=> s.`n`" in said(MYSQL, MergePlan(schema, OnDelete.HARD))[0][1]
+    assert "t.`n` <=> s.`n`" in statements(MYSQL, MergePlan(schema, OnDelete.HARD))[0][1]
 
 
 def test_added_columns_are_filled_before_anything_else() -> None:
     added = Column("n", LogicalType(Kind.BYTES), initial='"AP8="')
     plan = MergePlan(TableSchema("public.t", (ID, added), ("id",)), OnDelete.HARD, added=(added,))
-    assert said(POSTGRES, plan)[0] == (Effect.FILL, """UPDATE T SET "n" = decode('AP8=', 'base64')""")
-    assert said(MYSQL, plan)[0] == (Effect.FILL, "UPDATE T SET `n` = X'00ff'")
+    assert statements(POSTGRES, plan)[0] == (Effect.FILL, """UPDATE T SET "n" = decode('AP8=', 'base64')""")
+    assert statements(MYSQL, plan)[0] == (Effect.FILL, "UPDATE T SET `n` = X'00ff'")
 
 
 @pytest.mark.parametrize(
@@ -120,25 +121,25 @@ def test_types_of_columns(kind: LogicalType, in_key: bool, postgres: str, mysql:
     assert (POSTGRES.column_type(column, in_key), MYSQL.column_type(column, in_key)) == (postgres, mysql)
 
 
-def test_floats_are_text_where_the_yaml_says_so() -> None:
+def test_floats_are_text_where_the_yaml_requires_it() -> None:
     assert (
         MysqlSql("shop", Floats.TEXT).column_type(Column("c", LogicalType(Kind.FLOAT64)), False).startswith("VARCHAR")
     )
 
 
-def test_texts_with_quotes_and_backslashes_stay_what_they_are() -> None:
+def test_texts_with_quotes_and_backslashes_are_quoted_exactly() -> None:
     text = Column("c", LogicalType(Kind.TEXT))
     assert POSTGRES.literal("it's \\", text) == "E'it''s \\\\'::text"
     assert MYSQL.literal("it's \\", text) == "'it''s \\\\'"
 
 
-def test_the_identity_of_a_copy_stands_in_its_comment_beside_other_words() -> None:
+def test_the_identity_of_a_copy_is_kept_in_its_comment_beside_other_text() -> None:
     identity = "0123456789abcdef" * 2
     assert identity_in(f"orders of the shop ({comment(identity)})") == identity
     assert identity_in("orders of the shop") == ""
 
 
-def test_staging_tables_have_short_names_of_their_own() -> None:
+def test_staging_tables_have_short_unique_names() -> None:
     names = {staging_table(table, kind, "a") for table in ("t", "u" * 100) for kind in ("s", "c")}
     assert len(names) == 4 and max(map(len, names)) <= 63
 

@@ -1,4 +1,4 @@
-"""What a run decides, from facts alone."""
+"""What a run decides from facts alone."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def control(table: str, window: int = 3, state: TableState = TableState.REPLICAT
     return replace(record, **changes)
 
 
-def table(name: str, held: ControlRecord | None = None, key: tuple[str, ...] = ("id",), **facts: Any) -> TableFacts:
+def table(name: str, record: ControlRecord | None = None, key: tuple[str, ...] = ("id",), **facts: Any) -> TableFacts:
     schema = TableSchema(name, (Column("id", LogicalType(Kind.INT64)),), key)
-    state = held.state.name if held else TableState.PENDING
-    task = TableTask(name, name[-1], schema, DEFINITION.tables[0], "d1", state, held)
-    return TableFacts(task, **{"exists": held is not None, **facts})
+    state = record.state.name if record else TableState.PENDING
+    task = TableTask(name, name[-1], schema, DEFINITION.tables[0], "d1", state, record)
+    return TableFacts(task, **{"exists": record is not None, **facts})
 
 
 def log(sealed: int = 3, oldest: int = 1, rows: dict[int, Sequence[str]] | None = None, **changes: Any) -> LogFacts:
-    """A log in which every window captured a and b; ``rows``: window → tables with records in it."""
+    """A log in which every window captured a and b. ``rows``: window → tables with records in it."""
     manifests = {n: manifest(n, (rows or {}).get(n, ())) for n in range(oldest, sealed + 1)}
     sha256 = {n: f"sha-{n}" for n in range(oldest, sealed + 1)}
     facts = LogFacts("l1", oldest, sealed, 1, {"slot": str(sealed)}, manifests, sha256)
@@ -92,7 +92,7 @@ def facts(*tables: TableFacts, **changes: Any) -> Facts:
     return replace(base, **changes)
 
 
-def asked(kind: CommandKind, *tables: str) -> Command:
+def command(kind: CommandKind, *tables: str) -> Command:
     return Command(f"c-{kind}", "shop", kind, tables, {}, "k", "ann", "2026-01-01T00:00:00Z")
 
 
@@ -100,23 +100,23 @@ A, B = table("public.a", control("public.a")), table("public.b", control("public
 
 
 def moves(decision: RunDecision) -> dict[str, TableAction]:
-    return {verdict.table: verdict.action for verdict in decision.table_decisions}
+    return {table_decision.table: table_decision.action for table_decision in decision.table_decisions}
 
 
-def test_nothing_new_and_nobody_behind_is_nothing_to_do() -> None:
+def test_without_changes_and_pending_windows_there_is_nothing_to_do() -> None:
     decision = decide(facts(A, B))
     assert decision.follow == ("close_window",)
     assert not decision.needs_stream_lane and not decision.needs_copy_lane
 
 
-def test_something_new_is_landed_for_all_and_staged_for_all() -> None:
+def test_new_changes_are_landed_and_staged_for_all_tables() -> None:
     decision = decide(facts(A, B, stream=NEW))
     assert decision.follow == ("extract", "close_window")
     assert decision.plan.stream == ("public.a", "public.b")
     assert (decision.plan.lo, decision.plan.limit) == ({"slot": "3"}, {"slot": "9"})
 
 
-def test_only_a_window_with_records_of_the_table_puts_it_behind() -> None:
+def test_only_a_window_with_records_of_the_table_is_pending_for_it() -> None:
     late = table("public.a", control("public.a", window=1))
     assert decide(facts(late, B, log=log(rows={2: ["public.b"]}))).follow == ("close_window",)
     decision = decide(facts(late, B, log=log(rows={3: ["public.a"]})))
@@ -134,7 +134,7 @@ def test_a_new_table_is_copied_beside_the_stream(sealed: int) -> None:
         assert decision.plan.copy == ("public.c",)
 
 
-def test_without_its_lane_each_half_is_left_to_the_run_that_holds_it() -> None:
+def test_a_run_without_a_lane_leaves_its_half_to_the_run_that_has_it() -> None:
     both = facts(A, table("public.c"), stream=NEW)
     assert decide(replace(both, copy_lane=False)).follow == ("extract", "close_window")
     assert decide(replace(both, stream_lane=False)).follow == ("snapshot", "close_window")
@@ -142,26 +142,26 @@ def test_without_its_lane_each_half_is_left_to_the_run_that_holds_it() -> None:
     assert neither.follow == ("close_window",) and len(neither.notes) == 2
 
 
-def test_a_stream_is_never_opened_by_a_run_without_the_stream_lane() -> None:
+def test_a_run_without_the_stream_lane_never_opens_the_stream() -> None:
     decision = decide(facts(table("public.a"), log=LogFacts("l1"), stream_lane=False))
     assert not decision.reopen and decision.follow == ("close_window",)
 
 
-def test_a_table_that_another_run_copies_is_left_alone() -> None:
+def test_a_table_that_another_run_copies_is_skipped() -> None:
     decision = decide(facts(A, table("public.c", copied_by="r0"), stream=NEW))
     assert moves(decision)["public.c"] is TableAction.COPYING
     assert decision.plan.copy == ()
 
 
-def test_an_empty_window_is_sealed_only_where_nothing_else_is_landed() -> None:
+def test_an_empty_window_is_sealed_only_when_nothing_else_is_landed() -> None:
     idle = StreamFacts(idle={"slot": "8"})
     assert decide(facts(A, B, stream=idle)).idle == {"slot": "8"}
     assert decide(facts(A, B, stream=idle, stream_lane=False)).idle is None
-    assert decide(facts(A, B, stream=idle, commands=(asked(CommandKind.VERIFY),))).idle is None
+    assert decide(facts(A, B, stream=idle, commands=(command(CommandKind.VERIFY),))).idle is None
 
 
 @pytest.mark.parametrize(
-    ("held", "code"),
+    ("record", "code"),
     [
         (control("public.a", replicator="crm"), "STA006"),
         (control("public.a", owner="o2"), "STA007"),
@@ -174,10 +174,10 @@ def test_an_empty_window_is_sealed_only_where_nothing_else_is_landed() -> None:
         (control("public.a", state=TableState.REWINDING), "TBL002"),
     ],
 )
-def test_what_blocks_a_table_is_named_with_its_cure_and_does_not_stop_its_sibling(
-    held: ControlRecord, code: str
+def test_a_problem_of_a_table_is_reported_with_a_remedy_and_does_not_stop_other_tables(
+    record: ControlRecord, code: str
 ) -> None:
-    decision = decide(facts(table("public.a", held), B, stream=NEW))
+    decision = decide(facts(table("public.a", record), B, stream=NEW))
     problem = decision.table_decisions[0].problem
     assert problem is not None and (problem.code, bool(problem.do)) == (code, True)
     assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
@@ -188,7 +188,7 @@ def test_what_blocks_a_table_is_named_with_its_cure_and_does_not_stop_its_siblin
     "change",
     [{"owner": "o2"}, {"log_id": "l2"}, {"manifest_sha256": "x"}, {"source_identity": {"system": "8"}}],
 )
-def test_what_is_wrong_with_every_table_stops_the_replicator(change: dict[str, Any]) -> None:
+def test_a_problem_of_all_tables_stops_the_replicator(change: dict[str, Any]) -> None:
     tables = [table(name, control(name, **change)) for name in ("public.a", "public.b")]
     decision = decide(facts(*tables, table("public.c"), stream=replace(NEW, idle={"slot": "9"})))
     assert decision.stop is not None
@@ -201,8 +201,8 @@ def test_a_changed_rule_on_every_table_stops_no_landing() -> None:
     assert decision.stop is None and decision.plan.extract, "the log keeps what a resync does not replace"
 
 
-def test_a_resync_overrules_what_a_copy_cures_and_not_whose_table_it_is() -> None:
-    resync = (asked(CommandKind.RESYNC, "public.a"),)
+def test_a_resync_overrides_problems_that_a_copy_solves_but_not_another_owner() -> None:
+    resync = (command(CommandKind.RESYNC, "public.a"),)
     for change in ({"log_id": "l2"}, {"definition_sha256": "d2"}, {"window": 9}):
         decision = decide(facts(table("public.a", control("public.a", **change)), B, commands=resync))
         assert decision.plan.reconcile == ("public.a",)
@@ -211,17 +211,17 @@ def test_a_resync_overrules_what_a_copy_cures_and_not_whose_table_it_is() -> Non
     assert decision.plan.reconcile == ()
 
 
-def test_a_resync_that_was_done_is_not_done_again() -> None:
+def test_a_resync_that_was_done_is_not_repeated() -> None:
     done = control("public.a", state=TableState.REPLICATING)
     done = replace(done, state=replace(done.state, command="c-resync"))
-    decision = decide(facts(table("public.a", done), B, commands=(asked(CommandKind.RESYNC),)))
+    decision = decide(facts(table("public.a", done), B, commands=(command(CommandKind.RESYNC),)))
     assert decision.plan.reconcile == ("public.b",)
 
 
 @pytest.mark.parametrize(
     ("kind", "ids"), [("expired", ()), ("untold", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ()), ("schema", ())]
 )
-def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
+def test_no_table_passes_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "g", ids),))}
     late = table("public.a", control("public.a", window=2))
     gap = log(manifests={**log().manifests, **holes})
@@ -233,14 +233,14 @@ def test_no_table_steps_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("reconcile", Reconcile)
-def test_a_table_that_the_stream_does_not_carry_is_blocked_and_no_copy_begins_by_itself(reconcile: Reconcile) -> None:
+def test_a_table_that_the_stream_does_not_carry_is_blocked_and_not_copied_automatically(reconcile: Reconcile) -> None:
     outside = {"public.a": Problem("SRC008", "public.a is not in the publication", do="add it")}
     definition = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=reconcile))
     stream = replace(NEW, outside=outside)
     holes = {3: manifest(3, ["public.a"], holes=(Hole("untold", "public.a", ""),))}
     late = table("public.a", control("public.a", window=2))
-    for log_facts, held in ((log(), A), (log(manifests={**log().manifests, **holes}), late)):
-        decision = decide(facts(held, B, log=log_facts, stream=stream, definition=definition))
+    for log_facts, record in ((log(), A), (log(manifests={**log().manifests, **holes}), late)):
+        decision = decide(facts(record, B, log=log_facts, stream=stream, definition=definition))
         assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.STREAM}
         assert decision.table_decisions[0].problem == outside["public.a"]
     assert moves(decide(facts(table("public.a"), B, stream=stream)))["public.a"] is TableAction.COPY
@@ -249,8 +249,8 @@ def test_a_table_that_the_stream_does_not_carry_is_blocked_and_no_copy_begins_by
 @pytest.mark.parametrize(
     ("order_key", "move"), [("e", TableAction.STREAM), ("f", TableAction.STREAM), ("", TableAction.BLOCKED)]
 )
-def test_a_hole_up_to_where_the_copy_stands_is_filled_by_it(order_key: str, move: TableAction) -> None:
-    """One without a place in the stream is filled by a copy that begins behind its window only."""
+def test_a_hole_up_to_the_floor_of_the_copy_is_closed_by_it(order_key: str, move: TableAction) -> None:
+    """A hole without an order key is closed only by a copy that begins behind its window."""
     holes = {3: manifest(3, ["public.a"], holes=(Hole("overflow", "public.a", order_key),))}
     late = table("public.a", control("public.a", window=2, floor="f"))
     decision = decide(facts(late, B, log=log(manifests={**log().manifests, **holes})))
@@ -272,9 +272,9 @@ def test_a_table_whose_windows_are_gone_is_blocked() -> None:
 
 
 @given(st.sampled_from(Reconcile), st.booleans())
-def test_a_lost_position_never_becomes_a_silent_jump(reconcile: Reconcile, resync: bool) -> None:
+def test_a_lost_position_is_never_passed_over_silently(reconcile: Reconcile, resync: bool) -> None:
     definition = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=reconcile))
-    commands = (asked(CommandKind.RESYNC, "public.a"),) if resync else ()
+    commands = (command(CommandKind.RESYNC, "public.a"),) if resync else ()
     decision = decide(
         facts(A, B, table("public.c"), definition=definition, stream=StreamFacts(lost=LOST), commands=commands)
     )
@@ -285,15 +285,15 @@ def test_a_lost_position_never_becomes_a_silent_jump(reconcile: Reconcile, resyn
         assert set(moves(decision).values()) == {TableAction.BLOCKED}
 
 
-def test_a_lost_stream_is_not_given_up_while_no_table_is_copied_again() -> None:
+def test_a_lost_stream_is_not_reopened_while_no_table_is_copied_again() -> None:
     late = table("public.a", control("public.a", window=2))
     decision = decide(facts(late, B, log=log(rows={3: ["public.a"]}), stream=StreamFacts(lost=LOST)))
     assert not decision.reopen
     assert decision.follow == ("stage", "close_window"), "what the log holds is still applied"
 
 
-def test_verify_waits_for_copies_and_is_not_mixed_with_the_stream() -> None:
-    verify = (asked(CommandKind.VERIFY),)
+def test_verify_waits_for_copies_and_does_not_run_with_the_stream() -> None:
+    verify = (command(CommandKind.VERIFY),)
     decision = decide(facts(A, B, stream=NEW, commands=verify))
     assert (decision.follow, decision.plan.mode) == (("verify", "close_window"), Mode.VERIFY)
     assert not decision.plan.extract
@@ -302,9 +302,9 @@ def test_verify_waits_for_copies_and_is_not_mixed_with_the_stream() -> None:
     assert decision.plan.commands == ()
 
 
-def test_a_request_about_bad_records_makes_a_run_due_once_their_table_takes_changes() -> None:
+def test_a_command_about_bad_records_starts_a_run_once_its_table_replicates() -> None:
     for kind in (CommandKind.REPLAY, CommandKind.DISCARD):
-        request = asked(kind, "a")
+        request = command(kind, "a")
         decision = decide(facts(table("a", control("a")), table("b", control("b")), commands=(request,)))
         assert (decision.follow, decision.plan.commands) == (("stage", "close_window"), (request.id,))
         paused = table("a", control("a", state=TableState.PAUSED))
@@ -314,7 +314,7 @@ def test_a_request_about_bad_records_makes_a_run_due_once_their_table_takes_chan
         assert (decision.follow, decision.plan.commands) == (("close_window",), ())
 
 
-def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
+def test_a_backfill_leaves_keyless_tables_out_and_reports_it() -> None:
     keyless = table("public.b", control("public.b"), key=())
     repair = facts(A, keyless, mode=Mode.REPAIR, interval=("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"))
     decision = decide(repair)
@@ -323,7 +323,7 @@ def test_a_backfill_leaves_keyless_tables_out_and_says_so() -> None:
     assert not decision.wait
 
 
-def test_a_backfill_waits_for_the_stream_lane_since_no_later_run_does_its_work() -> None:
+def test_a_backfill_waits_for_the_stream_lane_because_no_later_run_does_its_work() -> None:
     interval = ("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
     beside = facts(A, mode=Mode.REPAIR, interval=interval, stream_lane=False)
     decision = decide(beside)
@@ -333,7 +333,7 @@ def test_a_backfill_waits_for_the_stream_lane_since_no_later_run_does_its_work()
     assert not decide(nothing_to_do).wait
 
 
-def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_again() -> None:
+def test_a_backfill_reports_the_windows_behind_a_hole_that_are_not_applied_again() -> None:
     interval = ("2026-01-01T00:00:00Z", "2026-01-04T00:00:00Z")
     hole = Hole("expired", "public.a", "")
     holed = {n: manifest(n, (), holes=(hole,) if n == 2 else ()) for n in (1, 2, 3)}
@@ -345,10 +345,10 @@ def test_a_backfill_says_which_windows_lie_behind_a_hole_and_are_not_applied_aga
     ("start", "oldest", "stops"),
     [("2025-01-01", 1, False), ("2025-01-01", 2, True), ("2026-01-02T12:00", 2, False), ("2026-01-02T11:59", 2, True)],
 )
-def test_a_backfill_that_reaches_before_cleaned_windows_stops(start: str, oldest: int, stops: bool) -> None:
-    held = table("public.a", control("public.a"))
+def test_a_backfill_that_needs_cleaned_windows_stops(start: str, oldest: int, stops: bool) -> None:
+    record = table("public.a", control("public.a"))
     decision = decide(
-        facts(held, mode=Mode.REPAIR, interval=(start, "2026-01-04T00:00:00+00:00"), log=log(oldest=oldest))
+        facts(record, mode=Mode.REPAIR, interval=(start, "2026-01-04T00:00:00+00:00"), log=log(oldest=oldest))
     )
     assert (decision.stop is not None) == stops
     if decision.stop:
@@ -359,7 +359,7 @@ def test_a_backfill_that_reaches_before_cleaned_windows_stops(start: str, oldest
     st.integers(0, 50),
     st.lists(st.tuples(st.sampled_from(TableState), st.integers(0, 50), st.none() | st.integers(1, 50)), max_size=6),
 )
-def test_nothing_is_acknowledged_that_a_moving_table_still_needs(
+def test_nothing_that_a_replicating_table_still_needs_is_acknowledged(
     sealed: int, tables: list[tuple[TableState, int, int | None]]
 ) -> None:
     tables = [(state, min(window, sealed), behind) for state, window, behind in tables]
@@ -373,15 +373,15 @@ def test_nothing_is_acknowledged_that_a_moving_table_still_needs(
 
 
 @pytest.mark.parametrize(("window", "behind", "passed"), [(2, None, 9), (2, 3, 2), (2, 6, 5)])
-def test_a_table_has_come_as_far_as_the_window_before_the_next_with_records_of_it(
+def test_the_effective_window_of_a_table_is_the_one_before_the_next_with_records_of_it(
     window: int, behind: int | None, passed: int
 ) -> None:
     assert effective_window(9, window, behind) == passed
     assert acknowledgeable(9, [(TableState.REPLICATING, window, behind)]) == passed
 
 
-def test_a_decision_is_the_same_each_time_and_survives_its_file() -> None:
-    known = facts(A, table("public.c"), stream=NEW, commands=(asked(CommandKind.RESYNC),))
+def test_a_decision_is_deterministic_and_is_read_back_from_its_file() -> None:
+    known = facts(A, table("public.c"), stream=NEW, commands=(command(CommandKind.RESYNC),))
     decision = decide(known)
     assert decide(known) == decision
     assert from_plain(RunDecision, to_plain(decision)) == decision

@@ -1,4 +1,4 @@
-"""What the typed definition says of itself."""
+"""Fingerprints and texts of the typed definition."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHOP = Definition(
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_decides_the_content_of_a_table_changes_its_fingerprint(change: dict[str, object]) -> None:
+def test_options_that_decide_the_content_of_a_table_change_its_fingerprint(change: dict[str, object]) -> None:
     rule = SHOP.tables[0]
     assert rule_fingerprint(SHOP, replace(rule, **change)) != rule_fingerprint(SHOP, rule)  # type: ignore[arg-type]
 
@@ -54,7 +54,7 @@ def test_layout_schedule_and_names_do_not_change_a_fingerprint() -> None:
     assert rule_fingerprint(later, laid_out) == rule_fingerprint(SHOP, rule)
 
 
-def test_the_order_of_key_columns_counts() -> None:
+def test_the_order_of_key_columns_changes_the_fingerprint() -> None:
     one, other = (replace(SHOP.tables[0], key=key) for key in (("a", "b"), ("b", "a")))
     assert rule_fingerprint(SHOP, one) != rule_fingerprint(SHOP, other)
 

@@ -1,4 +1,4 @@
-"""The SQL that Delta gets, word for word."""
+"""The exact SQL for Delta."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_keyed_merge() -> None:
     ]
 
 
-def test_a_soft_partial_merge_keeps_what_is_not_known_and_refuses_rows_that_are_not_there() -> None:
+def test_a_soft_partial_merge_keeps_unknown_values_and_refuses_missing_rows() -> None:
     known = "s._cdc_known IS NULL OR array_contains(s._cdc_known, 'na`me')"
     taken = f"CASE WHEN {known} THEN s.`na``me` ELSE t.`na``me` END"
     revived = f"CASE WHEN {known} THEN s.`na``me` WHEN t._cdc_deleted THEN NULL ELSE t.`na``me` END"
@@ -62,7 +62,7 @@ def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None
     ]
 
 
-def test_an_added_column_with_an_initial_value_fills_every_other_row_and_drops_the_bounds() -> None:
+def test_an_added_column_with_an_initial_value_fills_all_other_rows_and_drops_the_bounds() -> None:
     added = Column("n", LogicalType(Kind.INT32), initial="7")
     plan = MergePlan(TableSchema("public.t", (ID, added), ("id",)), OnDelete.HARD, added=(added,), ranges=(("1", "2"),))
     lines = merge_sql(TABLE, "staged", plan).splitlines()
@@ -70,7 +70,7 @@ def test_an_added_column_with_an_initial_value_fills_every_other_row_and_drops_t
     assert lines[-1] == "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)"
 
 
-def test_a_repair_lets_equal_order_keys_pass_and_a_nullable_key_is_compared_null_safe() -> None:
+def test_a_repair_accepts_equal_order_keys_and_compares_a_nullable_key_null_safely() -> None:
     schema = TableSchema("public.t", (Column("k", LogicalType(Kind.TEXT)),), ("k",))
     text = merge_sql(
         "delta.`/lake/t`", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),))
@@ -79,7 +79,7 @@ def test_a_repair_lets_equal_order_keys_pass_and_a_nullable_key_is_compared_null
     assert text.count("s._cdc_order >= t._cdc_order") == 2
 
 
-def test_a_repair_of_soft_deletes_inserts_a_row_that_is_gone_as_deleted() -> None:
+def test_a_repair_of_soft_deletes_inserts_a_missing_row_as_deleted() -> None:
     plan = MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)
     assert merge_sql(TABLE, "staged", plan).splitlines()[-1] == (
         "WHEN NOT MATCHED AND s._cdc_op IN ('D') AND s._cdc_known IS NULL"
@@ -114,7 +114,7 @@ def test_ddl() -> None:
     assert quoted("a`b") == "`a``b`" and text_literal("a\\'b") == "'a\\\\\\'b'"
 
 
-def test_statistics_are_kept_of_key_columns_and_of_what_is_not_text() -> None:
+def test_statistics_are_kept_of_key_columns_and_of_columns_that_are_no_texts() -> None:
     assert statistics([("id", Kind.UUID), ("note", Kind.TEXT), ("on", Kind.DATE), ("raw", Kind.BYTES)], "id") == (
         {"delta.dataSkippingStatsColumns": "`id`,`on`"}
     )
@@ -131,6 +131,6 @@ def statistics(columns: list[tuple[str, Kind]], layout: str) -> dict[str, str]:
     return {name: text for name, text in properties.items() if "dataSkipping" in name}
 
 
-def test_odd_names_get_column_mapping() -> None:
+def test_names_with_special_characters_use_column_mapping() -> None:
     odd = TableSchema("t", (Column("two words", LogicalType(Kind.TEXT)),))
     assert table_properties(odd, ())["delta.columnMapping.mode"] == "name"

@@ -1,4 +1,4 @@
-"""What the extra of a connection may say, and what it may not: code, files and statements."""
+"""Which keys the extra of a connection may contain: none that loads code, reads files or runs statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reads = Callable[[ConnectionInfo], object]
 Extra = Mapping[str, Any]
 
 
-def given(extra: Extra) -> ConnectionInfo:
+def connection(extra: Extra) -> ConnectionInfo:
     return ConnectionInfo("shop_db", "db", extra=extra)
 
 
@@ -96,27 +96,27 @@ CASES: list[tuple[Reads, Extra]] = [
 
 
 @pytest.mark.parametrize(("reads", "extra"), CASES)
-def test_what_loads_code_reads_files_or_leads_elsewhere_is_refused_by_name(reads: Reads, extra: Extra) -> None:
+def test_keys_that_load_code_read_files_or_redirect_are_refused_by_name(reads: Reads, extra: Extra) -> None:
     with pytest.raises(CheckFailed, match=r"CON040 .*where: extra of connection shop_db \| found: ") as caught:
-        reads(given(extra))
+        reads(connection(extra))
     (problem,) = caught.value.problems
     assert any(key in problem.found for key in extra), problem
     assert problem.allowed
     assert "evil" not in str(problem), "a value may be a secret"
 
 
-def test_all_that_is_wrong_is_said_at_once_with_all_that_is_allowed() -> None:
+def test_all_refused_keys_are_reported_at_once_with_all_allowed_keys() -> None:
     with pytest.raises(CheckFailed) as caught:
-        read_extra("mysql+pymysql", given({"local_infile": 1, "init_command": "x", "ssl": True}))
+        read_extra("mysql+pymysql", connection({"local_infile": 1, "init_command": "x", "ssl": True}))
     assert caught.value.problems[0].found == "init_command, local_infile"
     assert caught.value.problems[0].allowed == "ssl, tls_verify"
 
 
-def test_what_only_airflows_own_hook_reads_is_no_trouble() -> None:
-    assert libpq_parameters(given({"cursor": "dictcursor", "connect_timeout": 5, "sslcert": ""})) == {
+def test_keys_that_only_the_hook_of_airflow_reads_are_accepted() -> None:
+    assert libpq_parameters(connection({"cursor": "dictcursor", "connect_timeout": 5, "sslcert": ""})) == {
         "connect_timeout": 5
     }
-    assert mysql_tls(given({"charset": "utf8", "cursor": "sscursor"})) is None
+    assert mysql_tls(connection({"charset": "utf8", "cursor": "sscursor"})) is None
 
 
 @pytest.mark.parametrize(
@@ -133,25 +133,25 @@ def test_what_only_airflows_own_hook_reads_is_no_trouble() -> None:
         ({"sslmode": "require", "tls_verify": False}, "require", None),
     ],
 )
-def test_tls_that_is_asked_for_is_verified(
+def test_requested_tls_is_verified(
     monkeypatch: pytest.MonkeyPatch, extra: Extra, mode: str | None, authority: str | None
 ) -> None:
     monkeypatch.setattr(postgres_access, "host_authorities", lambda: "/etc/authorities.pem")
     wanted = {name: text for name, text in (("sslmode", mode), ("sslrootcert", authority)) if text}
-    assert libpq_parameters(given(extra)) == jdbc_parameters(given(extra)) == wanted
+    assert libpq_parameters(connection(extra)) == jdbc_parameters(connection(extra)) == wanted
 
 
-def test_the_jdbc_driver_of_mysql_is_told_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jdbc_driver_of_mysql_has_the_same_tls_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mysql_access, "host_authorities", lambda: "/etc/authorities.pem")
 
-    def told(extra: Extra) -> str:
-        tls = mysql_tls(given(extra))
+    def jdbc_options(extra: Extra) -> str:
+        tls = mysql_tls(connection(extra))
         assert tls is not None
         return tls.jdbc()
 
-    assert told({"ssl": {"ca": "/ca.pem"}}) == "sslMode=verify-full&serverSslCert=/ca.pem"
-    assert told({"ssl": True}) == "sslMode=verify-full&serverSslCert=/etc/authorities.pem"
-    assert told({"ssl": True, "tls_verify": "false"}) == "sslMode=trust"
+    assert jdbc_options({"ssl": {"ca": "/ca.pem"}}) == "sslMode=verify-full&serverSslCert=/ca.pem"
+    assert jdbc_options({"ssl": True}) == "sslMode=verify-full&serverSslCert=/etc/authorities.pem"
+    assert jdbc_options({"ssl": True, "tls_verify": "false"}) == "sslMode=trust"
 
 
 @pytest.mark.parametrize(
@@ -164,16 +164,16 @@ def test_the_jdbc_driver_of_mysql_is_told_the_same(monkeypatch: pytest.MonkeyPat
         (partial(polled.unverified, "mssql+pyodbc"), {"TrustServerCertificate": "yes"}, "TrustServerCertificate: yes"),
     ],
 )
-def test_what_is_turned_off_is_said(
+def test_disabled_verification_is_reported(
     unverified: Callable[[ConnectionInfo], list[Problem]], extra: Extra, found: str
 ) -> None:
-    (problem,) = unverified(given(extra))
+    (problem,) = unverified(connection(extra))
     assert problem.code == "CON041"
     assert problem.found.startswith(found)
-    assert unverified(given({})) == []
+    assert unverified(connection({})) == []
 
 
-def test_a_driver_of_another_system_gets_what_it_needs() -> None:
+def test_a_driver_of_another_system_receives_its_options() -> None:
     odbc = {"driver": "ODBC Driver 18 for SQL Server", "Encrypt": "strict", "TrustServerCertificate": "no"}
-    assert read_extra("mssql+pyodbc", given(odbc)).query == odbc
-    assert read_extra("oracle+oracledb", given({"service_name": "FREEPDB1"})).query == {"service_name": "FREEPDB1"}
+    assert read_extra("mssql+pyodbc", connection(odbc)).query == odbc
+    assert read_extra("oracle+oracledb", connection({"service_name": "FREEPDB1"})).query == {"service_name": "FREEPDB1"}

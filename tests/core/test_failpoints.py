@@ -40,7 +40,7 @@ def test_an_environment_variable_alone_arms_nothing(monkeypatch: pytest.MonkeyPa
     failpoint("a")
 
 
-def test_it_fires_at_the_ordered_passage_and_once(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failpoint_fires_once_at_the_ordered_pass(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "other=sleep:60;a=raise:SourceUnavailable@3")
     failpoint("a")
     failpoint("a")
@@ -50,26 +50,26 @@ def test_it_fires_at_the_ordered_passage_and_once(token: Path, monkeypatch: pyte
     failpoint("a")
 
 
-def test_a_full_disk_looks_like_a_full_disk(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_raises_the_error_of_a_full_disk(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "a=enospc")
     with pytest.raises(OSError) as caught:
         failpoint("a")
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_an_action_nobody_knows_is_an_error(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_action_is_an_error(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "a=explode")
     with pytest.raises(ValueError, match="explode"):
         failpoint("a")
 
 
-def test_an_answer_is_lost_the_way_its_library_says_so(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_answer_raises_the_error_of_its_library(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "a=raise:http.client.RemoteDisconnected")
     with pytest.raises(RemoteDisconnected, match="failpoint a"):
         failpoint("a")
 
 
-def test_a_process_that_is_stopped_goes_on_where_it_stood(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suspended_process_continues_where_it_stopped(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ARMED, "a=freeze")
     script = "from airflow_cdc_provider.core.failpoints import failpoint; failpoint('a'); print('on')"
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -45,12 +45,12 @@ def test_a_comparison_is_that_of_the_type(
 
 
 @pytest.mark.parametrize("op", list(Comparison))
-def test_null_makes_no_comparison_true(op: Comparison) -> None:
+def test_a_comparison_with_null_is_never_true(op: Comparison) -> None:
     given = (1, 2) if op in (C.IN, C.NOT_IN) else None if op in (C.IS_NULL, C.IS_NOT_NULL) else 1
     assert matches([Condition("c", op, given)], {"c": None}) is (op is C.IS_NULL)
 
 
-def test_all_conditions_must_hold() -> None:
+def test_all_conditions_must_be_true() -> None:
     conditions = [Condition("a", C.GREATER, 1), Condition("b", C.IS_NOT_NULL)]
     assert matches(conditions, {"a": 2, "b": "x"})
     assert not matches(conditions, {"a": 2, "b": None})
@@ -73,6 +73,6 @@ def test_all_conditions_must_hold() -> None:
         (Kind.BYTES, "AP8="),
     ],
 )
-def test_a_literal_that_cannot_be_a_value_is_refused(kind: Kind, given: Scalar) -> None:
+def test_a_literal_that_is_no_value_of_the_type_is_refused(kind: Kind, given: Scalar) -> None:
     with pytest.raises(ValueError):
         literal(kind, given)

@@ -1,4 +1,4 @@
-"""How old a copy is, against what the definition allows."""
+"""The age of a copy, compared with what the definition allows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def row(state: TableState = TableState.REPLICATING, **known: str) -> TableRow:
         ("2026-05-01T12:00:05+00:00", 0, False),
     ],
 )
-def test_a_copy_is_late_where_it_is_older_than_the_definition_allows(fresh_at: str, lag_s: float, late: bool) -> None:
+def test_a_copy_is_late_when_it_is_older_than_the_definition_allows(fresh_at: str, lag_s: float, late: bool) -> None:
     assert freshness(row(fresh_at=fresh_at), TEN_MINUTES, NOW) == Freshness(lag_s, late)
 
 
-def test_a_copy_goes_on_ageing_while_it_is_paused_blocked_or_failing() -> None:
+def test_a_copy_ages_while_it_is_paused_blocked_or_failing() -> None:
     for state in (TableState.PAUSED, TableState.BLOCKED, TableState.FAILING, TableState.RESYNCING):
         assert freshness(row(state, fresh_at="2026-05-01T11:00:00Z"), TEN_MINUTES, NOW) == Freshness(3600, True)
 
@@ -45,5 +45,5 @@ def test_a_table_without_copy_has_no_lag_and_is_late_when_it_waits_too_long() ->
     assert freshness(row(TableState.PENDING), TEN_MINUTES, NOW) == Freshness(None, False)
 
 
-def test_a_dropped_table_ages_no_more() -> None:
+def test_a_dropped_table_does_not_age() -> None:
     assert freshness(row(TableState.DROPPED, fresh_at="2020-01-01"), TEN_MINUTES, NOW) == Freshness(None, False)

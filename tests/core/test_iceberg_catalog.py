@@ -1,4 +1,4 @@
-"""What the connection of a REST catalog may tell Iceberg's two libraries."""
+"""Which properties the connection of a REST catalog may pass to the two libraries of Iceberg."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REST = Target("iceberg", connection="rest", catalog="lake.cdc")
         "cache-enabled",
     ],
 )
-def test_a_property_that_names_a_class_or_undoes_ours_is_refused(key: str) -> None:
+def test_a_property_that_names_a_class_or_overrides_ours_is_refused(key: str) -> None:
     info = ConnectionInfo("rest", "https://catalog", extra={key: "os.path", "warehouse": "w"})
     with pytest.raises(CheckFailed, match=r"CON040 .*extra of connection rest") as caught:
         catalog_location(REST, info)
@@ -49,11 +49,11 @@ def test_a_property_that_names_a_class_or_undoes_ours_is_refused(key: str) -> No
     assert "s3.endpoint" in caught.value.problems[0].allowed
 
 
-def test_what_is_allowed_reaches_both_libraries() -> None:
+def test_allowed_properties_reach_both_libraries() -> None:
     extra = {"warehouse": "w", "s3.path-style-access": True, "s3.endpoint": "https://store"}
-    place = catalog_location(REST, ConnectionInfo("rest", "https://catalog/", extra=extra))
-    told = {"warehouse": "w", "s3.path-style-access": "true", "s3.endpoint": "https://store"}
-    assert pyiceberg_properties(place) == {"type": "rest", "uri": "https://catalog", **told}
-    settings = spark_settings(place)
-    assert {name: settings[f"spark.sql.catalog.lake.{name}"] for name in told} == told
+    location = catalog_location(REST, ConnectionInfo("rest", "https://catalog/", extra=extra))
+    allowed = {"warehouse": "w", "s3.path-style-access": "true", "s3.endpoint": "https://store"}
+    assert pyiceberg_properties(location) == {"type": "rest", "uri": "https://catalog", **allowed}
+    settings = spark_settings(location)
+    assert {name: settings[f"spark.sql.catalog.lake.{name}"] for name in allowed} == allowed
     assert settings["spark.sql.catalog.lake.cache-enabled"] == "false"

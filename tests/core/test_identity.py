@@ -1,4 +1,4 @@
-"""Which changes of a table its stream does not carry, by what the catalogue says of it then and now."""
+"""Unlogged changes of a table, found by comparing what its catalogue contained then and now."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def schema(*names: str) -> TableSchema:
     return TableSchema("public.t", columns, ("id",))
 
 
-def seen(now: TableIdentity, *names: str) -> UnloggedChanges:
+def changes_since(now: TableIdentity, *names: str) -> UnloggedChanges:
     return unlogged_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
 
 
-def test_an_equal_catalogue_says_nothing() -> None:
-    assert seen(KNOWN) == NO_UNLOGGED_CHANGES
-    assert not seen(KNOWN)
+def test_an_equal_catalogue_shows_no_change() -> None:
+    assert changes_since(KNOWN) == NO_UNLOGGED_CHANGES
+    assert not changes_since(KNOWN)
 
 
 @pytest.mark.parametrize("now", ["6", ""])
@@ -49,10 +49,10 @@ def test_a_table_that_left_the_stream_may_have_missed_changes(now: str) -> None:
     carried = replace(KNOWN, membership="5")
     changes = unlogged_changes(carried, replace(KNOWN, membership=now), schema("id", "a", "b"), schema("id", "a", "b"))
     assert changes.rows == ("the stream did not carry its changes for some time",)
-    assert not seen(replace(KNOWN, membership=now)), "the copy does not say under which membership it was made"
+    assert not changes_since(replace(KNOWN, membership=now)), "the membership at the time of the copy is unknown"
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_an_identity_is_read_as_it_was_written() -> None:
     assert from_plain(TableIdentity, to_plain(KNOWN)) == KNOWN
 
 
@@ -84,16 +84,18 @@ def test_it_is_read_as_it_was_written() -> None:
     ],
     ids=["swapped", "renamed", "added again", "renamed and added again", "type", "renamed, not new"],
 )
-def test_columns_that_are_not_what_they_were(
+def test_columns_that_were_renamed_or_replaced_are_reported(
     columns: dict[str, ColumnIdentity], names: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    assert seen(replace(KNOWN, columns=columns, last_number=9), *names).columns == words
+    assert changes_since(replace(KNOWN, columns=columns, last_number=9), *names).columns == words
 
 
-def test_a_dropped_column_and_one_that_takes_one_value_in_all_rows_are_harmless() -> None:
-    assert not seen(replace(KNOWN, columns={"id": ID, "a": A}), "id", "a")
+def test_a_dropped_column_and_one_with_the_same_value_in_all_rows_are_harmless() -> None:
+    assert not changes_since(replace(KNOWN, columns={"id": ID, "a": A}), "id", "a")
     for new in (ColumnIdentity(4, "int4"), ColumnIdentity(4, "int4", filled=True)):
-        assert not seen(replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4), "id", "a", "b", "z")
+        assert not changes_since(
+            replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4), "id", "a", "b", "z"
+        )
 
 
 @pytest.mark.parametrize(
@@ -103,24 +105,24 @@ def test_a_dropped_column_and_one_that_takes_one_value_in_all_rows_are_harmless(
         (ColumnIdentity(4, "int4"), REWRITTEN, "older than the column"),
         (ColumnIdentity(3, "int4"), KNOWN.partitions, "was renamed to z"),
     ],
-    ids=["unknown", "a value per row", "of a column that was"],
+    ids=["unknown", "a value per row", "renamed column"],
 )
-def test_a_new_column_whose_older_values_nobody_tells(
+def test_a_new_column_whose_older_values_are_unknown_is_reported(
     new: ColumnIdentity, partitions: dict[str, TablePartition], word: str
 ) -> None:
     columns = {name: one for name, one in KNOWN.columns.items() if one.number != new.number}
     now = replace(KNOWN, columns={**columns, "z": new}, last_number=4, partitions=partitions)
-    (said,) = seen(now, *columns, "z").columns
-    assert word in said
+    (change,) = changes_since(now, *columns, "z").columns
+    assert word in change
 
 
-def test_a_column_that_was_not_copied_before_and_is_older_than_the_copy() -> None:
+def test_a_column_that_was_not_copied_and_is_older_than_the_copy_is_reported() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})  # column 3 was a generated one
     found = unlogged_changes(known, KNOWN, schema("id", "a"), schema("id", "a", "b"))
     assert found.columns == ("column b was a generated column and is an ordinary column now",)
 
 
-def test_a_column_that_comes_back_where_the_copy_never_heard_that_it_was_gone() -> None:
+def test_a_column_dropped_and_added_again_unseen_by_the_copy_is_reported() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})
     now = replace(KNOWN, columns={"id": ID, "a": A, "b": ColumnIdentity(4, "text")}, last_number=4)
     names = schema("id", "a", "b")
@@ -129,24 +131,26 @@ def test_a_column_that_comes_back_where_the_copy_never_heard_that_it_was_gone() 
     )
 
 
-def test_labels_and_composite_types_are_compared_by_their_own_ids() -> None:
-    assert seen(replace(KNOWN, labels={"7": "opened", "8": "done"})).rows == ("enum label open was renamed to opened",)
-    assert not seen(replace(KNOWN, labels={**KNOWN.labels, "11": "late"}))
-    assert seen(replace(KNOWN, composites={"9": "1:23:-1,2:25:-1"})).rows == (
+def test_enum_labels_and_composite_types_are_compared_by_their_own_ids() -> None:
+    assert changes_since(replace(KNOWN, labels={"7": "opened", "8": "done"})).rows == (
+        "enum label open was renamed to opened",
+    )
+    assert not changes_since(replace(KNOWN, labels={**KNOWN.labels, "11": "late"}))
+    assert changes_since(replace(KNOWN, composites={"9": "1:23:-1,2:25:-1"})).rows == (
         "the attributes of a composite type changed",
     )
 
 
-def test_rewritten_rows_are_compared_and_a_column_computed_anew_is_told() -> None:
-    assert seen(replace(KNOWN, partitions=REWRITTEN)) == UnloggedChanges(rewritten=True)
+def test_rewritten_rows_and_a_recomputed_column_are_reported() -> None:
+    assert changes_since(replace(KNOWN, partitions=REWRITTEN)) == UnloggedChanges(rewritten=True)
     altered = {**KNOWN.columns, "a": replace(A, altered="99")}
-    assert seen(replace(KNOWN, partitions=REWRITTEN, columns=altered)) == UnloggedChanges(
+    assert changes_since(replace(KNOWN, partitions=REWRITTEN, columns=altered)) == UnloggedChanges(
         rewritten=True, recomputed=True
     )
-    assert not seen(replace(KNOWN, columns=altered)), "a statement that touched no row"
+    assert not changes_since(replace(KNOWN, columns=altered)), "the statement changed no row"
 
 
-def test_partitions_that_came_and_went() -> None:
+def test_partitions_that_were_attached_or_detached_are_reported() -> None:
     low, top = TablePartition("public.low", "1", "5"), TablePartition("public.top", "2", "6")
     known = replace(KNOWN, partitions={"21": low})
     now = replace(KNOWN, partitions={"21": low, "22": top})
@@ -157,7 +161,7 @@ def test_partitions_that_came_and_went() -> None:
     assert unlogged_changes(known, again, names, names).rewritten
 
 
-PLACES = replace(KNOWN, positional=True)
+POSITIONAL = replace(KNOWN, positional=True)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +171,14 @@ PLACES = replace(KNOWN, positional=True)
         ({"id": ID, "b": A}, ("id", "b"), ()),
         ({"id": ID, "z": A, "a": B, "b": ColumnIdentity(4, "text")}, ("id", "z", "a", "b"), ()),
     ],
-    ids=["swapped", "one behind a dropped one", "one behind a new one"],
+    ids=["swapped", "after a dropped one", "after a new one"],
 )
-def test_of_columns_that_are_known_by_their_places_the_order_counts(
+def test_the_order_of_columns_counts_where_rows_are_read_by_position(
     columns: dict[str, ColumnIdentity], names: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    known = replace(PLACES, columns={name: replace(one, type="t") for name, one in KNOWN.columns.items()})
-    told = {name: replace(one, type="t", in_rows=True) for name, one in columns.items()}
-    now = replace(known, columns=told)
+    known = replace(POSITIONAL, columns={name: replace(one, type="t") for name, one in KNOWN.columns.items()})
+    retyped = {name: replace(one, type="t", in_rows=True) for name, one in columns.items()}
+    now = replace(known, columns=retyped)
     assert unlogged_changes(known, now, schema("id", "a", "b"), schema(*names)).columns == words
 
 
@@ -192,7 +196,9 @@ def test_of_columns_that_are_known_by_their_places_the_order_counts(
         ({"expression": "id * 2"}, {}, ""),
     ],
 )
-def test_room_and_labels_that_a_statement_takes_away(before: dict[str, Any], after: dict[str, Any], word: str) -> None:
+def test_a_shorter_length_and_removed_labels_are_reported(
+    before: dict[str, Any], after: dict[str, Any], word: str
+) -> None:
     known = replace(KNOWN, columns={**KNOWN.columns, "b": replace(B, **before)})
     found = unlogged_changes(
         known, replace(known, columns={**KNOWN.columns, "b": replace(B, **after)}), schema("id", "b"), schema("id", "b")
@@ -200,14 +206,16 @@ def test_room_and_labels_that_a_statement_takes_away(before: dict[str, Any], aft
     assert bool(found) == bool(word) and word in "".join(found.columns)
 
 
-def test_a_new_column_is_asked_of_the_rows_as_long_as_the_copy_lacks_it() -> None:
+def test_rows_are_searched_for_a_new_column_while_the_copy_lacks_it() -> None:
     new = ColumnIdentity(4, "int4", in_rows=True)
     now = replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4)
-    assert seen(now, "id", "a", "b", "z") == UnloggedChanges(added=("z",))
+    assert changes_since(now, "id", "a", "b", "z") == UnloggedChanges(added=("z",))
     held, wanted = schema("id", "a", "b"), schema("id", "a", "b", "z")
-    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalogue was read behind the statement"
+    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalogue was read after the statement"
     assert not unlogged_changes(now, now, wanted, wanted)
 
 
-def test_another_table_of_the_same_name() -> None:
-    assert seen(replace(KNOWN, table="20000")).rows == ("the table was replaced by another one of the same name",)
+def test_a_replaced_table_of_the_same_name_is_reported() -> None:
+    assert changes_since(replace(KNOWN, table="20000")).rows == (
+        "the table was replaced by another one of the same name",
+    )

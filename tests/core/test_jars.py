@@ -20,14 +20,14 @@ TWO = Jar("org.example:two:2.0", "two-2.0.jar", hashlib.sha256(CONTENT).hexdiges
 
 
 class Network:
-    """Serves the same bytes for every coordinate and remembers what was asked for."""
+    """Serves the same bytes for every coordinate and records the requests."""
 
     def __init__(self, content: bytes = CONTENT) -> None:
         self.content = content
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def __call__(self, wanted: Sequence[Jar], scratch: Path) -> list[Path]:
-        self.asked += [jar.coordinates for jar in wanted]
+        self.requested += [jar.coordinates for jar in wanted]
         for jar in wanted:
             (scratch / jar.file).write_bytes(self.content)
         return [scratch / jar.file for jar in wanted]
@@ -43,14 +43,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 LOCKS = (jars.LOCK, server_jars.LOCK)
 
 
-def test_what_jobs_need_and_what_the_servers_of_the_sandbox_need_is_apart() -> None:
+def test_the_jars_of_jobs_and_of_the_servers_of_the_sandbox_have_separate_locks() -> None:
     assert set(jars.read_lock()) == {"delta", "iceberg", "mysql", "postgres", "s3"}
     databases = {f"postgres-{major}" for major in (14, 15, 16, 17)}
     assert set(jars.read_lock(server_jars.LOCK)) == {"debezium", "kafka-broker", *databases}
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_names_every_jar_with_a_checksum(lock: Path) -> None:
+def test_a_lock_contains_every_jar_with_a_checksum(lock: Path) -> None:
     groups = jars.read_lock(lock)
     for jar in (jar for group in groups.values() for jar in group):
         assert jar.file == jars.file_name(jar.coordinates)
@@ -63,13 +63,13 @@ def test_a_lock_is_written_as_it_was_read(lock: Path, tmp_path: Path) -> None:
     assert (tmp_path / "lock.json").read_bytes() == lock.read_bytes()
 
 
-def test_only_what_is_missing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_missing_jars_are_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = Network()
     monkeypatch.setattr(jars, "fetch", network)
     assert jars.ensure(["a"]) == [cache / "one-1.0.jar"]
     assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
     assert jars.ensure() == [cache / "one-1.0.jar", cache / "two-2.0.jar"]
-    assert network.asked == [ONE.coordinates, TWO.coordinates]
+    assert network.requested == [ONE.coordinates, TWO.coordinates]
 
 
 def test_a_fetched_jar_with_another_checksum_never_enters_the_cache(
@@ -95,7 +95,7 @@ def test_a_jar_changed_in_the_cache_is_refused_with_both_checksums(
     assert problem.allowed == f"sha256 {ONE.sha256}"
 
 
-def test_a_failed_fetch_names_the_jar_and_shows_what_ivy_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_fetch_reports_the_jar_and_the_output_of_ivy(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jars, "RESOLVE", "print('no route to host')")
     with pytest.raises(Retryable) as caught:
         jars.ensure(["a"])
@@ -104,7 +104,7 @@ def test_a_failed_fetch_names_the_jar_and_shows_what_ivy_said(cache: Path, monke
     assert ONE.coordinates in problem.what
 
 
-def test_a_renewed_lock_takes_file_names_and_checksums_from_what_came(
+def test_a_renewed_lock_takes_file_names_and_checksums_from_the_fetched_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = tmp_path / "lock.json"

@@ -1,4 +1,4 @@
-"""Which Java is taken, from made-up installations."""
+"""Which of several Java installations is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def install(folder: Path, version: str, modules: str = "java.base jdk.incubator.
     binary.parent.mkdir(parents=True)
     binary.write_text("#!/bin/sh\n")
     binary.chmod(0o755)
-    (folder / "release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n')
+    (folder / "release").write_text(f'IMPLEMENTOR="Vendor"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n')
     return folder
 
 
@@ -46,13 +46,13 @@ def test_another_java_is_named_in_the_error(machine: Path, monkeypatch: pytest.M
     assert problem.found == f"{home} ({version})"
 
 
-def test_a_runtime_trimmed_of_the_vector_module_will_not_do(machine: Path) -> None:
+def test_a_runtime_without_the_vector_module_is_refused(machine: Path) -> None:
     install(machine / "jvm" / "small", "17.0.15", modules="java.base java.sql")
     with pytest.raises(CheckFailed, match="small"):
         java.find_java()
 
 
-def test_the_java_on_path_goes_before_the_system_folder(machine: Path) -> None:
+def test_the_java_on_path_precedes_the_system_folder(machine: Path) -> None:
     install(machine / "jvm" / "a", "21.0.1")
     home = install(machine / "elsewhere", "17.0.1")
     (machine / "bin").mkdir()
@@ -60,7 +60,7 @@ def test_the_java_on_path_goes_before_the_system_folder(machine: Path) -> None:
     assert java.find_java().home == home
 
 
-def test_an_unfit_java_on_path_is_passed_over(machine: Path) -> None:
+def test_an_unsupported_java_on_path_is_skipped(machine: Path) -> None:
     unfit = install(machine / "elsewhere", "25")
     (machine / "bin").mkdir()
     (machine / "bin" / "java").symlink_to(unfit / "bin" / "java")
@@ -68,13 +68,13 @@ def test_an_unfit_java_on_path_is_passed_over(machine: Path) -> None:
     assert java.find_java().home == fit
 
 
-def test_a_chosen_java_home_is_never_replaced_by_another(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explicit_java_home_is_never_replaced(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(machine / "jvm" / "b", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(machine / "nowhere"))
     with pytest.raises(CheckFailed, match=r"\(no Java\)"):
         java.find_java()
 
 
-def test_a_machine_without_java_is_told_what_to_type(machine: Path) -> None:
+def test_a_machine_without_java_gets_the_command_that_installs_it(machine: Path) -> None:
     with pytest.raises(CheckFailed, match=r"found: none .* do: apt-get install openjdk-17-jre-headless"):
         java.find_java()

@@ -1,4 +1,4 @@
-"""What a job has open is its own, and that of every job made from it."""
+"""A job and the jobs made from it use the same open resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def a_job(folder: Path) -> Job:
     return Job(step, Secrets(), Application(lambda: None, lambda: "local[2]"))  # type: ignore[arg-type,return-value]
 
 
-def test_a_job_at_another_window_shares_what_is_open_and_what_is_opened_later(tmp_path: Path) -> None:
+def test_a_job_at_another_window_uses_the_resources_that_are_open_or_opened_later(tmp_path: Path) -> None:
     job = a_job(tmp_path)
     log = job.log
     later = replace(job, step=replace(job.step, window=7))

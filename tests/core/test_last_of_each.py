@@ -1,4 +1,4 @@
-"""The last entry of each key, by its place in the stream."""
+"""The last entry of each key, by order key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from spark_jobs.folds.key_groups import last_of_each
 
 
-def test_of_the_entries_of_a_key_the_last_in_order_counts_however_many_there_are() -> None:
+def test_of_any_number_of_entries_of_a_key_the_last_in_order_counts() -> None:
     random = Random(7)
     for size in (0, 1, 7, 5_000):
         keys = [random.randrange(max(1, size // 40)) for _ in range(size)]

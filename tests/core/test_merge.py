@@ -1,4 +1,4 @@
-"""Merges as data: which clauses, in which order, and the ranges that bound them."""
+"""Merges as data: the clauses, their order, and the ranges that bound them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ values = st.integers(-1000, 1000)
 ranges = st.lists(st.tuples(values, values).map(lambda pair: (min(pair), max(pair))), min_size=1, max_size=40)
 
 
-def said(plan: MergePlan) -> list[tuple[RowMatch, Action]]:
+def clauses_of(plan: MergePlan) -> list[tuple[RowMatch, Action]]:
     return [(clause.rows, clause.action) for clause in plan.clauses()]
 
 
 def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing() -> None:
-    actions = {kind: [action for _, action in said(MergePlan(KEYED, kind))] for kind in OnDelete}
+    actions = {kind: [action for _, action in clauses_of(MergePlan(KEYED, kind))] for kind in OnDelete}
     assert actions == {
         OnDelete.HARD: [Action.UPDATE, Action.DELETE, Action.INSERT],
         OnDelete.SOFT: [Action.UPDATE, Action.MARK_DELETED, Action.INSERT],
@@ -33,7 +33,7 @@ def test_a_hard_delete_deletes_a_soft_one_flags_and_an_ignored_one_does_nothing(
     }
 
 
-def test_only_a_repair_of_soft_deletes_inserts_rows_that_are_gone_and_only_whole_ones() -> None:
+def test_only_a_repair_of_soft_deletes_inserts_missing_rows_and_only_complete_ones() -> None:
     def inserts_deleted(plan: MergePlan) -> list[bool]:
         return [clause.whole_only for clause in plan.clauses() if clause.action is Action.INSERT_DELETED]
 
@@ -54,7 +54,7 @@ def test_a_partial_row_is_refused_before_it_could_be_inserted() -> None:
     assert [(clause.action, clause.partial_only) for clause in alone] == [(Action.REFUSE, True), (Action.INSERT, False)]
 
 
-def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_one() -> None:
+def test_every_write_to_a_keyed_row_has_the_row_guard_and_none_to_a_keyless_one() -> None:
     for kind in OnDelete:
         both = [c for c in MergePlan(KEYED, kind, partial=True, truncated=True).clauses() if c.rows is RowMatch.BOTH]
         assert all(clause.guarded for clause in both)
@@ -65,12 +65,12 @@ def test_every_write_to_a_keyed_row_is_guarded_by_order_and_none_to_a_keyless_on
 def test_a_truncate_or_an_initial_value_reaches_every_row(schema: TableSchema) -> None:
     added = Column("x", LogicalType(Kind.INT32), initial="7")
     assert not MergePlan(schema, OnDelete.HARD, added=(ID,)).changes_unmatched_rows
-    assert said(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (RowMatch.TARGET_ONLY, Action.DELETE)
-    assert said(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (RowMatch.TARGET_ONLY, Action.FILL)
+    assert clauses_of(MergePlan(schema, OnDelete.HARD, truncated=True))[-1] == (RowMatch.TARGET_ONLY, Action.DELETE)
+    assert clauses_of(MergePlan(schema, OnDelete.HARD, added=(added,)))[-1] == (RowMatch.TARGET_ONLY, Action.FILL)
 
 
 @given(ranges, st.integers(1, 16))
-def test_ranges_cover_all_that_was_given_in_order_and_in_number(
+def test_merged_ranges_cover_all_given_ones_in_order_and_within_the_limit(
     given_ranges: list[tuple[int, int]], limit: int
 ) -> None:
     covered = merge_ranges(given_ranges, limit)
@@ -79,11 +79,11 @@ def test_ranges_cover_all_that_was_given_in_order_and_in_number(
     assert all(any(low <= a and b <= high for low, high in covered) for a, b in given_ranges)
 
 
-def test_the_widest_gaps_stay_open() -> None:
+def test_the_widest_gaps_remain() -> None:
     assert merge_ranges([(1, 2), (4, 5), (100, 101), (103, 110)], 2) == ((1, 5), (100, 110))
 
 
-def test_a_column_that_the_target_has_already_starts_anew_from_its_initial_value_or_null() -> None:
+def test_a_column_that_the_target_already_has_restarts_from_its_initial_value_or_null() -> None:
     text = LogicalType(Kind.TEXT)
     new, old, set_before = Column("new", text), Column("Old", text), Column("set", text, initial='"x"')
     grown = schema_delta([new, old, set_before], ["id", "old", "SET"])

@@ -1,4 +1,4 @@
-"""How far a batch may go over schema changes."""
+"""Where a batch ends at schema changes."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_a_widened_column_needs_a_new_copy() -> None:
     assert "cannot widen" in walk_schemas(schema(), 0, [WindowSchemas(1, (wide,))]).reason
 
 
-def test_a_column_whose_old_rows_nobody_knows_needs_a_new_copy() -> None:
+def test_an_added_column_whose_older_values_are_unknown_needs_a_new_copy() -> None:
     walked = walk_schemas(schema(), 0, [WindowSchemas(1, (schema(A),), unknown=("a",))])
     assert walked.window == 0 and "the value of a new column in existing rows is unknown: a" in walked.reason
 
 
-def test_a_dropped_column_goes_by_itself() -> None:
+def test_a_dropped_column_alone_needs_no_new_copy() -> None:
     walked = walk_schemas(schema(A, B), 0, [WindowSchemas(1, (schema(B),))])
     assert (walked.window, walked.schema, walked.added, walked.reason) == (1, schema(B), (), "")
 
 
-def test_a_name_that_comes_back_starts_a_batch_of_its_own() -> None:
+def test_a_column_name_that_is_used_again_starts_a_new_batch() -> None:
     windows = [WindowSchemas(1, (schema(B),)), WindowSchemas(2, (schema(B, A),))]
     walked = walk_schemas(schema(A, B), 0, windows)
     assert (walked.window, walked.schema, walked.reason) == (1, schema(B), "")

@@ -1,4 +1,4 @@
-"""The DAG on paper."""
+"""The planned DAG."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_the_plan_of_a_replicator_is_the_recorded_one() -> None:
     assert json.dumps(to_plain(plan(definition())), indent=2) + "\n" == GOLDEN.read_text()
 
 
-def test_every_edge_comes_from_an_earlier_task_so_there_is_no_cycle() -> None:
+def test_every_edge_comes_from_an_earlier_task_so_that_there_is_no_cycle() -> None:
     seen: set[str] = set()
     for task in plan(definition()).tasks:
         assert set(task.after) <= seen
         seen.add(task.id)
 
 
-def test_close_window_waits_for_every_road() -> None:
+def test_close_window_waits_for_every_branch() -> None:
     tasks = {task.id: task for task in plan(definition()).tasks}
     reached, todo = set(), ["close_window"]
     while todo:
@@ -48,17 +48,17 @@ def test_close_window_waits_for_every_road() -> None:
     assert reached == set(tasks)
 
 
-def test_spark_tasks_run_once_at_a_time_in_the_pool_of_the_definition() -> None:
+def test_spark_tasks_run_one_at_a_time_in_the_pool_of_the_definition() -> None:
     for task in plan(definition()).tasks:
         assert (task.max_active, task.pool) == ((1, "spark") if task.step else (None, ""))
 
 
 def test_a_long_retry_delay_is_not_cut_short() -> None:
-    paper = plan(definition(dag=Dag(retry_delay=timedelta(hours=1))))
-    assert paper.max_retry_delay_s == 3600
+    planned = plan(definition(dag=Dag(retry_delay=timedelta(hours=1))))
+    assert planned.max_retry_delay_s == 3600
 
 
-def test_assets_are_named_by_replicator_and_table_and_stand_where_the_table_does() -> None:
+def test_assets_are_named_by_replicator_and_table_and_have_the_address_of_the_table() -> None:
     assert asset_name("shop", "orders") == "cdc/shop/orders"
     assert asset_uri(definition(), "orders") == "file:///lake/shop/orders"
     assert asset_uri(definition(target=Target("delta", "s3://lake/shop/")), "orders") == "s3://lake/shop/orders"

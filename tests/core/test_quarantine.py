@@ -1,4 +1,4 @@
-"""Bad records, as data: what is told of them, how they are mended, what becomes of what was read."""
+"""Bad records as data: what is kept of them, how they are corrected, and how records are counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def image(record: ChangeRecord) -> object:
     return json.loads(record.after or record.before or "{}")
 
 
-def test_a_record_is_mended_once_every_column_that_was_lost_is_given() -> None:
+def test_a_record_is_corrected_once_every_lost_column_is_given() -> None:
     bad = unreadable("insert", "v", "w", id=1)
     assert apply_correction(bad, {"v": "a"}, SCHEMA) is bad
     good = apply_correction(bad, {"v": "a", "w": None}, SCHEMA)
@@ -51,13 +51,13 @@ def test_a_record_is_mended_once_every_column_that_was_lost_is_given() -> None:
     assert image(good) == {"id": 1, "v": "a", "w": None}
 
 
-def test_columns_that_never_came_stay_unknown() -> None:
+def test_columns_that_were_not_sent_stay_unknown() -> None:
     good = apply_correction(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("update", "[1]", "[1]", False)
     assert image(good) == {"id": 1, "v": "a"}
 
 
-def test_a_message_that_told_nothing_needs_the_whole_row_and_a_delete_its_key() -> None:
+def test_a_message_without_any_value_needs_the_whole_row_and_a_delete_its_key() -> None:
     bad = unreadable("", key=None)
     assert apply_correction(bad, {"id": 1, "v": "a"}, SCHEMA) is bad
     assert (whole := apply_correction(bad, {"id": 1, "v": "a", "w": "b"}, SCHEMA)).op == "upsert" and whole.key == "[1]"
@@ -65,12 +65,12 @@ def test_a_message_that_told_nothing_needs_the_whole_row_and_a_delete_its_key() 
     assert (gone.op, gone.key_before, own_key(gone)) == ("delete", "[1]", "[1]")
 
 
-def test_the_key_that_was_told_is_kept_where_no_other_is_given() -> None:
+def test_the_key_that_was_read_is_kept_unless_another_is_given() -> None:
     good = apply_correction(unreadable("update", "v"), {"v": "a"}, SCHEMA)
     assert (good.key, good.key_before, image(good)) == ("[1]", "[1]", {"v": "a"})
 
 
-def test_values_take_the_place_of_those_that_do_not_fit() -> None:
+def test_given_values_replace_those_that_do_not_fit() -> None:
     bad = ChangeRecord(
         "public.t", "insert", "01", "s", key="[9]", after='{"id":9,"v":"a","w":"b"}', after_complete=True
     )
@@ -80,19 +80,19 @@ def test_values_take_the_place_of_those_that_do_not_fit() -> None:
     assert apply_correction(gone, {"id": 1}, SCHEMA).key_before == "[1]"
 
 
-def test_what_came_is_kept_and_vouches_for_itself() -> None:
+def test_a_bad_record_is_kept_whole_with_a_checksum() -> None:
     decoded = ChangeRecord("public.t", "insert", "01", "s", key="[1]", after="{}", warnings=("nan_lost",))
     for record in (decoded, unreadable("insert")):
-        kept = bad_record(record, 3, "no telling", "2026-01-01")
+        kept = bad_record(record, 3, "no cause", "2026-01-01")
         assert BadRecord.decode(kept.encode(), "here") == kept and kept.record == record
         with pytest.raises(StagingInvalid):
-            BadRecord.decode(kept.encode().replace(b"no telling", b"something"), "here")
-    assert bad_record(unreadable("insert"), 3, "no telling", "").codec == "c"
+            BadRecord.decode(kept.encode().replace(b"no cause", b"something"), "here")
+    assert bad_record(unreadable("insert"), 3, "no cause", "").codec == "c"
     assert undecoded(decoded) is None and is_insert(decoded) and is_insert(unreadable("insert"))
     assert not is_insert(unreadable("update"))
 
 
-def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
+def test_a_record_id_is_unique_to_table_order_key_and_row_key() -> None:
     one = unreadable("insert")
     assert record_id(one) == record_id(replace(one, after=None))
     others = [replace(one, table="b"), replace(one, order_key="02"), replace(one, key="[77]")]
@@ -103,26 +103,26 @@ def test_an_id_is_of_one_key_at_one_place_of_one_table() -> None:
 
 
 @pytest.mark.parametrize(("records", "limit"), [(0, 100), (100_000, 100), (1_000_000, 1_000)])
-def test_a_window_may_hold_so_many_bad_records_or_the_share_where_that_is_more(records: int, limit: int) -> None:
+def test_the_limit_of_bad_records_is_a_number_or_a_fraction_whichever_is_larger(records: int, limit: int) -> None:
     assert max_bad_records(Quarantine(), records) == limit
 
 
 def test_the_newest_decision_about_a_record_counts() -> None:
     first = OperatorDecision("1", DecisionKind.REPLAY, "shop", "public.t", "ann", "", record="r1")
     later = OperatorDecision("2", DecisionKind.DISCARD, "shop", "public.t", "ann", "", record="r1")
-    yes = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
+    approval = OperatorDecision("3", DecisionKind.APPROVE_DELETES, "shop", "public.t", "ann", "")
     other = replace(later, id="4", table="public.o")
-    assert decisions_by_record([later, yes, other, first], "public.t") == {"r1": later}
+    assert decisions_by_record([later, approval, other, first], "public.t") == {"r1": later}
 
 
 @given(st.lists(st.integers(0, 1000), min_size=6, max_size=6))
-def test_every_record_read_is_in_one_place(parts: list[int]) -> None:
+def test_every_record_read_is_counted_once(parts: list[int]) -> None:
     applied, superseded, ignored, discarded, quarantined, held = parts
-    told = build_accounting(sum(parts), 0, applied, ignored, discarded, quarantined, held)
-    assert told["superseded"] == superseded
+    counts = build_accounting(sum(parts), 0, applied, ignored, discarded, quarantined, held)
+    assert counts["superseded"] == superseded
 
 
-def test_a_refusal_says_where_the_bytes_are_and_what_to_do() -> None:
+def test_a_refusal_reports_where_the_bytes_are_and_what_to_do() -> None:
     refusal = BadRecordProblems("shop", "public.t", 7, "abc", "column v cannot be read", "/staging/shop")
     for problem in (refusal.stop(), refusal.without_key()):
         assert "public.t" in problem.what and "window 7" in problem.what and "column v" in problem.what

@@ -1,4 +1,4 @@
-"""The reference model is right: by hand, and by reading what it tells one record after the other."""
+"""The reference model against hand-written cases, and against a reader of its records one after the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_table_with_key_holds_what_its_last_changes_left(case: str) -> None:
+def test_a_keyed_table_contains_the_rows_of_its_last_changes(case: str) -> None:
     start, changes, deleted, expected = CASES[case]
     source = Source(1, tuple(start))
     source.commit([*changes, *(Change("delete", row) for row in deleted)])
@@ -47,7 +47,7 @@ def test_a_table_with_key_holds_what_its_last_changes_left(case: str) -> None:
     assert source.state_at(0) == Counter(start)
 
 
-def test_a_table_without_key_counts_equal_rows() -> None:
+def test_a_keyless_table_counts_equal_rows() -> None:
     source = Source(0, (("a",), ("a",)))
     source.commit([Change("insert", None, ("a",)), Change("delete", ("a",))])
     source.commit([Change("update", ("a",), ("b",))])
@@ -56,7 +56,7 @@ def test_a_table_without_key_counts_equal_rows() -> None:
     assert source.kept(source.state_at(0), 0, 2) == Counter({("a",): 2, ("b",): 1})
 
 
-def test_a_copy_that_never_deletes_keeps_every_row_as_it_was_last_however_the_log_is_cut() -> None:
+def test_a_copy_without_deletes_keeps_every_row_as_last_written_however_the_log_is_cut() -> None:
     source = Source(1, ((1, "a"), (2, "b")))
     source.commit([moved((1, "a"), (3, "a")), Change("delete", (2, "b"))])
     source.commit([Change("truncate"), Change("insert", None, (2, "c"))])
@@ -68,7 +68,7 @@ def test_a_copy_that_never_deletes_keeps_every_row_as_it_was_last_however_the_lo
 
 
 @pytest.mark.parametrize("changes", [[Change("delete", (1, "a"))], [Change("insert", None, (0, "b"))]])
-def test_the_model_refuses_a_history_that_cannot_be(changes: list[Change]) -> None:
+def test_the_model_refuses_an_impossible_history(changes: list[Change]) -> None:
     source = Source(1, ((0, "a"),))
     source.commit(changes)
     with pytest.raises(AssertionError):
@@ -77,7 +77,7 @@ def test_the_model_refuses_a_history_that_cannot_be(changes: list[Change]) -> No
 
 @settings(max_examples=60)
 @given(st.randoms(use_true_random=False), st.booleans())
-def test_told_records_read_one_after_the_other_give_every_state_of_the_source(random: Random, keyed: bool) -> None:
+def test_records_read_one_after_the_other_give_every_state_of_the_source(random: Random, keyed: bool) -> None:
     made = story(random.getrandbits(32), histories=3, windows=3, keyed=keyed)
     teller = Teller(KEYED if keyed else KEYLESS)
     reader = Reader(made)
@@ -88,7 +88,7 @@ def test_told_records_read_one_after_the_other_give_every_state_of_the_source(ra
         assert reader.rows() == made.source.state_at(position)
 
 
-def test_a_history_played_alone_is_what_it_was_among_the_others() -> None:
+def test_a_history_run_alone_equals_its_run_among_others() -> None:
     together, alone = (story("seed", 40, 4, keyed=True, only=only) for only in (None, 17))
     assert together.batches == alone.batches
     ours = {
@@ -97,23 +97,27 @@ def test_a_history_played_alone_is_what_it_was_among_the_others() -> None:
     assert ours == alone.source.state_at(len(alone.source.transactions))
 
 
-def test_random_histories_hold_every_kind_of_trouble() -> None:
+def test_random_histories_contain_every_kind_of_difficulty() -> None:
     made = [story(f"kinds {number}", 60, 4, keyed=True) for number in range(3)]
     changes = [change for one in made for transaction in one.source.transactions for change in transaction]
-    told = [told for one in made for window in one.windows for told in window]
+    records = [records for one in made for window in one.windows for records in window]
     assert {change.op for change in changes} == {
         "insert", "update", "upsert", "replace", "delete", "move", "truncate"
     }  # fmt: skip
     assert any(change.known is not None and change.op == "move" for change in changes)
     assert any(change.new is not None and change.new[1] is None for change in changes)
-    assert any(one.twice for one in told) and any(one.later for one in told) and any(not one.changes for one in told)
+    assert (
+        any(one.twice for one in records)
+        and any(one.later for one in records)
+        and any(not one.changes for one in records)
+    )
     assert any(2 in one.batches for one in made)
     keyless = story("kinds", 60, 4, keyed=False)
     assert max(keyless.source.state_at(len(keyless.source.transactions)).values()) > 1
 
 
 class Reader:
-    """The simplest reader of change records there is: one after the other, into a dict or a bag."""
+    """The simplest reader of change records: one after the other, into a dict or a bag."""
 
     def __init__(self, made: Story) -> None:
         self.keyed = bool(made.source.key)

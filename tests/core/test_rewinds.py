@@ -1,4 +1,4 @@
-"""Where a rewind goes, and when it may not."""
+"""The window that a rewind goes to, and when it is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LOG = [
         ("2026-04-01", 3),
     ],
 )
-def test_a_time_is_the_last_window_that_was_committed_by_then(to: str, expected: int) -> None:
+def test_a_time_is_the_last_window_committed_by_then(to: str, expected: int) -> None:
     assert target_window(to, reversed(LOG)) == expected
 
 
@@ -64,7 +64,7 @@ def test_another_text_is_refused(to: str) -> None:
         (5, replace(NOW, window=4, source_identity={"system": "9"}), 1, "CMD012"),
     ],
 )
-def test_what_the_log_could_not_bring_forward_again_is_refused(
+def test_a_rewind_that_the_log_cannot_follow_is_refused(
     wanted: int, past: ControlRecord | None, oldest: int, code: str
 ) -> None:
     problem = refusal(COMMAND, NOW, wanted, past, oldest)
@@ -72,5 +72,5 @@ def test_what_the_log_could_not_bring_forward_again_is_refused(
 
 
 @pytest.mark.parametrize(("past", "oldest"), [(5, 1), (5, 6), (0, 0), (9, 10)])
-def test_a_state_that_the_log_reaches_back_to_is_fine(past: int, oldest: int) -> None:
+def test_a_version_that_the_log_reaches_back_to_is_accepted(past: int, oldest: int) -> None:
     assert refusal(COMMAND, NOW, 9, replace(NOW, window=past), oldest) is None

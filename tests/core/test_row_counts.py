@@ -1,4 +1,4 @@
-"""How many rows a Delta table holds, by its log alone."""
+"""The number of rows of a Delta table, from its log alone."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_rows_are_counted_without_reading_them(tmp_path: Path) -> None:
     assert target.row_count("t", TargetState(exists=True)) == 6
     for file in (tmp_path / "t").glob("*.parquet"):
         file.unlink()
-    assert target.row_count("t", TargetState(exists=True)) == 6, "its data files are not looked at"
+    assert target.row_count("t", TargetState(exists=True)) == 6, "its data files are not read"
 
 
-def test_rows_that_a_deletion_vector_marks_are_gone() -> None:
+def test_rows_in_a_deletion_vector_do_not_count() -> None:
     add = {"path": "f", "stats": json.dumps({"numRecords": 10}), "deletionVector": {"cardinality": 3}}
     assert ActiveFile(add).live_rows == 7
-    assert ActiveFile({"path": "f"}).live_rows is None, "the log does not tell"
+    assert ActiveFile({"path": "f"}).live_rows is None, "the log does not contain the count"

@@ -1,4 +1,4 @@
-"""Which tables and columns a definition means."""
+"""Which tables and columns a definition selects."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def codes(problems: tuple[Problem, ...]) -> list[tuple[str, str]]:
     return [(p.code, p.where) for p in problems]
 
 
-def test_a_plain_rule_takes_its_table_with_all_columns_and_the_sources_key() -> None:
+def test_a_plain_rule_selects_its_table_with_all_columns_and_the_key_of_the_source() -> None:
     selected, problems = run([TableRule("public.orders")], [table("public.orders"), table("public.other")])
     assert problems == ()
     assert list(selected) == ["public.orders"]
@@ -62,7 +62,7 @@ def test_a_plain_rule_takes_its_table_with_all_columns_and_the_sources_key() -> 
     assert orders.definition_sha256 == rule_fingerprint(definition(), TableRule("public.orders"))
 
 
-def test_a_pattern_takes_every_table_that_matches_and_a_plain_name_wins_over_it() -> None:
+def test_a_pattern_selects_every_matching_table_and_a_plain_name_precedes_it() -> None:
     soft = TableRule("public.orders", on_delete=OnDelete.SOFT)
     selected, problems = run(
         [TableRule("public.*"), soft], [table("public.orders"), table("public.a"), table("sales.b")]
@@ -72,7 +72,7 @@ def test_a_pattern_takes_every_table_that_matches_and_a_plain_name_wins_over_it(
     assert selected["public.orders"].rule is soft
 
 
-def test_of_two_matching_patterns_the_first_of_the_file_wins() -> None:
+def test_of_two_matching_patterns_the_first_in_the_file_counts() -> None:
     narrow, wide = TableRule("public.o*", on_delete=OnDelete.IGNORE), TableRule("public.*")
     described = [table("public.orders"), table("public.a")]
     selected, _ = run([narrow, wide], described)
@@ -88,7 +88,7 @@ def test_a_pattern_is_no_regular_expression() -> None:
     assert matches("*", "a.b\nc")
 
 
-def test_a_table_that_is_missing_does_not_stop_its_siblings() -> None:
+def test_a_missing_table_does_not_stop_other_tables() -> None:
     selected, problems = run([TableRule("public.ordes"), TableRule("public.orders")], [table("public.orders")])
     assert list(selected) == ["public.orders"]
     assert codes(problems) == [("DEF041", "public.ordes")]
@@ -100,12 +100,12 @@ def test_a_pattern_that_matches_nothing_is_a_problem() -> None:
     assert codes(problems) == [("DEF023", "sales.*")]
 
 
-def test_a_pattern_whose_tables_are_all_named_elsewhere_is_no_problem() -> None:
+def test_a_pattern_whose_tables_all_have_plain_rules_is_no_problem() -> None:
     selected, problems = run([TableRule("public.*"), TableRule("public.a")], [table("public.a")])
     assert (list(selected), problems) == (["public.a"], ())
 
 
-def test_more_than_five_hundred_tables_select_nothing() -> None:
+def test_a_selection_of_more_than_five_hundred_tables_is_refused() -> None:
     described = [table(f"public.t{n}") for n in range(501)]
     selected, problems = run([TableRule("public.*")], described)
     assert selected == {}
@@ -120,13 +120,13 @@ def test_excluded_columns_are_not_in_the_schema() -> None:
     assert selected["public.a"].schema.names == ("id", "total")
 
 
-def test_included_columns_keep_the_sources_order() -> None:
+def test_included_columns_keep_the_order_of_the_source() -> None:
     rule = TableRule("public.a", columns=Columns(include=("total", "id")))
     selected, _ = run([rule], [table("public.a", "id", "note", "total")])
     assert selected["public.a"].schema.names == ("id", "total")
 
 
-def test_a_misspelled_excluded_column_is_a_problem_because_silence_would_leak_it() -> None:
+def test_a_misspelled_excluded_column_is_a_problem_because_the_column_would_be_copied() -> None:
     rule = TableRule("public.a", columns=Columns(exclude=("nota",)))
     selected, problems = run([rule], [table("public.a")])
     assert selected == {}
@@ -146,7 +146,7 @@ def test_a_pattern_that_excludes_a_column_no_table_has_is_a_problem() -> None:
     assert codes(problems) == [("DEF042", "public.*")]
 
 
-def test_a_key_of_the_definition_replaces_the_sources_key() -> None:
+def test_a_key_of_the_definition_replaces_the_key_of_the_source() -> None:
     rule = TableRule("public.a", key=("note", "id"))
     selected, _ = run([rule], [table("public.a")])
     assert selected["public.a"].schema.key == ("note", "id")
@@ -159,14 +159,14 @@ def test_unknown_key_filter_and_cluster_columns_are_all_reported_at_once() -> No
     assert [p.found for p in problems] == ["idd", "stat", "nope"]
 
 
-def test_a_key_column_that_is_left_out_is_a_problem() -> None:
+def test_an_excluded_key_column_is_a_problem() -> None:
     for columns in (Columns(exclude=("id",)), Columns(include=("note",))):
         selected, problems = run([TableRule("public.a", columns=columns)], [table("public.a")])
         assert selected == {}
         assert codes(problems) == [("DEF021", "public.a")]
 
 
-def test_a_filter_on_a_column_that_is_left_out_is_a_problem() -> None:
+def test_a_filter_on_an_excluded_column_is_a_problem() -> None:
     rule = TableRule("public.a", columns=Columns(exclude=("note",)), where=(Condition("note", Comparison.EQUAL, "x"),))
     assert codes(run([rule], [table("public.a")])[1]) == [("DEF021", "public.a")]
 
@@ -184,14 +184,14 @@ def test_columns_that_differ_by_case_only_are_a_problem() -> None:
     assert problems[0].found == "id, ID"
 
 
-def test_two_tables_that_fold_to_one_target_are_both_left_out() -> None:
+def test_two_tables_with_one_target_name_are_both_left_out() -> None:
     described = [table("public.Orders"), table("public.orders"), table("public.a")]
     selected, problems = run([TableRule("public.*")], described)
     assert list(selected) == ["public.a"]
     assert codes(problems) == [("DEF015", "public.Orders"), ("DEF015", "public.orders")]
 
 
-def test_a_given_target_name_is_kept_and_collides_without_regard_to_case() -> None:
+def test_a_given_target_name_is_kept_and_collides_case_insensitively() -> None:
     rules = [TableRule("public.a", target="X"), TableRule("public.b", target="x")]
     assert run(rules[:1], [table("public.a")])[0]["public.a"].target == "X"
     assert run(rules, [table("public.a"), table("public.b")])[0] == {}
@@ -203,7 +203,7 @@ def test_soft_deletes_without_a_key_are_a_problem() -> None:
     assert list(run([replace(rule, key=("id",))], [table("public.a", key=())])[0]) == ["public.a"]
 
 
-def test_a_table_of_which_nothing_is_left_is_a_problem() -> None:
+def test_a_table_without_any_remaining_column_is_a_problem() -> None:
     rule = TableRule("public.a", columns=Columns(exclude=("id",)))
     assert ("DEF043", "public.a") in codes(run([rule], [table("public.a", "id", key=())])[1])
 
@@ -220,7 +220,7 @@ def test_a_selection_becomes_a_task() -> None:
     )
 
 
-def test_the_nearest_name_is_found_without_regard_to_case_and_nonsense_has_none() -> None:
+def test_the_nearest_name_is_found_case_insensitively_and_random_text_has_none() -> None:
     assert nearest("TABELS", ["target", "tables"]) == "tables"
     assert nearest("zzz", ["target", "tables"]) == ""
     assert did_you_mean("zzz", ["tables"]) == ""

@@ -1,4 +1,4 @@
-"""What a master's URL and a mount table tell about folders that executors elsewhere need."""
+"""What the URL of a master and a mount table show about folders that executors on other hosts need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOUNTS = """\
 
 
 @pytest.mark.parametrize(
-    ("master", "here"),
+    ("master", "on_this_host"),
     [
         ("local[2]", True),
         ("spark://127.0.0.1:7077", True),
@@ -31,8 +31,8 @@ MOUNTS = """\
         ("k8s://https://127.0.0.1:6443", False),
     ],
 )
-def test_only_one_process_or_a_standalone_master_on_this_machine_runs_here(master: str, here: bool) -> None:
-    assert runs_on_this_host(master, {"worker-1", "worker-1.example"}) is here
+def test_only_a_local_or_a_standalone_master_of_this_host_runs_on_this_host(master: str, on_this_host: bool) -> None:
+    assert runs_on_this_host(master, {"worker-1", "worker-1.example"}) is on_this_host
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,14 @@ def test_only_one_process_or_a_standalone_master_on_this_machine_runs_here(maste
         ("/mnt/team share/cdc", ""),
     ],
 )
-def test_a_folder_that_only_this_machine_can_have_is_told_from_one_that_may_be_mounted_elsewhere(
-    folder: str, why: str
-) -> None:
+def test_folders_of_this_host_only_are_distinguished_from_folders_that_may_be_shared(folder: str, why: str) -> None:
     assert why_not_shared(folder, MOUNTS, "/tmp") == why
 
 
-def test_a_system_disk_that_comes_over_the_network_may_be_shared() -> None:
+def test_a_system_disk_on_the_network_may_be_shared() -> None:
     assert why_not_shared("/cdc", "22 1 0:21 / / rw - nfs filer:/root rw\n", "/tmp") == ""
 
 
-def test_without_a_mount_table_only_the_temporary_folder_is_known() -> None:
+def test_without_a_mount_table_only_the_temporary_folder_is_local() -> None:
     assert why_not_shared("/cdc", "", "/tmp") == ""
     assert why_not_shared("/tmp/cdc", "", "/tmp")

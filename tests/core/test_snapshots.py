@@ -1,4 +1,4 @@
-"""Which full snapshot in a topic begins it anew."""
+"""Which full snapshot in a topic replaces the earlier content."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_the_first_snapshot_of_a_topic_is_no_restart() -> None:
 def test_a_snapshot_behind_another_or_behind_changes_is_a_restart() -> None:
     assert find_restarts((FIRST,), (SECOND,)) == (SECOND,)
     assert find_restarts((STREAMED,), (SECOND,)) == (SECOND,)
-    assert find_restarts((), (SECOND, FIRST)) == (SECOND,), "in whatever order shares were read"
-    assert find_restarts((FIRST, SECOND), (SECOND,)) == (), "it is known"
+    assert find_restarts((), (SECOND, FIRST)) == (SECOND,), "in whatever order splits were read"
+    assert find_restarts((FIRST, SECOND), (SECOND,)) == (), "the snapshot is in an earlier window"
 
 
 def test_the_earliest_restart_counts() -> None:
@@ -33,21 +33,21 @@ def test_the_earliest_restart_counts() -> None:
     assert find_restarts((FIRST,), (third, SECOND)) == (SECOND,)
 
 
-def test_each_connector_begins_anew_by_itself() -> None:
+def test_the_snapshots_of_each_connector_are_counted_apart() -> None:
     other = [SourceSnapshot("my", "my.s.t", "a", 11), SourceSnapshot("my", "my.s.t", "b", 70)]
     assert set(find_restarts((FIRST, other[0]), (other[1], SECOND))) == {SECOND, other[1]}
 
 
-def test_a_first_snapshot_that_was_interrupted_needs_no_operator() -> None:
+def test_an_interrupted_first_snapshot_needs_no_operator() -> None:
     begun = SourceSnapshot("pg", "pg.s.t", "a", 10)
     assert follows_interrupted_snapshot(SECOND, (begun, SECOND))
     assert not follows_interrupted_snapshot(SECOND, (FIRST, SECOND))
     assert not follows_interrupted_snapshot(SECOND, (begun, STREAMED, SECOND))
 
 
-def test_tables_without_rows_are_empty_only_where_no_operator_asked_for_the_snapshot() -> None:
+def test_tables_without_rows_are_empty_only_if_no_operator_requested_the_snapshot() -> None:
     assert covers_all_tables(SECOND, (FIRST, STREAMED, SECOND))
-    assert not covers_all_tables(SECOND, (FIRST, SECOND)), "nothing was streamed yet: it may be an operator's"
+    assert not covers_all_tables(SECOND, (FIRST, SECOND)), "without streamed changes it may be a request of an operator"
     part = SourceSnapshot("my", "my.s.t", "b", 30)
     assert not covers_all_tables(part, (SourceSnapshot("my", "my.s.t", CHANGES, 20), part))
 

@@ -1,4 +1,4 @@
-"""Which values a column may meet and its copy cannot hold."""
+"""Values that a column of the source may contain and its copy cannot hold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def task(rule: TableRule) -> TableTask:
 PLAIN = TableRule(SOURCE.table)
 
 
-def test_times_and_numbers_of_postgresql_may_be_more_than_any_target_holds() -> None:
+def test_times_and_numbers_of_postgresql_may_exceed_every_target() -> None:
     found = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), holds_all)
     assert found == (
         UnsupportedValues("valid_from", BEYOND, True),
@@ -63,7 +63,7 @@ def test_times_and_numbers_of_postgresql_may_be_more_than_any_target_holds() -> 
     )
 
 
-def test_what_the_definition_has_given_a_place_is_held() -> None:
+def test_values_that_the_definition_casts_or_sets_to_null_are_supported() -> None:
     rule = replace(PLAIN, columns=Columns(cast={"valid_from": "text"}), on_unrepresentable=OnUnrepresentable.SET_NULL)
     assert unsupported_values(task(rule), lambda column: may_hold(column, POSTGRESQL), holds_all) == ()
     nulls = replace(PLAIN, on_unrepresentable=OnUnrepresentable.SET_NULL)
@@ -71,7 +71,7 @@ def test_what_the_definition_has_given_a_place_is_held() -> None:
     assert [one.column for one in left] == ["valid_from"]
 
 
-def test_a_target_may_lack_more_than_the_logical_type_does() -> None:
+def test_a_target_may_lack_more_values_than_the_logical_type() -> None:
     target = MysqlSql("shop").unsupported_values
     found = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
     assert {one.column: one.values for one in found} == {
@@ -89,7 +89,7 @@ def test_a_key_of_a_declared_length_fits_into_an_index(native: str) -> None:
     assert not MysqlSql("shop").unsupported_values(replace(SOURCE.column("item"), native=native), True)
 
 
-def test_a_target_that_takes_no_zero_character_matters_to_sources_that_have_it() -> None:
+def test_a_target_without_the_zero_character_concerns_only_sources_that_have_it() -> None:
     target = PostgresSql("shop").unsupported_values
     of_mysql = unsupported_values(task(PLAIN), lambda column: may_hold(column, MYSQL), target)
     of_postgres = unsupported_values(task(PLAIN), lambda column: may_hold(column, POSTGRESQL), target)
@@ -98,19 +98,21 @@ def test_a_target_that_takes_no_zero_character_matters_to_sources_that_have_it()
 
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=list(SYSTEMS))
-def test_whole_numbers_are_always_held(system: System) -> None:
+def test_whole_numbers_are_always_supported(system: System) -> None:
     assert may_hold(SOURCE.column("pieces"), system) == NONE
 
 
 @pytest.mark.parametrize("in_key", [True, False], ids=["key", "other"])
 @pytest.mark.parametrize("kind", [one for one in Kind if one is not Kind.UUID])
 @pytest.mark.parametrize("sql", [PostgresSql("s"), MysqlSql("s"), MysqlSql("s", Floats.TEXT)], ids=["pg", "my", "text"])
-def test_a_target_lacks_values_where_it_refuses_some(sql: Sql, kind: Kind, in_key: bool) -> None:
+def test_a_target_lacks_values_if_and_only_if_it_has_a_condition_that_refuses_them(
+    sql: Sql, kind: Kind, in_key: bool
+) -> None:
     column = Column("c", LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else LogicalType(kind))
     assert bool(sql.unsupported_values(column, in_key)) == bool(sql.unsupported_condition(column, in_key, "c"))
 
 
-def test_the_note_names_values_columns_and_what_to_write() -> None:
+def test_the_note_contains_values_columns_and_the_yaml_to_write() -> None:
     rule = replace(PLAIN, columns=Columns(exclude=("weight",)))
     found = unsupported_values(
         task(rule), lambda column: may_hold(column, POSTGRESQL), MysqlSql("shop").unsupported_values

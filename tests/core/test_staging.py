@@ -1,4 +1,4 @@
-"""Staging on a folder: exclusive creation, the log on top of it."""
+"""Staging in a folder: exclusive creation, and the change log on top of it."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def _race(arguments: tuple[str, int]) -> tuple[bool, str]:
 
 def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(tmp_path: Path) -> None:
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
-        said = list(pool.map(_race, [(str(tmp_path / "shop"), number) for number in range(20)]))
-    assert [won for won, _ in said].count(True) == 1
-    assert len({attempt for _, attempt in said}) == 1
+        outcomes = list(pool.map(_race, [(str(tmp_path / "shop"), number) for number in range(20)]))
+    assert [won for won, _ in outcomes].count(True) == 1
+    assert len({attempt for _, attempt in outcomes}) == 1
 
 
-def test_links_and_steps_upwards_are_not_followed_whatever_is_asked_for(tmp_path: Path) -> None:
+def test_links_and_parent_paths_are_never_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -59,7 +59,7 @@ def test_links_and_steps_upwards_are_not_followed_whatever_is_asked_for(tmp_path
     store.write("windows/1/file", b"ours")
     (tmp_path / "shop/windows/2").symlink_to(outside)
     (tmp_path / "shop/windows/1/link").symlink_to(outside / "secret")
-    asked = [
+    calls = [
         lambda path: store.read(path),
         lambda path: store.exists(path),
         lambda path: store.create(path, b"x"),
@@ -71,9 +71,9 @@ def test_links_and_steps_upwards_are_not_followed_whatever_is_asked_for(tmp_path
         lambda path: store.url(path),
     ]
     for path in ("windows/2/secret", "windows/2", "windows/1/link", "../outside/secret", str(outside / "secret")):
-        for ask in asked:
+        for call in calls:
             with pytest.raises(StagingInvalid, match=rf"STG007 .*where: {store.root} \| found: "):
-                ask(path)
+                call(path)
     assert (outside / "secret").read_text() == "secret" and os.listdir(outside) == ["secret"]
     store.delete("windows/1")
     assert (outside / "secret").exists()
@@ -87,7 +87,7 @@ def test_the_folder_of_staging_itself_may_be_a_link(tmp_path: Path) -> None:
     assert store.read("a") == b"x"
 
 
-def test_a_created_file_is_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_a_created_file_is_complete_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path))
     assert store.create("deep/er/file", b"content")
     assert not store.create("deep/er/file", b"other")
@@ -95,7 +95,7 @@ def test_a_created_file_is_whole_and_leaves_nothing_else(tmp_path: Path) -> None
     assert os.listdir(tmp_path / "deep/er") == ["file"]
 
 
-def test_a_file_is_replaced_all_at_once_and_its_name_listed_once(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically_and_listed_once(tmp_path: Path) -> None:
     store = LocalStore(f"file://{tmp_path}/")
     store.write("a", b"1")
     store.write("a", b"2")
@@ -103,7 +103,7 @@ def test_a_file_is_replaced_all_at_once_and_its_name_listed_once(tmp_path: Path)
     assert store.url("a") == f"{tmp_path}/a"
 
 
-def test_what_is_not_there_reads_as_missing_lists_as_empty_and_deletes_quietly(tmp_path: Path) -> None:
+def test_a_missing_file_reads_as_missing_lists_as_empty_and_is_deleted_without_error(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path))
     with pytest.raises(FileNotFoundError):
         store.read("nothing")
@@ -112,7 +112,7 @@ def test_what_is_not_there_reads_as_missing_lists_as_empty_and_deletes_quietly(t
     assert not store.exists("nothing")
 
 
-def test_a_new_output_file_is_never_an_old_one(tmp_path: Path) -> None:
+def test_a_new_output_file_never_replaces_an_old_one(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path))
     with store.open_output("w/f.parquet") as file:
         file.write(b"1")
@@ -120,14 +120,14 @@ def test_a_new_output_file_is_never_an_old_one(tmp_path: Path) -> None:
         store.open_output("w/f.parquet")
 
 
-def test_a_folder_that_cannot_be_written_says_where_and_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "shop").write_text("a file")
     with pytest.raises(StagingUnavailable, match=f"STG010.*{tmp_path}/shop.*do:") as caught:
         LocalStore(str(tmp_path / "shop")).create("LOG", b"")
     assert caught.value.retryable
 
 
-def test_a_write_that_the_disk_refuses_leaves_neither_file_nor_remains(tmp_path: Path) -> None:
+def test_a_write_that_the_disk_refuses_leaves_no_file(tmp_path: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     store = LocalStore(str(tmp_path))
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -141,28 +141,28 @@ def test_a_write_that_the_disk_refuses_leaves_neither_file_nor_remains(tmp_path:
     assert os.listdir(tmp_path / "windows/1") == []
 
 
-def test_a_storage_that_is_not_known_is_refused_with_what_is_allowed() -> None:
+def test_an_unknown_storage_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(CheckFailed, match=r"ENV004.*found: gs.*allowed: .*s3://bucket/path"):
         open_store("gs://bucket/cdc", ConnectionInfo())
 
 
-def test_a_log_has_one_identity_for_everybody(log: ChangeLog) -> None:
+def test_a_log_has_one_identity_for_all_runs(log: ChangeLog) -> None:
     assert log.identity() is None
     made = log.create("o1", "2026-01-01T00:00:00Z")
     assert log.create("o2", "2026-01-02T00:00:00Z") == made == log.identity()
 
 
-def test_windows_are_counted_by_their_manifests_not_their_folders(log: ChangeLog) -> None:
+def test_windows_are_counted_by_their_manifests_and_not_by_their_folders(log: ChangeLog) -> None:
     assert (log.sealed(), log.oldest()) == (0, 0)
     for number in (1, 2, 3):
         log.seal(manifest(number))
-    log.store.write(f"{window_folder(4)}/attempt/public.a/f.parquet", b"an attempt nobody sealed")
+    log.store.write(f"{window_folder(4)}/attempt/public.a/f.parquet", b"an attempt without a manifest")
     assert (log.sealed(), log.oldest()) == (3, 1)
     log.store.delete(manifest_path(1))
     assert log.oldest() == 2
 
 
-def test_a_missing_window_names_the_ones_that_are_there(log: ChangeLog) -> None:
+def test_a_missing_window_is_reported_with_the_existing_ones(log: ChangeLog) -> None:
     log.seal(manifest(2))
     with pytest.raises(StagingInvalid, match=r"STG001 window 1 .*found: windows 2 to 2"):
         log.manifest(1)
@@ -176,15 +176,15 @@ def test_a_damaged_manifest_is_never_read(log: ChangeLog) -> None:
         log.manifest(1)
 
 
-def test_a_token_names_one_control_record(log: ChangeLog) -> None:
+def test_a_token_identifies_one_control_record(log: ChangeLog) -> None:
     assert log.write_control(RECORD)
-    assert log.write_control(RECORD), "the same attempt may say it again"
+    assert log.write_control(RECORD), "the same attempt may repeat it"
     assert not log.write_control(replace(RECORD, nonce="other"))
     assert log.control("public.a", RECORD.token) == RECORD
     assert log.control("public.a", RECORD.token + 1) is None
 
 
-def test_a_fence_number_has_one_owner_whatever_its_window(log: ChangeLog) -> None:
+def test_a_fence_has_one_owner_whatever_its_window(log: ChangeLog) -> None:
     assert log.claim_fence(replace(RECORD, fence=2, window=5))
     assert not log.claim_fence(replace(RECORD, fence=2, window=6, nonce="other"))
     assert not log.claim_fence(replace(RECORD, fence=1, nonce="late"))
@@ -192,7 +192,7 @@ def test_a_fence_number_has_one_owner_whatever_its_window(log: ChangeLog) -> Non
     assert log.highest_fence("public.b") == 0
 
 
-def test_the_highest_fence_stays_named_however_much_is_forgotten(log: ChangeLog) -> None:
+def test_the_highest_fence_stays_claimed_however_much_is_removed(log: ChangeLog) -> None:
     for fence in (1, 2, 3):
         assert log.claim_fence(replace(RECORD, fence=fence))
     log.remove_old_controls("public.a", below=1 << 62)
@@ -207,7 +207,7 @@ def test_a_schema_is_found_by_its_id(log: ChangeLog) -> None:
     assert log.schema(schema.schema_id) == schema
 
 
-def test_the_name_of_a_manifest_is_its_bytes(log: ChangeLog) -> None:
+def test_a_manifest_is_identified_by_its_bytes(log: ChangeLog) -> None:
     log.seal(manifest(1))
     assert log.manifest_sha256(0) == ""
     assert len(log.manifest_sha256(1)) == 64

@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, MOVES,
 states = st.sampled_from(TableState)
 
 
-def test_every_state_has_its_moves() -> None:
+def test_every_state_has_transitions() -> None:
     assert set(MOVES) == set(TableState)
 
 
@@ -20,7 +20,7 @@ def test_staying_is_always_allowed(state: TableState) -> None:
 
 
 @given(states, states)
-def test_a_move_is_allowed_or_refused_with_what_is_allowed(now: TableState, to: TableState) -> None:
+def test_a_transition_is_allowed_or_refused_with_the_allowed_ones(now: TableState, to: TableState) -> None:
     if to is now or to in MOVES[now]:
         require_move("public.a", now, to)
         return
@@ -31,7 +31,7 @@ def test_a_move_is_allowed_or_refused_with_what_is_allowed(now: TableState, to: 
     assert all(allowed in problem.allowed for allowed in MOVES[now])
 
 
-def test_a_pending_table_cannot_be_paused_and_only_operators_lead_to_paused() -> None:
+def test_a_pending_table_cannot_be_paused_and_only_operators_pause_a_table() -> None:
     assert TableState.PAUSED not in MOVES[TableState.PENDING]
     assert {now for now, to in MOVES.items() if TableState.PAUSED in to} == {
         TableState.REPLICATING,
@@ -49,10 +49,10 @@ def test_every_state_but_the_first_leads_back_to_replicating() -> None:
 
 
 @pytest.mark.parametrize("state", [TableState.PAUSED, TableState.BLOCKED, TableState.RESYNCING, TableState.REWINDING])
-def test_a_table_out_of_the_stream_takes_no_changes_and_does_not_hold_the_source(state: TableState) -> None:
+def test_a_table_outside_the_stream_takes_no_changes_and_does_not_hold_the_acknowledgement(state: TableState) -> None:
     assert state not in TAKES_CHANGES
     assert state not in HOLDS_ACKNOWLEDGEMENT
 
 
-def test_a_failing_table_holds_the_source() -> None:
+def test_a_failing_table_holds_the_acknowledgement() -> None:
     assert TableState.FAILING in HOLDS_ACKNOWLEDGEMENT

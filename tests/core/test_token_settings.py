@@ -1,4 +1,5 @@
-"""The settings that carry a merge's token, and whose commit is found afterwards. No session: a dict of settings."""
+"""The settings that carry the token of a merge, and how its commit is found afterwards. A dict stands in for
+Spark's."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class Settings(dict[str, str]):
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_the_token_stands_in_the_settings_during_the_merge_only(dies: bool) -> None:
+def test_the_token_is_in_the_settings_during_the_merge_only(dies: bool) -> None:
     session = SimpleNamespace(conf=Settings(other="stays"))
     try:
         with _token(session, "cdc/r/public.t", RECORD):  # type: ignore[arg-type]
@@ -37,7 +38,7 @@ def test_the_token_stands_in_the_settings_during_the_merge_only(dies: bool) -> N
     assert session.conf == {"other": "stays"}
 
 
-def test_a_commit_is_ours_by_token_attempt_and_nonce() -> None:
+def test_a_commit_is_identified_by_token_attempt_and_nonce() -> None:
     assert has_commit(TargetState(True, RECORD), RECORD)
     for other in (replace(RECORD, nonce="x"), replace(RECORD, attempt="b"), replace(RECORD, window=6)):
         assert not has_commit(TargetState(True, other), RECORD)

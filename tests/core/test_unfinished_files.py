@@ -1,4 +1,4 @@
-"""A Parquet file that the disk takes no more of: it is closed and taken away, and the error says what and where."""
+"""A Parquet file on a full disk is closed and removed, and the error reports what failed and where."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_jobs.windows.record_files import RecordFile
 ROWS = pa.table({"id": list(range(20_000))})
 CHANGES = [ChangeRecord("t", "insert", "0", "s", key=str(Random(number).random())) for number in range(20_000)]
 SIZES = (0, 3, 4, 1_000, 8_192, 20_000)
-"""Bytes that still have room: none, the first ones, amid the rows."""
+"""Bytes that still fit: none, the first ones, some of the rows."""
 
 
 def rows(store: LocalStore) -> None:
@@ -59,29 +59,29 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def held_open(folder: Path) -> list[str]:
+def open_files(folder: Path) -> list[str]:
     links = [Path("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
     return [found for link in links if link.is_symlink() and (found := os.readlink(link)).startswith(str(folder))]
 
 
-def left_in(folder: Path) -> list[Path]:
+def remaining_files(folder: Path) -> list[Path]:
     return [one for one in folder.rglob("*") if one.is_file()]
 
 
 @WRITERS
 @pytest.mark.parametrize("size", SIZES)
-def test_a_file_that_has_no_room_leaves_nothing(
+def test_a_file_without_room_leaves_nothing(
     tmp_path: Path, write: Callable[[LocalStore], None], error: type[Exception], size: int
 ) -> None:
     with room_for(size), pytest.raises(error, match="File too large") as caught:
         write(LocalStore(str(tmp_path)))
     assert str(tmp_path / "t") in str(caught.value)
-    assert not held_open(tmp_path)
-    assert not left_in(tmp_path)
+    assert not open_files(tmp_path)
+    assert not remaining_files(tmp_path)
 
 
 @WRITERS
-def test_a_file_whose_last_bytes_have_no_room_leaves_nothing(
+def test_a_file_without_room_for_its_last_bytes_leaves_nothing(
     tmp_path: Path, write: Callable[[LocalStore], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int) -> None:
@@ -90,5 +90,5 @@ def test_a_file_whose_last_bytes_have_no_room_leaves_nothing(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(error, match="No space left"):
         write(LocalStore(str(tmp_path)))
-    assert not held_open(tmp_path)
-    assert not left_in(tmp_path)
+    assert not open_files(tmp_path)
+    assert not remaining_files(tmp_path)

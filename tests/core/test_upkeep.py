@@ -1,4 +1,4 @@
-"""When tables need upkeep: figures in, chores out."""
+"""When tables need upkeep: from their statistics to the chores that are due."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WEEK = timedelta(days=7)
         ({"rows": 0, "deleted_rows": 0, "data_files": 0, "bytes": 0}, ()),
     ],
 )
-def test_an_iceberg_table_is_kept_up_by_need(change: dict[str, int], chores: tuple[str, ...]) -> None:
+def test_an_iceberg_table_gets_the_chores_that_are_due(change: dict[str, int], chores: tuple[str, ...]) -> None:
     assert iceberg.due_tasks(replace(ICEBERG, **change)) == chores
 
 
@@ -46,11 +46,11 @@ def test_an_iceberg_table_is_kept_up_by_need(change: dict[str, int], chores: tup
         ({"marked_rows": 101, "files": 60, "unvacuumed": timedelta(days=9)}, ("purge", "compact", "vacuum")),
     ],
 )
-def test_a_delta_table_is_kept_up_by_need(change: dict[str, object], chores: tuple[str, ...]) -> None:
+def test_a_delta_table_gets_the_chores_that_are_due(change: dict[str, object], chores: tuple[str, ...]) -> None:
     assert delta.due_tasks(replace(DELTA, **change), WEEK) == chores  # type: ignore[arg-type]
 
 
-def test_the_figures_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:
+def test_the_statistics_of_an_iceberg_table_are_those_of_its_current_snapshot() -> None:
     summary = {"total-data-files": "3", "total-delete-files": "2", "total-records": "10", "total-position-deletes": "4"}
     figures = iceberg.table_statistics(summary | {"total-files-size": "99"}, old_snapshots=7)
     assert figures == iceberg.TableStatistics(3, 2, 10, 4, 99, 7)

@@ -1,4 +1,4 @@
-"""How far a stream in channels is in time: as far as the channel that is furthest behind has said."""
+"""The watermark of a stream in channels: the lowest time that a channel has reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> HandMade:
 
 
 def seal(
-    table: HandMade, hi: dict[str, str], told: Mapping[str, datetime], source: Any = None, epoch: int = 1
+    table: HandMade, hi: dict[str, str], reported: Mapping[str, datetime], source: Any = None, epoch: int = 1
 ) -> Manifest:
     """The next window, as extract seals it."""
     window = table.window = table.window + 1
@@ -42,25 +42,25 @@ def seal(
     vars(job.resources).update(source=source or Channels())
     before = table.log.manifest_sha256(window - 1)
     manifest = Manifest(table.log_id, window, epoch, {}, hi, before, "a", "2026-01-01T00:00:00Z", {})
-    return table.log.seal(watermarked(job, manifest, told))
+    return table.log.seal(watermarked(job, manifest, reported))
 
 
-def test_a_stream_is_as_far_as_its_last_channel(table: HandMade) -> None:
+def test_the_watermark_of_a_stream_is_that_of_its_last_channel(table: HandMade) -> None:
     hi = {"t/0": "5", "t/1": "9", "cluster": "x"}
-    assert seal(table, hi, {"t/0": at(7)}).watermark is None, "one has said nothing yet"
+    assert seal(table, hi, {"t/0": at(7)}).watermark is None, "one has reported nothing yet"
     assert seal(table, hi, {"t/1": at(3)}).watermark == at(3).isoformat()
-    assert seal(table, hi, {}).watermark == at(3).isoformat(), "nothing new was said"
+    assert seal(table, hi, {}).watermark == at(3).isoformat(), "nothing new was reported"
     assert seal(table, hi, {"t/1": at(9), "t/0": at(8)}).watermark == at(8).isoformat()
-    assert seal(table, {**hi, "t/2": "0"}, {}).watermark is None, "a new partition has said nothing yet"
+    assert seal(table, {**hi, "t/2": "0"}, {}).watermark is None, "a new partition has reported nothing yet"
 
 
-def test_a_new_epoch_begins_anew(table: HandMade) -> None:
+def test_a_new_epoch_forgets_earlier_watermarks(table: HandMade) -> None:
     hi = {"t/0": "5"}
     assert seal(table, hi, {"t/0": at(7)}).watermark == at(7).isoformat()
     assert seal(table, hi, {}, epoch=2).watermark is None
 
 
-def test_a_source_that_says_nothing_of_time_has_no_watermark(table: HandMade) -> None:
+def test_a_source_that_reports_no_times_has_no_watermark(table: HandMade) -> None:
     sealed = seal(table, {"slot": "0/1"}, {})
     assert (sealed.watermark, sealed.resolved) == (None, {})
     assert table.log.manifest(1) == replace(sealed)

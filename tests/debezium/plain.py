@@ -1,4 +1,4 @@
-"""Values as text, whether a driver read them, the change log tells them, or a lake holds them."""
+"""Values as text, of a driver, of the change log, or of a lake."""
 
 from __future__ import annotations
 

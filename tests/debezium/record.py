@@ -1,7 +1,7 @@
-"""``python -m tests.debezium.record``: what a real Debezium tells of the stories here, kept as files.
+"""``python -m tests.debezium.record``: the messages of a real Debezium about the changes here, kept as files.
 
-Each story is told twice: with the schema in every message, and bare; PostgreSQL's once more, with decimals as numbers.
-Beside the messages stands what the source held in the end.
+The changes are recorded twice: with the schema in every message, and bare; PostgreSQL's once more, with decimals as
+numbers. The final rows of the source are kept beside the messages.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium import mariadb_story, postgres_story
+from tests.debezium import mariadb_changes, postgres_changes
 from tests.debezium.plain import row
-from tests.debezium.topics import told
+from tests.debezium.topics import topic_messages
 
 RECORDED = Path(__file__).with_name("recorded")
 BARE = {
@@ -31,22 +31,25 @@ NUMERIC = {"value.converter": BARE["value.converter"], "value.converter.decimal.
 
 def main() -> None:
     with EmbeddedKafka() as broker, EmbeddedPostgres() as postgres, EmbeddedMariaDB() as mariadb:
-        postgres_story.prepare(postgres)
-        mariadb_story.prepare(mariadb)
+        postgres_changes.prepare(postgres)
+        mariadb_changes.prepare(mariadb)
         connectors = {
-            "postgres": postgres_story.connector(postgres),
-            "postgres_bare": postgres_story.connector(postgres, "pg_bare") | BARE,
-            "postgres_numeric": postgres_story.connector(postgres, "pg_numeric") | NUMERIC,
-            "mariadb": mariadb_story.connector(mariadb),
-            "mariadb_bare": mariadb_story.connector(mariadb, "my_bare", 4712) | BARE,
+            "postgres": postgres_changes.connector(postgres),
+            "postgres_bare": postgres_changes.connector(postgres, "pg_bare") | BARE,
+            "postgres_numeric": postgres_changes.connector(postgres, "pg_numeric") | NUMERIC,
+            "mariadb": mariadb_changes.connector(mariadb),
+            "mariadb_bare": mariadb_changes.connector(mariadb, "my_bare", 4712) | BARE,
         }
         with EmbeddedDebezium(broker, connectors):
-            first = {name: len(told(broker, one["topic.prefix"])) for name, one in connectors.items()}
-            postgres_story.go_on(postgres)
-            mariadb_story.go_on(mariadb)
+            first = {name: len(topic_messages(broker, one["topic.prefix"])) for name, one in connectors.items()}
+            postgres_changes.apply_changes(postgres)
+            mariadb_changes.apply_changes(mariadb)
             for name, one in connectors.items():
-                _keep(name, told(broker, one["topic.prefix"], first[name]))
-        for name, end in (("postgres", postgres_story.end(postgres)), ("mariadb", mariadb_story.end(mariadb))):
+                _keep(name, topic_messages(broker, one["topic.prefix"], first[name]))
+        for name, end in (
+            ("postgres", postgres_changes.final_rows(postgres)),
+            ("mariadb", mariadb_changes.final_rows(mariadb)),
+        ):
             text = json.dumps({table: [row(one) for one in rows] for table, rows in end.items()}, indent=1)
             (RECORDED / f"{name}_end.json").write_text(text + "\n", encoding="utf-8")
 

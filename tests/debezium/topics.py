@@ -1,4 +1,4 @@
-"""All that is in the topics of a connector, once it has told everything."""
+"""The messages in the topics of a connector, once it has sent all of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ QUIET_S = 4.0
 Ends = dict[tuple[str, int], int]
 
 
-def told(broker: EmbeddedKafka, prefix: str, after: int = 0) -> list[dict[str, Any]]:
-    """Messages as ``airflow cdc decode`` takes them, as soon as there are more than ``after`` and none has come for a
-    while. Key and value are JSON."""
+def topic_messages(broker: EmbeddedKafka, prefix: str, after: int = 0) -> list[dict[str, Any]]:
+    """Messages in the form that ``airflow cdc decode`` reads, once there are more than ``after`` and no more arrive.
+    Key and value are JSON."""
     with _consumer(broker) as consumer:
         return list(_read(consumer, _settled(consumer, prefix, after)))
 

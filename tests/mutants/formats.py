@@ -13,7 +13,7 @@ CONTRACT = (f"{TESTS}/test_format_contract.py",)
 SIMULATED = (f"{TESTS}/test_simulated_sources.py",)
 BAD = (f"{TESTS}/test_bad_input.py",)
 
-TOGETHER = (f"{TESTS}/test_decoded_together.py", f"{TESTS}/test_quick_texts.py")
+TOGETHER = (f"{TESTS}/test_batch_decoding.py", f"{TESTS}/test_arrow_converters.py")
 
 EVENT_FORMATS = (
     Breakage(
@@ -91,7 +91,7 @@ EVENT_FORMATS = (
         f"{DEBEZIUM}/positions.py",
         "previous or lsn:",
         "previous:",
-        (f"{TESTS}/test_debezium_places.py",),
+        (f"{TESTS}/test_debezium_order.py",),
     ),
     Breakage(
         "an update without a key in its message keeps its row's key",

@@ -55,7 +55,7 @@ QUARANTINE = (
         "spark_jobs/merge.py",
         "    if batch.window == control.window:\n        return replace(record, fence=control.fence + 1)\n",
         "",
-        ("tests/core/test_naming.py",),
+        ("tests/core/test_commit_records.py",),
     ),
     Breakage(
         "a bad record whose key nobody knows is put aside",

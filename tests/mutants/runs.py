@@ -148,7 +148,7 @@ RUNS = (
         f"{CORE}/decisions/pause_resume.py",
         "    if status.state is TableState.RESYNCING:",
         "    if status.state is TableState.REWINDING:",
-        ("tests/core/test_orders.py",),
+        ("tests/core/test_pause_resume.py",),
     ),
     Breakage(
         "a resync request ends before its tables are copied",

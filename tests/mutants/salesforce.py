@@ -6,13 +6,13 @@ from tests.mutants.breakage import Breakage
 
 FOLDER = "airflow_cdc_provider/connectors/sources/salesforce"
 DECODE = ("tests/connectors/test_salesforce_decode.py",)
-PUT_ASIDE = ("tests/connectors/test_salesforce_put_aside.py",)
+PUT_ASIDE = ("tests/connectors/test_salesforce_unreadable.py",)
 BITMAPS = ("tests/connectors/test_salesforce_bitmaps.py",)
 TRANSACTIONS = ("tests/connectors/test_salesforce_transactions.py",)
 TYPES = ("tests/connectors/test_salesforce_types.py",)
 BULK = ("tests/connectors/test_salesforce_bulk.py",)
 PUBSUB = ("tests/connectors/test_salesforce_pubsub.py",)
-REMEMBERED = ("tests/core/test_remembered.py",)
+REMEMBERED = ("tests/core/test_recent_event_ids.py",)
 REST = ("tests/connectors/test_salesforce_rest.py",)
 
 SALESFORCE = (
@@ -273,6 +273,6 @@ SALESFORCE = (
         "airflow_cdc_provider/core/table/published_cut.py",
         "row.passed < row.control.high",
         "row.passed < 0",
-        ("tests/core/test_cuts.py",),
+        ("tests/core/test_published_cut.py",),
     ),
 )

@@ -21,7 +21,7 @@ from tests.bench.figures import Figure, alternating, seconds
 from tests.bench.peers.environments import environment, run_script
 from tests.bench.rig import Rig, submit
 from tests.bench.streaming import MIXED, Stream
-from tests.debezium.reached import reached
+from tests.debezium.connection_settings import connection_settings
 
 ROUNDS = 3
 TYPES = pa.schema(
@@ -101,7 +101,7 @@ def extraction(rig: Rig, changes: int) -> list[Figure]:
         session.execute("SELECT pg_create_logical_replication_slot('peer', 'pgoutput')")
     rig.execute(stream.database, "UPDATE items SET total = total + 1")
     settings = {
-        **reached(rig.server),
+        **connection_settings(rig.server),
         "database.dbname": stream.database,
         "slot.name": "peer",
         "publication.name": stream.replicator.definition.name,

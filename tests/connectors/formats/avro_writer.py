@@ -42,9 +42,9 @@ def schema(metadata: Sequence[dict[str, Any]], payload: Sequence[dict[str, Any]]
     }
 
 
-def file(told: Mapping[str, Any], events: Sequence[Mapping[str, Any]], codec: str = "null") -> bytes:
+def file(avro_schema: Mapping[str, Any], events: Sequence[Mapping[str, Any]], codec: str = "null") -> bytes:
     written = io.BytesIO()
-    writer(written, parse_schema(dict(told)), events, codec=codec, sync_marker=b"0123456789abcdef")
+    writer(written, parse_schema(dict(avro_schema)), events, codec=codec, sync_marker=b"0123456789abcdef")
     return written.getvalue()
 
 
@@ -59,7 +59,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def packed(plain: bytes, codec: str) -> bytes:
-    """A file of ``file``, its blocks packed; by hand, since fastavro wants a library for each way."""
+    """A file of ``file`` with its blocks compressed; done here because fastavro needs a library for each codec."""
     schema = json.loads(block_reader(io.BytesIO(plain)).metadata["avro.schema"])
     sync, out = b"0123456789abcdef", io.BytesIO()
     out.write(b"Obj\x01" + _long(2))

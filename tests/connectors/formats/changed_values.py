@@ -13,7 +13,7 @@ COARSE = {"ts_ms": ("ts_us", "ts_ns"), "ts_us": ("ts_ns",)}
 
 
 def changed_values(message: Message) -> Iterator[tuple[Path, Message]]:
-    """Values only: what an embedded schema says is told by the columns."""
+    """Values only: an embedded schema appears in the columns."""
     if message.value is None or message.value.startswith(b"Obj"):
         return
     value = json.loads(message.value)
@@ -22,8 +22,8 @@ def changed_values(message: Message) -> Iterator[tuple[Path, Message]]:
             yield path, message._replace(value=_with(value, path, _another(old)))
 
 
-def is_told_by_another(path: Path, message: Message) -> bool:
-    """Of the three times at which a connector read an event, the finest tells the others."""
+def is_implied_by_finer_time(path: Path, message: Message) -> bool:
+    """Of the three times at which a connector read an event, the finest implies the others."""
     value = json.loads(message.value or b"null")
     if path[0] == "payload":
         value, path = value["payload"], path[1:]

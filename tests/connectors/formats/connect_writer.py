@@ -22,7 +22,7 @@ Schema = Mapping[str, Any]
 
 
 def avro_of(schema: Schema, made: set[str]) -> Any:
-    """``made``: the records that were described before, whose names are enough."""
+    """``made``: the records that were described before; their names suffice."""
     plain = _bare(schema, made)
     return ["null", plain] if schema.get("optional") else plain
 
@@ -74,7 +74,7 @@ def _root(schema: Schema) -> Any:
 
 
 def _binary(schema: Schema, value: Any) -> Any:
-    """What Java's objects hold, of what stood in JSON."""
+    """The Java objects of values that were JSON."""
     if value is None:
         return None
     match schema["type"]:

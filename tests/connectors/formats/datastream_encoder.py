@@ -1,5 +1,5 @@
-"""Tells a simulated history as Datastream's files do: an independent reading of their format. In any order, and some
-of it twice."""
+"""Encodes a simulated history as Datastream's files do, from an independent reading of their format: in any order, and
+some events twice."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class DatastreamEncoder:
     def __init__(self, stream: Stream, random: Random) -> None:
         self._stream = stream
         self._random = random
-        self._told = 0
+        self._sent_events = 0
 
     def messages(self, history: History) -> Iterator[Message]:
-        """Backfilled rows come late, when most of them have changed since."""
+        """Backfilled rows are sent late, after most of them have changed."""
         events = [self._event(row, None, "INSERT", False) for row in history.start]
         for change in history.changes:
             events += self._events(change)
@@ -83,20 +83,20 @@ class DatastreamEncoder:
             yield Message(file, topic=name, channel=name)
 
     def _events(self, change: Change) -> list[dict[str, Any]]:
-        """An update of other columns is one event; one of the key is two, at one place."""
+        """An update of other columns is one event; one of the key is two, at one position."""
         old, new = change.old, change.new
         if old is not None and new is not None and not change.moved:
             return [self._event(new, change, "UPDATE-INSERT" if self._stream.source == "mysql" else "UPDATE", False)]
-        told = []
+        encoded = []
         if old is not None:
-            told.append(self._event(old, change, "UPDATE-DELETE" if new else "DELETE", True))
+            encoded.append(self._event(old, change, "UPDATE-DELETE" if new else "DELETE", True))
         if new is not None:
-            told.append(self._event(new, change, "UPDATE-INSERT" if old else "INSERT", False))
-        return told
+            encoded.append(self._event(new, change, "UPDATE-INSERT" if old else "INSERT", False))
+        return encoded
 
     def _event(self, row: Row, change: Change | None, change_type: str, deleted: bool) -> dict[str, Any]:
-        self._told += 1
-        clock = 1_700_000_000_000 + self._random.randrange(10**6)  # clocks say nothing
+        self._sent_events += 1
+        clock = 1_700_000_000_000 + self._random.randrange(10**6)  # the clock of the source does not order changes
         key, name, amount, at, wide = row
         method = METHODS[self._stream.source][0 if change else 1]
         return {
@@ -104,7 +104,7 @@ class DatastreamEncoder:
             "read_method": method,
             "object": "t",
             "schema_key": "k",
-            "uuid": f"d7989206-380f-0e81-8056-{self._told >> 8:04x}{self._told & 255:08b}",
+            "uuid": f"d7989206-380f-0e81-8056-{self._sent_events >> 8:04x}{self._sent_events & 255:08b}",
             "read_timestamp": clock,
             "source_timestamp": clock,
             "sort_keys": [clock],
@@ -119,28 +119,36 @@ class DatastreamEncoder:
         }
 
     def _metadata(self, change: Change | None, change_type: str, deleted: bool) -> dict[str, Any]:
-        told: dict[str, Any] = {"table": "t", "primary_keys": ["id"], "change_type": change_type, "is_deleted": deleted}
+        encoded: dict[str, Any] = {
+            "table": "t",
+            "primary_keys": ["id"],
+            "change_type": change_type,
+            "is_deleted": deleted,
+        }
         place = change.position if change else 0
         match self._stream.source:
             case "mysql":
                 binlog = change.commit * 1000 + change.seq - change.ordinal if change else 0
-                told |= {"database": "d", "log_file": f"mysql-bin.{999_990 + binlog // 100_000:06d}" if change else ""}
-                told |= {"log_position": binlog % 100_000}
+                encoded |= {
+                    "database": "d",
+                    "log_file": f"mysql-bin.{999_990 + binlog // 100_000:06d}" if change else "",
+                }
+                encoded |= {"log_position": binlog % 100_000}
             case "oracle":
-                told |= {
+                encoded |= {
                     "database": "d",
                     "schema": "s",
                     "scn": place,
                     "ssn": 0,
                     "rs_id": f" 0x{place:06x}.00000000.0000 ",
                 }
-                told |= {"tx_id": str(change.tx if change else 0)}
+                encoded |= {"tx_id": str(change.tx if change else 0)}
             case "postgresql":
-                told |= {"schema": "s", "lsn": f"0/{place:X}" if change else None}
+                encoded |= {"schema": "s", "lsn": f"0/{place:X}" if change else None}
             case "sqlserver":
-                told |= {"database": "d", "schema": "s"}
-                told |= {"lsn": f"{0:08x}:{place >> 4:08x}:{place & 15:04x}" if change else None}
-        return told
+                encoded |= {"database": "d", "schema": "s"}
+                encoded |= {"lsn": f"{0:08x}:{place >> 4:08x}:{place & 15:04x}" if change else None}
+        return encoded
 
 
 def _as_text(value: Any) -> str:

@@ -19,8 +19,8 @@ from tests.connectors.formats.datastream_messages import (
     ORACLE,
     OUT_OF_ORDER,
     PG,
-    PLACE,
     PLAIN,
+    POSITION,
     PREFIX,
     TYPED,
     TYPED_AFTER,
@@ -41,13 +41,13 @@ GOLDENS = [
             {
                 "table": "shop.t",
                 "op": "delete",
-                "order_key": key_of(f"{PLACE} 00000000 00"),
+                "order_key": key_of(f"{POSITION} 00000000 00"),
                 "key_before": "[1]",
                 "key": None,
                 "before": '{"id":1,"v":"x"}',
                 "before_complete": True,
                 "phase": 0,
-                "link_id": key_of(PLACE),
+                "link_id": key_of(POSITION),
                 "event_id": f"{PREFIX}00000000",
                 "snapshot": "none",
             },
@@ -55,17 +55,17 @@ GOLDENS = [
         T,
     ),
     Golden(
-        "MySQL: the new half, which is a second late",
+        "MySQL: the new half, one second late",
         line(event(mysql("UPDATE-INSERT", False), ordinal="00000001", source_timestamp=AT_MS + 877)),
         (
             {
                 "op": "upsert",
-                "order_key": key_of(f"{PLACE} 00000001 01"),
+                "order_key": key_of(f"{POSITION} 00000001 01"),
                 "key": "[1]",
                 "after": '{"id":1,"v":"x"}',
                 "after_complete": True,
                 "phase": 1,
-                "link_id": key_of(PLACE),
+                "link_id": key_of(POSITION),
             },
         ),
         T,
@@ -73,7 +73,7 @@ GOLDENS = [
     Golden(
         "the third row of a statement: its ordinal is binary",
         line(event(mysql("INSERT", False), ordinal="00000011")),
-        ({"op": "insert", "order_key": key_of(f"{PLACE} 00000003 01"), "phase": None, "link_id": None},),
+        ({"op": "insert", "order_key": key_of(f"{POSITION} 00000003 01"), "phase": None, "link_id": None},),
         T,
     ),
     Golden(
@@ -90,13 +90,13 @@ GOLDENS = [
         T,
     ),
     Golden(
-        "where the type of change leaves it open, is_deleted tells what is deleted",
+        "if the type of change is ambiguous, is_deleted decides",
         line(event(mysql("UPDATE", True))),
         ({"op": "delete", "phase": None},),
         T,
     ),
     Golden(
-        "where is_deleted is missing, the type of change tells what is deleted",
+        "if is_deleted is missing, the type of change decides",
         line(event(mysql("DELETE", None))),
         ({"op": "delete", "key_before": "[1]"},),
         T,
@@ -113,7 +113,7 @@ GOLDENS = [
         ({"op": "upsert", "commit_ts": datetime(2021, 12, 25, 5, 42, 4, 408000, tzinfo=UTC)},),
         T,
     ),
-    Golden("a table that nobody copies", line(event(mysql("INSERT", False, table="u"))), (), T, ignored=1),
+    Golden("a table that is not copied", line(event(mysql("INSERT", False, table="u"))), (), T, ignored=1),
     Golden(
         "Oracle: SCN, record set, SQL number, row id",
         line(
@@ -251,7 +251,7 @@ GOLDENS = [
         for method in ("backfill", "cdc")
     ),
     Golden(
-        "Oracle: an old stream, which tells no key",
+        "Oracle: an old stream, without the key",
         Message(avro.file(OLD_ORACLE, [event(OLD, "oracle-cdc-logminer")]), topic="f.avro", channel="f.avro"),
         ({"table": "ROOT.T", "op": "insert", "key": None, "after": '{"id":1,"v":"x"}', "warnings": ("no_key",)},),
     ),
@@ -265,7 +265,7 @@ GOLDENS = [
         ),
     ),
     Golden(
-        "an Avro file of every type, packed",
+        "an Avro file of every type, compressed",
         Message(
             avro.file(TYPED, [event(mysql("INSERT", False), payload=TYPED_ROW)], "deflate"),
             topic="f.avro",
@@ -274,12 +274,12 @@ GOLDENS = [
         ({"key": "[1]", "after": TYPED_AFTER, "after_complete": True},),
     ),
     Golden(
-        "an Avro file that uses types again by their names",
+        "an Avro file that refers to types by their names",
         Message(avro.file(AGAIN, [event(mysql("INSERT", False), payload=AGAIN_ROW)]), topic="f.avro", channel="f.avro"),
         ({"key": "[1]", "after": AGAIN_AFTER, "after_complete": True},),
     ),
     Golden(
-        "MongoDB: numbers that JSON does not know",
+        "MongoDB: numbers that JSON does not have",
         line(
             event(
                 {"database": "d", "collection": "c", "change_type": "UPDATE", "is_deleted": False},

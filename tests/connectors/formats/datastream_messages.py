@@ -1,4 +1,4 @@
-"""What Datastream writes: schemas and rows of its files, and messages of them."""
+"""Schemas and rows of Datastream's files, and messages made of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def line(value: dict[str, Any]) -> Message:
     return Message(as_json(value), topic="shop_t/2024/01/01/00/00/f.jsonl", channel="f.jsonl", offset=3)
 
 
-PLACE = "01 0000000000000083 00000000000009f6"
+POSITION = "01 0000000000000083 00000000000009f6"
 
 TYPED = avro.schema(
     avro.MYSQL,
@@ -139,7 +139,7 @@ AGAIN = avro.schema(
         nullable("m", record("pair", x="unified.calendarDate")),
     ],
 )
-"""Types that Avro describes once, each used by two columns: the second one has its name."""
+"""Types that Avro describes once and two columns use; the second refers to the name."""
 TZ = {"timestamp": datetime(2024, 2, 29, 12, 34, 56, tzinfo=UTC), "offset": 0}
 TIME_TZ = {"time": 45296123456, "offset": 3600000}
 DAY = {"year": 2024, "month": 2, "day": 29}

@@ -1,4 +1,4 @@
-"""Debezium's messages about anything but rows of tables; documents, too."""
+"""Debezium's messages that are not about rows of tables, and documents of MongoDB."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CONTROL = [
         ({"table": "", "op": "message", "after": '{"kind":"heartbeat","ts_ms":5}'},),
     ),
     Golden(
-        "a table that the connector met when it began: columns, and no change",
+        "a table that existed when the connector started: columns, and no change",
         message(
             {
                 "source": mysql(snapshot="true"),
@@ -99,7 +99,7 @@ CONTROL = [
         ),
     ),
     Golden(
-        "a statement that is about no table",
+        "a statement without a table",
         message(
             {"source": mysql(), "ts_ms": 1, "databaseName": "shop", "ddl": "SET x=1", "tableChanges": []}, None, "m"
         ),
@@ -121,7 +121,7 @@ CONTROL = [
         ({"table": "shop.t", "op": "message", "after": '{"kind":"table","type":"DROP"}', "warnings": ()},),
     ),
     Golden(
-        "MongoDB: a document that came",
+        "MongoDB: an inserted document",
         message(envelope("c", None, '{"_id": {"$oid": "65"}, "n": 1}', MONGO, None), {"id": OID}, "g.d.c"),
         (
             {
@@ -136,12 +136,12 @@ CONTROL = [
         ),
     ),
     Golden(
-        "MongoDB: numbers that JSON does not know, in the older form",
+        "MongoDB: numbers that JSON does not have, in the older form",
         message(envelope("c", None, OLD_NUMBERS, MONGO, None), {"id": "1"}, "g.d.c"),
         ({"after": f'{{"_id":"1","document":{json.dumps(NUMBERS)}}}'},),
     ),
     Golden(
-        "MongoDB: an update that tells only what changed",
+        "MongoDB: an update with changed fields only",
         message(
             {
                 **envelope("u", None, None, MONGO, None),
@@ -165,7 +165,7 @@ CONTROL = [
         ({"op": "update", "key": '["1"]', "warnings": ("later_image",), "after_complete": True},),
     ),
     Golden(
-        "MongoDB: a document that went",
+        "MongoDB: a deleted document",
         message(envelope("d", None, None, MONGO, None), {"id": "1"}, "g.d.c"),
         ({"op": "delete", "key_before": '["1"]', "key": None},),
     ),

@@ -1,4 +1,4 @@
-"""Tells a simulated history as Debezium's connectors do: an independent reading of their format."""
+"""Encodes a simulated history as Debezium's connectors do, from an independent reading of their format."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ TABLES = {
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a connector is set up, and how much of it arrives."""
+class ConnectorSetup:
+    """How a connector is configured, and which parts of its messages are present."""
 
     connector: str
     schemas: bool
@@ -71,8 +71,8 @@ class Manner:
 
 
 class DebeziumEncoder:
-    def __init__(self, manner: Manner, random: Random) -> None:
-        self._manner = manner
+    def __init__(self, setup: ConnectorSetup, random: Random) -> None:
+        self._setup = setup
         self._random = random
         self._offsets = [0] * PARTITIONS
 
@@ -84,17 +84,17 @@ class DebeziumEncoder:
 
     def _change(self, change: Change) -> Iterator[Message]:
         old, new = change.old, change.new
-        moves = change.moved and not self._manner.keyless
+        moves = change.moved and not self._setup.keyless
         if old is not None and (new is None or moves):
             link = (("__debezium.newkey", json.dumps({"id": new[0]}).encode()),) if new else ()
             yield self._message(
-                "d", old, None, change, old[0], self._seq(change, 0), link if self._manner.headers else ()
+                "d", old, None, change, old[0], self._seq(change, 0), link if self._setup.headers else ()
             )
             yield self._sent(old[0], None)
             if new is not None:
                 link = (("__debezium.oldkey", json.dumps({"id": old[0]}).encode()),)
                 yield self._message(
-                    "c", None, new, change, new[0], self._seq(change, 1), link if self._manner.headers else ()
+                    "c", None, new, change, new[0], self._seq(change, 1), link if self._setup.headers else ()
                 )
         elif new is not None:
             yield self._message("c" if old is None else "u", old, new, change, new[0], self._seq(change, 0))
@@ -115,7 +115,7 @@ class DebeziumEncoder:
         seq: int = 0,
         headers: tuple[tuple[str, bytes], ...] = (),
     ) -> Message:
-        at_us = 1_700_000_000_000_000 + self._random.randrange(10**9)  # the source's clock says nothing
+        at_us = 1_700_000_000_000_000 + self._random.randrange(10**9)  # the clock of the source does not order changes
         body: dict[str, Any] = {
             "before": self._before(op, old),
             "after": self._after(op, change, new),
@@ -124,15 +124,15 @@ class DebeziumEncoder:
             "op": op,
             "ts_ms": 1_700_000_000_000 + sum(self._offsets),
         }
-        if self._manner.transactions and op != "r":
+        if self._setup.transactions and op != "r":
             body["transaction"] = {
                 "id": f"{change.tx}:{change.position}",
                 "total_order": seq,
                 "data_collection_order": seq,
             }
-        if self._manner.unwrapped:
+        if self._setup.unwrapped:
             return self._unwrapped(op, new or old, key)
-        if self._manner.schemas:
+        if self._setup.schemas:
             rows = [{"type": "struct", "fields": FIELDS, "optional": True, "field": n} for n in ("before", "after")]
             body = {"schema": {"type": "struct", "fields": rows, "optional": False}, "payload": body}
         return self._sent(key, body, headers)
@@ -140,14 +140,14 @@ class DebeziumEncoder:
     def _unwrapped(self, op: str, row: Row | None, key: int) -> Message:
         """A delete is a row with a mark."""
         assert row is not None
-        told = told_row(row) if op != "d" else {**dict.fromkeys(COLUMNS), "id": row[0]}
-        return self._sent(key, {**told, "__op": op, "__deleted": "true" if op == "d" else "false"})
+        encoded = encoded_row(row) if op != "d" else {**dict.fromkeys(COLUMNS), "id": row[0]}
+        return self._sent(key, {**encoded, "__op": op, "__deleted": "true" if op == "d" else "false"})
 
     def _sent(self, key: int, body: Any, headers: tuple[tuple[str, bytes], ...] = ()) -> Message:
-        told: Any = {"id": key}
-        if self._manner.schemas:
-            told = {"schema": {"type": "struct", "fields": FIELDS[:1], "optional": False}, "payload": told}
-        text = None if self._manner.keyless else json.dumps(told).encode()
+        encoded: Any = {"id": key}
+        if self._setup.schemas:
+            encoded = {"schema": {"type": "struct", "fields": FIELDS[:1], "optional": False}, "payload": encoded}
+        text = None if self._setup.keyless else json.dumps(encoded).encode()
         partition = crc32(text or b"") % PARTITIONS
         self._offsets[partition] += 1
         value = None if body is None else json.dumps(body).encode()
@@ -156,31 +156,31 @@ class DebeziumEncoder:
     def _before(self, op: str, old: Row | None) -> Any:
         if old is None or op in ("c", "r"):
             return None
-        if self._manner.connector != "postgresql" or self._manner.keyless:
-            return told_row(old)
+        if self._setup.connector != "postgresql" or self._setup.keyless:
+            return encoded_row(old)
         return {**dict.fromkeys(COLUMNS), "id": old[0]} if op == "d" else None
 
     def _after(self, op: str, change: Change, new: Row | None) -> Any:
-        """PostgreSQL does not say again what is stored apart and did not change."""
+        """PostgreSQL does not repeat an unchanged TOAST value."""
         if new is None:
             return None
-        told = told_row(new)
+        encoded = encoded_row(new)
         unchanged = change.old is not None and change.old[4] == new[4] and new[4] is not None
-        if self._manner.connector == "postgresql" and op in ("u", "c") and unchanged:
-            told["wide"] = UNKNOWN
-        return told
+        if self._setup.connector == "postgresql" and op in ("u", "c") and unchanged:
+            encoded["wide"] = UNKNOWN
+        return encoded
 
     def _source(self, op: str, change: Change) -> dict[str, Any]:
         copied = op == "r"
         block: dict[str, Any] = {
             "version": "3",
-            "connector": self._manner.connector,
+            "connector": self._setup.connector,
             "name": "p",
             "db": "d",
             "schema": "s",
         }
         block |= {"table": "t", "snapshot": "true" if copied else "false", "sequence": None}
-        match self._manner.connector:
+        match self._setup.connector:
             case "mysql" | "mariadb":
                 # one transaction after the other: the binary log has them in the order of their commits
                 pos = change.commit * 1000 + change.seq - change.ordinal
@@ -202,13 +202,13 @@ class DebeziumEncoder:
         return block
 
 
-def told_row(row: Row) -> dict[str, Any]:
+def encoded_row(row: Row) -> dict[str, Any]:
     key, name, amount, at, wide = row
     cents = None if amount is None else int(amount.scaleb(2))
     digits = None if cents is None else cents.to_bytes(8, "big", signed=True)
     micros = None if at is None else (at - datetime(1970, 1, 1)) // (datetime.resolution)
-    told_amount = None if digits is None else b64encode(digits).decode()
-    return {"id": key, "name": name, "amount": told_amount, "at": micros, "wide": wide}
+    encoded_amount = None if digits is None else b64encode(digits).decode()
+    return {"id": key, "name": name, "amount": encoded_amount, "at": micros, "wide": wide}
 
 
 def _lsn(place: int) -> str:

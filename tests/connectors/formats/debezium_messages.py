@@ -1,4 +1,4 @@
-"""Debezium's messages, put together."""
+"""Parts of Debezium's messages."""
 
 from __future__ import annotations
 
@@ -116,17 +116,17 @@ def mysql(pos: int = 4106, row: int = 0, **more: Any) -> dict[str, Any]:
     return {**block, **more}
 
 
-def typed(name: str, fields: list[dict[str, Any]], row: dict[str, Any], told_after: str, **record: Any) -> Golden:
-    """A row of MySQL with its schema: what its columns become."""
+def typed(name: str, fields: list[dict[str, Any]], row: dict[str, Any], after_members: str, **record: Any) -> Golden:
+    """A row of MySQL with its schema, and the columns it becomes."""
     value = with_schema(envelope("c", None, {"id": 1, **row}, mysql(), None), field("id", "int32"), *fields)
-    told = {
+    expected = {
         "table": "shop.t",
         "op": "insert",
         "key": "[1]",
-        "after": '{"id":1,' + told_after + "}",
+        "after": '{"id":1,' + after_members + "}",
         "after_complete": True,
     }
-    return Golden(name, message(value, key_schema({"id": 1}), "m.shop.t"), ({**told, **record},))
+    return Golden(name, message(value, key_schema({"id": 1}), "m.shop.t"), ({**expected, **record},))
 
 
 TIME, DATA, CONNECT = "io.debezium.time.", "io.debezium.data.", "org.apache.kafka.connect.data."

@@ -1,4 +1,4 @@
-"""Rows in Debezium's envelopes and their meaning, after its documentation and after recorded ones."""
+"""Rows in Debezium's envelopes and their meaning, after its documentation and after recorded messages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ROWS = [
         S,
     ),
     Golden(
-        "the new half of a key change, without header, tells by what it does not know",
+        "the new half of a key change, without header, recognised by its missing value",
         message(envelope("c", None, {"id": 2, "v": PLACEHOLDER, "at": None}, pg(), 2), {"id": 2}),
         (
             {
@@ -97,7 +97,7 @@ ROWS = [
         S,
     ),
     Golden(
-        "an update under REPLICA IDENTITY FULL, whose old row knows the wide column",
+        "an update under REPLICA IDENTITY FULL, whose old row has the wide column",
         message(
             envelope("u", {"id": 2, "v": "w", "at": 1}, {"id": 2, "v": PLACEHOLDER, "at": None}, pg(), 3), {"id": 2}
         ),
@@ -114,7 +114,7 @@ ROWS = [
         {"full_before": True},
     ),
     Golden(
-        "a plain insert in a transaction that began the stream",
+        "an insert in the first transaction of the stream",
         message(
             envelope("c", None, {"id": 3, "v": "", "at": None}, pg(sequence='[null,"500"]', lsn=500), None), {"id": 3}
         ),
@@ -150,7 +150,7 @@ ROWS = [
         for marker in (True, "true", "first", "first_in_data_collection", "last_in_data_collection", "last")
     ),
     Golden(
-        "a row of an incremental copy, which tells no place",
+        "a row of an incremental copy, which has no position",
         message(
             envelope(
                 "r", None, {"id": 3, "v": "x", "at": None}, pg("incremental", sequence=None, lsn=None, txId=None), None
@@ -168,13 +168,13 @@ ROWS = [
         S,
     ),
     Golden(
-        "one of two equal rows that COPY put into a table without key",
+        "one of two equal rows that COPY inserted into a table without key",
         message(envelope("c", None, {"v": "x"}, pg(table="n"), 2), None, "srv.inv.n"),
         ({"op": "insert", "key": None, "order_key": key_of(f"{PG_AT} 0000000000000002 01"), "after": '{"v":"x"}'},),
         KEYLESS,
     ),
     Golden(
-        "the same without transaction metadata: the offset tells them apart",
+        "the same without transaction metadata: the offset distinguishes them",
         message(envelope("c", None, {"v": "x"}, pg(table="n"), None), None, "srv.inv.n"),
         ({"op": "insert", "order_key": key_of(f"{PG_AT} 0000000000000007 01")},),
         KEYLESS,
@@ -192,14 +192,14 @@ ROWS = [
         S,
     ),
     Golden(
-        "a table that nobody copies",
+        "a table that is not copied",
         message(envelope("c", None, {"id": 1}, pg(table="other"))),
         (),
         S,
         ignored=1,
     ),
     Golden(
-        "a row with its schema: columns and key are told",
+        "a row with its schema: columns and key are known",
         message(
             with_schema(envelope("c", None, {"id": 3, "v": "x"}, pg()), field("id", "int32"), field("v", "string")),
             key_schema({"id": 3}),
@@ -207,7 +207,7 @@ ROWS = [
         ({"op": "insert", "key": "[3]", "after": '{"id":3,"v":"x"}', "after_complete": True},),
     ),
     Golden(
-        "an old envelope: no microseconds, and null for what newer ones leave out",
+        "an old envelope: no microseconds, and null for members that newer ones omit",
         message(
             {
                 "before": None,
@@ -251,7 +251,7 @@ ROWS = [
         ({"op": "update", "tx_id": "0-1-77", "before_complete": True},),
     ),
     Golden(
-        "an update whose message has no key, and that changes the one which the definition names",
+        "an update whose message has no key, and that changes the key of the definition",
         message(envelope("u", {"id": 1, "v": "a", "at": None}, {"id": 2, "v": "a", "at": None}, mysql(), None)),
         (
             {"op": "delete", "key_before": "[1]", "key": None, "phase": 0},
@@ -260,13 +260,13 @@ ROWS = [
         replace(S, table="shop.t"),
     ),
     Golden(
-        "an update whose message has no key, and that tells nothing of the row before",
+        "an update whose message has no key and no row before",
         message(envelope("u", None, {"id": 2, "v": "a", "at": None}, pg())),
         ({"op": "update", "key_before": "[2]", "key": "[2]"},),
         S,
     ),
     Golden(
-        "MySQL: a row of an incremental copy stands behind the change at its place",
+        "MySQL: a row of an incremental copy is ordered after the change at its position",
         message(
             with_schema(envelope("r", None, {"id": 1}, mysql(snapshot="incremental"), None), field("id", "int32")),
             key_schema({"id": 1}),

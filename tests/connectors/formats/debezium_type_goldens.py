@@ -1,4 +1,4 @@
-"""Values of Debezium's rows and their meaning, after its documentation and after recorded ones."""
+"""Values of Debezium's rows and their meaning, after its documentation and after recorded messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MONEY = {"scale": "2", "connect.decimal.precision": "10"}
 
 TYPES = [
     typed(
-        "arrays: their items are what columns of their types are",
+        "arrays: items have the values of columns of their types",
         [
             array("a", "bytes", f"{CONNECT}Decimal", **MONEY),
             array("b", "struct", f"{DATA}VariableScaleDecimal"),
@@ -143,7 +143,7 @@ TYPES = [
         '"e":"Infinity","f":"-Infinity"',
     ),
     typed(
-        "unsigned numbers, told as signed ones",
+        "unsigned numbers, sent as signed ones",
         [field("a", "int64", **{"__debezium.source.column.type": "BIGINT UNSIGNED"}), field("b", "int64")],
         {"a": -1, "b": -1},
         '"a":"18446744073709551615","b":-1',

@@ -32,7 +32,7 @@ UNWRAPPED = [
         {"unwrapped": True, "topic_prefix": "srv"},
     ),
     Golden(
-        "an unwrapped delete of a table that only its messages describe",
+        "an unwrapped delete of a table whose schema is only in its messages",
         message(None, key_schema({"id": 1})),
         ({"op": "delete", "key_before": "[1]", "after": None},),
         None,

@@ -1,4 +1,4 @@
-"""What change records come to, in plain Python: the fold as the definition of correctness has it, without Spark."""
+"""The fold of change records in plain Python, after the definition of correctness, without Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, Cha
 
 Image = dict[str, Any]
 FETCHED: Image = {"fetched": True}
-"""Stands for a row that has to be asked for."""
+"""Stands for a row that must be fetched."""
 
 
 @dataclass
@@ -22,7 +22,8 @@ class Holder:
 
 
 def in_order(records: Iterable[ChangeRecord], columns: tuple[str, ...]) -> dict[str, Image]:
-    """Sources that deliver in order, or whose order keys say the order; two rows may hold a key in a transaction."""
+    """For sources that deliver in order, or whose order keys give the order; two rows may have one key in a
+    transaction."""
     held: dict[str, list[Holder]] = defaultdict(list)
     departed: dict[str, Holder] = {}
     seen: set[tuple[str, str | None, str]] = set()
@@ -41,12 +42,12 @@ def in_order(records: Iterable[ChangeRecord], columns: tuple[str, ...]) -> dict[
             continue
         assert record.key is not None and record.op != Operation.UNREADABLE, record
         _arrive(held[record.key], record, columns, departed)
-    assert all(len(holders) <= 1 for holders in held.values()), "a key is held twice at the end"
+    assert all(len(holders) <= 1 for holders in held.values()), "two rows have one key at the end"
     return {key: holders[0].image for key, holders in held.items() if holders}
 
 
 def _departing(holders: list[Holder], record: ChangeRecord) -> Holder | None:
-    """By row id, where both sides have one, else by the image before, else whoever came first."""
+    """By row id if both sides have one, else by the image before, else the oldest one."""
     before = json.loads(record.before or "{}")
     for holder in holders:
         if record.row_id and holder.row_id:
@@ -60,7 +61,7 @@ def _departing(holders: list[Holder], record: ChangeRecord) -> Holder | None:
 
 
 def _arrive(holders: list[Holder], record: ChangeRecord, columns: tuple[str, ...], departed: dict[str, Holder]) -> None:
-    told = json.loads(record.after or "{}")
+    after = json.loads(record.after or "{}")
     if record.refetch:
         holders[:] = [Holder(FETCHED, None)]
         return
@@ -70,11 +71,11 @@ def _arrive(holders: list[Holder], record: ChangeRecord, columns: tuple[str, ...
         known |= departed[record.link_id].image
     elif record.op in (Operation.UPDATE, Operation.UPSERT):
         was = _departing(holders, record)
-        assert was or record.op == Operation.UPSERT, "an update of nothing"
+        assert was or record.op == Operation.UPSERT, "an update without a row"
         known |= was.image if was else {}
     if not beside and record.op != Operation.UPDATE:
         holders.clear()
-    holders.append(Holder(known | told, record.row_id))
+    holders.append(Holder(known | after, record.row_id))
 
 
 def newest(records: Iterable[ChangeRecord]) -> dict[str, Image]:

@@ -1,4 +1,4 @@
-"""Messages with what they mean, written by hand: the form of the goldens, and how they are put together."""
+"""Messages with their hand-written meaning: the form of the goldens, and helpers to write them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def records(items: list[Item]) -> list[ChangeRecord]:
 
 
 def as_json(value: object) -> bytes:
-    """A Decimal is a number of just these digits."""
+    """A Decimal becomes a number with exactly these digits."""
     text = json.dumps(value, separators=(",", ":"), default=lambda number: f"\0{number}\0")
     return text.replace('"\\u0000', "").replace('\\u0000"', "").encode()
 
@@ -56,5 +56,5 @@ def column(name: str, kind: Kind, native: str = "", *digits: int, nullable: bool
 
 
 def key_of(order: str) -> str:
-    """An order key of epoch 1, written with blanks between its parts."""
+    """An order key of epoch 1, from parts separated by blanks."""
     return EPOCH + order.replace(" ", "")

@@ -1,4 +1,4 @@
-"""Tells a simulated history as Debezium's connector for MongoDB does. Keys never change."""
+"""Encodes a simulated history as Debezium's connector for MongoDB does. Keys never change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.connectors.formats.simulator import Change, History, Row
 
 
 def messages(history: History, random: Random, looked_up: bool) -> Iterator[Message]:
-    """``looked_up``: updates bring the document; else only what changed in it."""
+    """``looked_up``: updates contain the document, else only the changed fields."""
     for number, row in enumerate(history.start):
         yield _message("r", row[0], None, row, None, number)
     for number, change in enumerate(history.changes, len(history.start)):
@@ -26,12 +26,12 @@ def messages(history: History, random: Random, looked_up: bool) -> Iterator[Mess
 def document(row: Row) -> str:
     """Extended JSON, as text."""
     key, name, amount, at, wide = row
-    told: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "_id": key,
         "name": name,
         "amount": None if amount is None else {"$numberDecimal": str(amount)},
     }
-    return json.dumps({**told, "at": None if at is None else {"$date": at.isoformat()}, "wide": wide})
+    return json.dumps({**encoded, "at": None if at is None else {"$date": at.isoformat()}, "wide": wide})
 
 
 def _message(op: str, key: int, old: Row | None, new: Row | None, change: Change | None, offset: int) -> Message:
@@ -40,5 +40,5 @@ def _message(op: str, key: int, old: Row | None, new: Row | None, change: Change
     body: dict[str, Any] = {"before": None, "after": None if new is None else document(new), "source": source, "op": op}
     if op == "u":
         body["updateDescription"] = {"updatedFields": "{}", "removedFields": None, "truncatedArrays": None}
-    told_key = json.dumps({"id": str(key)}).encode()
-    return Message(json.dumps(body).encode(), told_key, (), "p.d.t", "p.d.t/0", offset)
+    encoded_key = json.dumps({"id": str(key)}).encode()
+    return Message(json.dumps(body).encode(), encoded_key, (), "p.d.t", "p.d.t/0", offset)

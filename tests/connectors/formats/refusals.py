@@ -1,4 +1,4 @@
-"""What a decoder makes of one message, and what it says of one that it puts aside."""
+"""The items of one decoded message, and the undecoded record of one that is bad."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb
 from tests.connectors.formats.debezium_row_goldens import ROWS
 from tests.connectors.formats.golden import Golden, decoder, records
-from tests.connectors.formats.judging import judge
+from tests.connectors.formats.invariants import require_valid
 
 
 def decoded(kind: str, message: Message, setting: DecoderSettings) -> list[Item]:
     items = decoder(kind, setting).decode(message)
-    judge(message, items)
+    require_valid(message, items)
     return items
 
 
 def refused(kind: str, message: Message, setting: DecoderSettings) -> UndecodedRecord:
-    """What is told of the one message that is put aside."""
+    """The undecoded record of the one message."""
     (record,) = records(decoded(kind, message, setting))
     what = undecoded(record)
     assert what is not None, record

@@ -1,6 +1,6 @@
-"""A source: rows, transactions, a log. It knows nothing of formats; its end is what every copy must come to.
+"""A source: rows, transactions, a log, independent of formats. Every copy must end with its rows.
 
-A row is (id, name, amount, at, wide); the id is the key, and may move where the source lets it.
+A row is (id, name, amount, at, wide); the id is the key, and may change if the source allows it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ EPOCH = datetime(2024, 2, 29, 12, 34, 56)
 
 @dataclass(frozen=True)
 class Change:
-    """``position`` is the change's own place in the log, ``statement`` that of its statement, of which it is number
-    ``ordinal``; ``commit`` the end of its transaction, of which it is number ``seq`` (from 1). The ``row_id`` stays
+    """``position``: that of the change in the log. ``statement``: that of its statement, in which it has number
+    ``ordinal``. ``commit``: the end of its transaction, in which it has number ``seq`` (from 1). The ``row_id`` stays
     when the key moves."""
 
     old: Row | None
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass
 class History:
-    """``start``: the rows that a copy meets; the changes come after it."""
+    """``start``: the rows that a copy reads; the changes follow it."""
 
     start: tuple[Row, ...]
     end: dict[int, Row] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class History:
 
     @property
     def changes(self) -> list[Change]:
-        """In the order in which they became true."""
+        """In the order in which they were committed."""
         return [change for transaction in self.transactions for change in transaction]
 
 
 class Simulator:
-    """``moves``: keys may change. ``late_check``: whether a key is held once is looked at when a statement ends."""
+    """``moves``: keys may change. ``late_check``: whether keys are unique is checked at the end of a statement."""
 
     def __init__(self, random: Random, moves: bool, late_check: bool) -> None:
         self._random = random
@@ -79,7 +79,7 @@ class Simulator:
     def history(self, transactions: int) -> History:
         for key in self._random.sample(KEYS, 4):
             self._rows[self._new_id()] = self._row(key)
-        told = History(tuple(self._rows.values()))
+        history = History(tuple(self._rows.values()))
         before = 0
         for number in range(1, transactions + 1):
             changes: list[Change] = []
@@ -95,24 +95,24 @@ class Simulator:
                 self._check()
             self._log += self._random.choice((2, 2000))
             if changes:
-                told.transactions.append(
+                history.transactions.append(
                     [replace(one, tx=number, commit=self._log, commit_before=before) for one in changes]
                 )
                 before = self._log
-        self._let_transactions_overlap(told)
-        told.end = {row[0]: row for row in self._rows.values()}
-        return told
+        self._let_transactions_overlap(history)
+        history.end = {row[0]: row for row in self._rows.values()}
+        return history
 
-    def _let_transactions_overlap(self, told: History) -> None:
-        """Two transactions that touch different keys may have been written to the log in the other order: the second
-        one goes before the first one, behind everything else."""
+    def _let_transactions_overlap(self, history: History) -> None:
+        """Two transactions with different keys may have been written to the log in the other order: the second one
+        before the first one, after all others."""
         behind = 0
-        for number in range(len(told.transactions) - 1):
-            one, other = told.transactions[number : number + 2]
+        for number in range(len(history.transactions) - 1):
+            one, other = history.transactions[number : number + 2]
             shift = max(change.position for change in other) - min(change.statement for change in one) + 1
             begins = min(change.statement for change in other) - shift
             if begins > behind and not _keys(one) & _keys(other):
-                told.transactions[number + 1] = [
+                history.transactions[number + 1] = [
                     replace(change, position=change.position - shift, statement=change.statement - shift)
                     for change in other
                 ]
@@ -127,8 +127,8 @@ class Simulator:
             self._check()
 
     def _check(self) -> None:
-        held = [row[0] for row in self._rows.values()]
-        assert len(set(held)) == len(held), "a key is held twice"
+        keys = [row[0] for row in self._rows.values()]
+        assert len(set(keys)) == len(keys), "two rows have one key"
 
     def _new_id(self) -> int:
         self._next_id += 1
@@ -147,7 +147,7 @@ class Simulator:
         return [key for key in KEYS if key not in {row[0] for row in self._rows.values()}]
 
     def _changed(self, row: Row, key: int) -> Row:
-        """Some columns anew; the wide one rarely."""
+        """With new values in some columns, rarely in the wide one."""
         new = self._row(key)
         keep = self._random.random() < 0.7
         return (*new[:4], row[4]) if keep else new

@@ -1,4 +1,4 @@
-"""Names in Avro schemas: whoever reads types finds them described wherever they are used."""
+"""Names in Avro schemas: every type is resolved wherever it is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "str
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Any:
-    """Any that fastavro takes: its own rules say which types a name may stand for."""
+    """Any schema that fastavro accepts: its rules decide which type a name refers to."""
     made: list[str] = []
     numbers = iter(range(1000))
 
@@ -71,12 +71,12 @@ def schemas(draw: st.DrawFn) -> Any:
 
 
 @given(schemas())
-def test_names_stand_for_what_fastavro_takes_them_for(schema: Any) -> None:
+def test_names_resolve_to_the_types_that_fastavro_resolves(schema: Any) -> None:
     assert resolve_names(schema) == _plain(expand_schema(json.loads(json.dumps(schema))))
 
 
 def _plain(schema: Any) -> Any:
-    """fastavro leaves out the namespace, too, and writes a few hints of its own."""
+    """fastavro removes the namespace, too, and adds hints of its own."""
     if isinstance(schema, list):
         return [_plain(one) for one in schema]
     if isinstance(schema, dict):
@@ -84,7 +84,7 @@ def _plain(schema: Any) -> Any:
     return schema
 
 
-def test_of_two_types_of_one_name_the_nearer_one_is_meant() -> None:
+def test_of_two_types_of_one_name_the_nearer_one_is_used() -> None:
     def pair(space: str, member: str) -> dict[str, Any]:
         return {"type": "record", "name": "Pair", "namespace": space, "fields": [{"name": member, "type": "int"}]}
 
@@ -94,7 +94,7 @@ def test_of_two_types_of_one_name_the_nearer_one_is_meant() -> None:
     assert [one["type"]["fields"][0]["name"] for one in found] == ["a", "b", "b"]
 
 
-def test_java_writes_a_name_without_namespace_inside_of_one() -> None:
+def test_java_writes_a_name_without_namespace_inside_of_one_with_a_namespace() -> None:
     inner = {"type": "record", "name": "Inner", "namespace": "", "fields": [{"name": "v", "type": "int"}]}
     fields = [{"name": "x", "type": inner}, {"name": "y", "type": ["null", "Inner"]}]
     found = resolve_names({"type": "record", "name": "Row", "namespace": "a", "fields": fields})["fields"]
@@ -102,7 +102,7 @@ def test_java_writes_a_name_without_namespace_inside_of_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["nowhere", {"type": "nowhere"}, 7, {"items": "int"}, {"type": "array"}, None])
-def test_a_type_that_is_not_described_is_refused(kind: Any) -> None:
+def test_an_undescribed_type_is_refused(kind: Any) -> None:
     with pytest.raises(DecodeError, match="EVT014"):
         resolve_names({"type": "record", "name": "R", "fields": [{"name": "x", "type": kind}]})
 
@@ -111,7 +111,7 @@ TIME = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
 MOMENT = {"type": "record", "name": "Moment", "connect.name": "p.Moment", "fields": [{"name": "at", "type": TIME}]}
 
 
-def test_connects_schemas_describe_what_is_used_again() -> None:
+def test_connects_schemas_describe_types_that_are_used_again() -> None:
     fields = [
         {"name": "x", "type": ["null", MOMENT]},
         {"name": "y", "type": ["null", "Moment"]},
@@ -123,7 +123,7 @@ def test_connects_schemas_describe_what_is_used_again() -> None:
     assert z["items"]["fields"] == x["fields"]
 
 
-def test_an_event_of_salesforce_may_use_a_type_of_its_header_and_two_of_one_name() -> None:
+def test_an_event_of_salesforce_may_refer_to_a_type_of_its_header_and_to_two_of_one_name() -> None:
     def record(name: str, *members: str) -> dict[str, Any]:
         fields = [{"name": member, "type": ["null", "string"]} for member in members]
         return {"type": "record", "name": name, "fields": fields}

@@ -1,4 +1,4 @@
-"""What messages of Debezium say of the snapshots they belong to; source blocks as the engine wrote them."""
+"""Which snapshots the messages of Debezium belong to; source blocks as Debezium wrote them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MY_FIRST = {**MARIADB, "snapshot": "true", "pos": 2048}
 MY_BLOCKING = {**MARIADB, "snapshot": "first", "pos": 5659}
 
 
-def places(*sources: dict[str, Any], blocking: bool = False) -> int:
+def count_full_snapshots(*sources: dict[str, Any], blocking: bool = False) -> int:
     watch = Snapshots(blocking)
     for number, source in enumerate(sources):
         watch.observe(Message(json.dumps({"after": {"id": 1}, "source": source, "op": "r"}).encode(), at_ms=number + 1))
@@ -39,30 +39,30 @@ def places(*sources: dict[str, Any], blocking: bool = False) -> int:
         ((MY_FIRST, MY_BLOCKING), True, 0),
     ],
 )
-def test_full_snapshots_are_told_from_those_an_operator_asked_for(
+def test_full_snapshots_are_distinguished_from_requested_ones(
     sources: tuple[dict[str, Any], ...], blocking: bool, snapshots: int
 ) -> None:
-    assert places(*sources, blocking=blocking) == snapshots
+    assert count_full_snapshots(*sources, blocking=blocking) == snapshots
 
 
 @pytest.mark.parametrize("name", ["postgres", "postgres_bare", "mariadb", "mariadb_bare"])
-def test_a_recorded_feed_has_one_snapshot_in_each_topic_or_of_each_table_in_files(name: str) -> None:
+def test_a_recorded_feed_has_one_snapshot_per_topic_or_in_files_per_table(name: str) -> None:
     in_topics, in_files = Snapshots(False), Snapshots(False)
     topics, at = set(), {}
     for number, line in enumerate(gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines(), 1):
-        told = json.loads(line)
-        if told["value"] is not None:
-            value = json.dumps(told["value"], separators=(",", ":")).encode()
-            in_topics.observe(Message(value, topic=told["topic"], at_ms=number))
+        recorded = json.loads(line)
+        if recorded["value"] is not None:
+            value = json.dumps(recorded["value"], separators=(",", ":")).encode()
+            in_topics.observe(Message(value, topic=recorded["topic"], at_ms=number))
             in_files.observe(Message(value, topic=f"a/{number}.json"))
-            payload = told["value"].get("payload", told["value"])
+            payload = recorded["value"].get("payload", recorded["value"])
             if payload.get("op") == "r":
-                topics.add(told["topic"])
-                table = told["topic"].partition(".")[2]
+                topics.add(recorded["topic"])
+                table = recorded["topic"].partition(".")[2]
                 at[table] = min(payload["ts_ms"], at.get(table, payload["ts_ms"]))
     rows = [one.topic for one in in_topics.snapshots if not one.is_changes]
     assert topics and topics <= set(rows) and len(rows) == len(set(rows))
     assert any(one.ended for one in in_topics.snapshots)
     begun = {one.topic: one.at_ms for one in in_files.snapshots if not one.is_changes}
-    assert all(0 < begun[table] <= moment for table, moment in at.items()), "the statement that makes it comes before"
+    assert all(0 < begun[table] <= moment for table, moment in at.items()), "the statement that creates it is earlier"
     assert len(begun) == sum(not one.is_changes for one in in_files.snapshots)

@@ -1,4 +1,4 @@
-"""The quick way through JSON and the exact one: one value, and one refusal."""
+"""The fast and the exact way through JSON give one value, or both refuse the text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLANKS = st.sampled_from(["", "", " ", "\n"])
 
 @st.composite
 def objects(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
-    """Names may come twice, and blanks may stand wherever they may."""
+    """Names may be repeated, and whitespace is added wherever JSON allows it."""
     members = draw(st.lists(st.tuples(TEXTS.map(json.dumps), inner), max_size=4))
     return "{" + ",".join(f"{draw(BLANKS)}{name}{draw(BLANKS)}:{draw(BLANKS)}{one}" for name, one in members) + "}"
 
@@ -34,7 +34,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.one_of(objects(inner), arrays(in
 
 
 def read(parse: Any, text: str) -> tuple[str, str]:
-    """What it is, with the types of its numbers; or what is wrong with it."""
+    """The value with the types of its numbers, or the error."""
     try:
         return "value", repr(parse(text))
     except DecodeError as error:
@@ -48,11 +48,11 @@ def read(parse: Any, text: str) -> tuple[str, str]:
 @example('{"a":":","b":2,"b":3}')
 @example('{"a":"\\":","b":2,"b":3}')
 @example('[{"a":1},{"a":1,"a":2}]')
-def test_whatever_the_text_is_both_say_the_same(text: str) -> None:
+def test_both_ways_give_the_same_result_for_every_text(text: str) -> None:
     assert read(exact_json.parse_text, text) == read(exact_json.parse_exactly, text)
 
 
 @pytest.mark.parametrize("text", ['{"a":1,"b":{"c":[1.50,"x:y"]},"d":"\\"e\\":"}', "[[],{}]", '"a"', "1"])
-def test_ordinary_text_is_read_the_quick_way(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ordinary_text_is_read_the_fast_way(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_json, "parse_exactly", lambda text: pytest.fail("the long way"))
     assert repr(exact_json.parse_text(text)) == repr(json.loads(text, parse_float=exact_json.Decimal))

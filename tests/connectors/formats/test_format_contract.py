@@ -1,4 +1,4 @@
-"""What holds of every decoder of an event format, over all that are registered."""
+"""The contract of every registered decoder of an event format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.connectors.formats import (
     debezium_unwrapped_goldens,
     ydb_goldens,
 )
-from tests.connectors.formats.changed_values import changed_values, is_told_by_another
+from tests.connectors.formats.changed_values import changed_values, is_implied_by_finer_time
 from tests.connectors.formats.golden import Golden, decoder, records
-from tests.connectors.formats.judging import judge
+from tests.connectors.formats.invariants import require_valid
 
 GOLDENS: dict[str, list[Golden]] = {
     "debezium": [
@@ -37,13 +37,13 @@ EVERY = [pytest.param(kind, golden, id=f"{kind}: {golden.name}") for kind, them 
 
 
 @pytest.mark.parametrize(("kind", "golden"), EVERY)
-def test_a_golden_message_means_what_is_written_beside_it(kind: str, golden: Golden) -> None:
+def test_a_golden_message_is_decoded_to_its_expected_records(kind: str, golden: Golden) -> None:
     items = decoder(kind, golden.setting()).decode(golden.message)
     found = records(items)
-    told = [
+    compared = [
         {name: getattr(record, name) for name in wanted} for record, wanted in zip(found, golden.records, strict=False)
     ]
-    assert told == [dict(wanted) for wanted in golden.records], [record.after for record in found]
+    assert compared == [dict(wanted) for wanted in golden.records], [record.after for record in found]
     assert len(found) == len(golden.records)
     assert sum(item.count for item in items if isinstance(item, Ignored)) == golden.ignored
 
@@ -53,51 +53,52 @@ def test_every_registered_format_has_goldens() -> None:
 
 
 @pytest.mark.parametrize(("kind", "golden"), EVERY)
-def test_what_a_golden_says_can_be_taken_at_its_word(kind: str, golden: Golden) -> None:
-    judge(golden.message, decoder(kind, golden.setting()).decode(golden.message))
+def test_the_items_of_a_golden_message_are_well_formed(kind: str, golden: Golden) -> None:
+    require_valid(golden.message, decoder(kind, golden.setting()).decode(golden.message))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_message_means_the_same_whatever_came_before(kind: str) -> None:
-    """One decoder for many messages answers as a new one for each; schemas alone are told once."""
+def test_a_message_is_decoded_equally_after_any_other_message(kind: str) -> None:
+    """One decoder for many messages gives the result of a new one for each, except that it emits a schema once."""
     for setting in {str(golden.setting()): golden.setting() for golden in GOLDENS[kind]}.values():
         one = decoder(kind, setting)
         for golden in [*GOLDENS[kind], *reversed(GOLDENS[kind])]:
             fresh = decoder(kind, setting).decode(golden.message)
             again = one.decode(golden.message)
-            assert _untold(again) == _untold(fresh), golden.name
+            assert without_schemas(again) == without_schemas(fresh), golden.name
 
 
-def _untold(items: list[Item]) -> list[Item]:
+def without_schemas(items: list[Item]) -> list[Item]:
     return [item for item in items if not isinstance(item, TableSchema)]
 
 
 @pytest.mark.parametrize(("kind", "golden"), EVERY)
 def test_no_value_of_a_message_is_lost(kind: str, golden: Golden) -> None:
-    """Whichever value is another, what is told is another: it ends in an image, a column, the position, the body of a
-    control event, or in quarantine. What a target cannot hold is cut, and then the record says so."""
-    told = decoder(kind, golden.setting()).decode(golden.message)
-    if records(told) and not records(told)[0].warnings:
-        unheard = [
+    """Every changed value changes the result: it is in an image, a column, the position, the body of a control event,
+    or in quarantine. A value that a target cannot hold is cut with a warning."""
+    original = decoder(kind, golden.setting()).decode(golden.message)
+    if records(original) and not records(original)[0].warnings:
+        lost = [
             path
             for path, message in changed_values(golden.message)
-            if decoder(kind, golden.setting()).decode(message) == told and not is_told_by_another(path, golden.message)
+            if decoder(kind, golden.setting()).decode(message) == original
+            and not is_implied_by_finer_time(path, golden.message)
         ]
-        assert unheard == []
+        assert lost == []
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_what_is_put_aside_can_be_read_once_more(kind: str) -> None:
-    """With the schema known at last, an unreadable record is what the message had meant."""
+def test_an_unreadable_record_can_be_decoded_again(kind: str) -> None:
+    """Once the schema is known, an unreadable record is decoded like its message."""
     for golden in GOLDENS[kind]:
-        blind = records(
+        without_table = records(
             decoder(kind, DecoderSettings(1, {"nothing": CopiedTable(TableRule("nothing"))}, golden.options)).decode(
                 golden.message
             )
         )
         without = decoder(kind, DecoderSettings(1, None, golden.options))
-        knowing = decoder(kind, golden.setting())
-        meant = records(knowing.decode(golden.message))
-        for record in (*blind, *records(without.decode(golden.message))):
-            if record.op == Operation.UNREADABLE and len(meant) == 1:
-                assert reread(record, without.codec, knowing) == meant
+        with_table = decoder(kind, golden.setting())
+        expected = records(with_table.decode(golden.message))
+        for record in (*without_table, *records(without.decode(golden.message))):
+            if record.op == Operation.UNREADABLE and len(expected) == 1:
+                assert reread(record, without.codec, with_table) == expected

@@ -1,6 +1,6 @@
-"""What a real Debezium told of the stories in ``tests/debezium``, read and folded: it is what the source held.
+"""Messages of a real Debezium about the changes in ``tests/debezium``, decoded and folded, give the rows of the source.
 
-``python -m tests.debezium.record`` records them anew.
+``python -m tests.debezium.record`` records them again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.connectors.formats.folded import in_order
 from tests.connectors.formats.golden import decoder, records
-from tests.connectors.formats.judging import judge
-from tests.debezium import mariadb_story, postgres_story
+from tests.connectors.formats.invariants import require_valid
+from tests.debezium import mariadb_changes, postgres_changes
 from tests.debezium.plain import row
 from tests.debezium.record import RECORDED
 
 CHANGING = ("public.changing", "shop.changing")
-PREFIXES = {"postgres": postgres_story.PREFIX, "mariadb": mariadb_story.PREFIX}
+PREFIXES = {"postgres": postgres_changes.PREFIX, "mariadb": mariadb_changes.PREFIX}
 
 
 def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
@@ -35,20 +35,20 @@ def decoded(name: str, schemas: Iterable[TableSchema] = ()) -> list[Item]:
     items: list[Item] = []
     for message in read_messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False):
         found = reader.decode(message)
-        judge(message, found)
+        require_valid(message, found)
         items += found
     return items
 
 
 def schemas_of(items: Iterable[Item]) -> dict[str, TableSchema]:
-    """The latest of each table that came with a row."""
+    """The latest schema of each table with a row."""
     rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op == Operation.READ}
     return {item.table: item for item in items if isinstance(item, TableSchema) and item.table in rows}
 
 
 def end(source: str) -> dict[str, list[dict[str, str | None]]]:
-    held: dict[str, list[dict[str, str | None]]] = json.loads((RECORDED / f"{source}_end.json").read_text())
-    return held
+    rows: dict[str, list[dict[str, str | None]]] = json.loads((RECORDED / f"{source}_end.json").read_text())
+    return rows
 
 
 def copied(found: list[ChangeRecord], schema: TableSchema) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def counted(found: list[ChangeRecord]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("source", PREFIXES)
-def test_with_schemas_in_the_messages_every_table_is_what_the_source_held(source: str) -> None:
+def test_with_schemas_in_the_messages_every_copy_equals_the_source(source: str) -> None:
     items = decoded(source)
     assert [record.after for record in records(items) if record.op == Operation.UNREADABLE] == []
     schemas = schemas_of(items)
@@ -78,19 +78,19 @@ def test_with_schemas_in_the_messages_every_table_is_what_the_source_held(source
 
 
 @pytest.mark.parametrize("source", PREFIXES)
-def test_bare_messages_of_tables_that_somebody_described_say_the_same(source: str) -> None:
-    """A row with a column that the description does not know is put aside."""
+def test_without_schemas_in_the_messages_described_tables_equal_the_source(source: str) -> None:
+    """A row with an undescribed column is unreadable."""
     schemas = schemas_of(decoded(source))
     items = records(decoded(f"{source}_bare", schemas.values()))
-    aside = [record for record in items if record.op == Operation.UNREADABLE]
-    assert {record.table for record in aside} <= set(CHANGING)
-    assert {what.reason[:6] for record in aside if (what := undecoded(record))} == {"EVT014"}
+    unreadable = [record for record in items if record.op == Operation.UNREADABLE]
+    assert {record.table for record in unreadable} <= set(CHANGING)
+    assert {what.reason[:6] for record in unreadable if (what := undecoded(record))} == {"EVT014"}
     for table, rows in end(source).items():
         if table not in CHANGING:
             assert copied(items, schemas[table]) == sorted(rows, key=str), table
 
 
-def test_decimals_told_as_numbers_are_the_same_decimals() -> None:
+def test_decimals_sent_as_numbers_are_the_same_decimals() -> None:
     found = records(decoded("postgres_numeric"))
     assert [record.after for record in found if record.op == Operation.UNREADABLE] == []
     schemas = schemas_of(decoded("postgres"))
@@ -98,8 +98,8 @@ def test_decimals_told_as_numbers_are_the_same_decimals() -> None:
         assert copied(found, schemas[table]) == sorted(rows, key=str), table
 
 
-def test_a_real_story_has_every_kind_of_change() -> None:
-    """Else the recording proves less than it seems to."""
+def test_the_recordings_contain_every_kind_of_change() -> None:
+    """Otherwise the other tests prove less than they seem to."""
     kinds = Counter(record.op for source in PREFIXES for record in records(decoded(source)))
     assert {Operation.READ, Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.TRUNCATE} <= kinds.keys()
     assert {Operation.SCHEMA, Operation.MESSAGE} <= kinds.keys()

@@ -1,4 +1,4 @@
-"""Avro and Parquet files of Connect's sinks hold the messages that went into them, schemas included."""
+"""Avro and Parquet files of Connect's sinks contain the original messages, schemas included."""
 
 from __future__ import annotations
 
@@ -47,56 +47,56 @@ FILES: dict[str, Read] = {
     "avro, not packed": lambda schema, payloads: avro_messages(avro_file(schema, payloads, "null"), "f.avro", False),
     "parquet": lambda schema, payloads: parquet_messages(parquet_file(schema, payloads), "f.parquet"),
 }
-TOLD = ("type", "optional", "name", "parameters", "field")
+USED_MEMBERS = ("type", "optional", "name", "parameters", "field")
 
 
-def kept(schema: dict[str, Any]) -> dict[str, Any]:
-    """What decoders look at."""
-    told = {name: schema[name] for name in TOLD if schema.get(name) not in (None, {})}
-    told["optional"] = schema.get("optional", False)
+def used_members(schema: dict[str, Any]) -> dict[str, Any]:
+    """The members of a schema that decoders use."""
+    members = {name: schema[name] for name in USED_MEMBERS if schema.get(name) not in (None, {})}
+    members["optional"] = schema.get("optional", False)
     if "fields" in schema:
-        told["fields"] = [kept(field) for field in schema["fields"]]
-    return told | {name: kept(schema[name]) for name in ("items", "keys", "values") if name in schema}
+        members["fields"] = [used_members(field) for field in schema["fields"]]
+    return members | {name: used_members(schema[name]) for name in ("items", "keys", "values") if name in schema}
 
 
 def recorded(source: str) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Schemas and their payloads, as a real Debezium sent them."""
     values = [one.value for one in read_messages((RECORDED / f"{source}.jsonl.gz").read_bytes(), source, "", False)]
-    told = sorted((json.loads(value) for value in values if value), key=lambda one: json.dumps(one["schema"]))
-    for _, some in groupby(told, lambda one: json.dumps(one["schema"])):
+    messages = sorted((json.loads(value) for value in values if value), key=lambda one: json.dumps(one["schema"]))
+    for _, some in groupby(messages, lambda one: json.dumps(one["schema"])):
         alike = list(some)
         yield alike[0]["schema"], [one["payload"] for one in alike]
 
 
 @pytest.mark.parametrize("form", FILES)
 @pytest.mark.parametrize("source", ["postgres", "mariadb"])
-def test_messages_of_a_real_debezium_come_out_as_they_went_in(source: str, form: str) -> None:
+def test_messages_of_a_real_debezium_are_read_back_unchanged(source: str, form: str) -> None:
     rows = 0
     for schema, payloads in recorded(source):
         found = [json.loads(one.value or b"") for one in FILES[form](schema, payloads)]
         assert [one["payload"] for one in found] == payloads
-        assert kept(found[0]["schema"]) | {"optional": schema.get("optional", False)} == kept(schema)
+        assert used_members(found[0]["schema"]) | {"optional": schema.get("optional", False)} == used_members(schema)
         rows += len(payloads)
     assert rows > 50
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_connects_own_times_are_the_numbers_that_they_were(form: str) -> None:
+def test_the_times_of_connect_are_read_back_as_numbers(form: str) -> None:
     kinds = [("on", "int32", "Date"), ("at", "int32", "Time"), ("then", "int64", "Timestamp")]
     members = [field(name, kind, f"{CONNECT}{semantic}") for name, kind, semantic in kinds]
     many = {"type": "array", "optional": True, "field": "many", "items": struct(*members, name="a.Inner")}
-    told = {"on": -1, "at": 45296123, "then": -1}
-    payloads = [{**told, "many": [told, {**told, "on": None}]}, dict.fromkeys((*told, "many"))]
+    times = {"on": -1, "at": 45296123, "then": -1}
+    payloads = [{**times, "many": [times, {**times, "on": None}]}, dict.fromkeys((*times, "many"))]
     found = FILES[form](struct(*members, many, name="a.Envelope"), payloads)
     assert [json.loads(one.value or b"")["payload"] for one in found] == payloads
 
 
 @pytest.mark.parametrize("write", [avro_file, parquet_file])
 @pytest.mark.parametrize("source", ["postgres", "mariadb"])
-def test_a_folder_of_such_files_gives_what_the_source_held(
+def test_a_folder_of_such_files_gives_the_rows_of_the_source(
     tmp_path: Path, source: str, write: Callable[[dict[str, Any], Sequence[Any]], bytes]
 ) -> None:
-    """They bear no keys; so the definition names them."""
+    """The files have no keys, so the definition contains them."""
     for number, (schema, payloads) in enumerate(recorded(source)):
         (tmp_path / f"topic{number}.file").write_bytes(write(schema, payloads))
         os.utime(tmp_path / f"topic{number}.file", (0, 0))
@@ -125,7 +125,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("codec", avro_writer.PACKERS)
-def test_blocks_are_unpacked_whatever_packed_them(codec: str) -> None:
+def test_blocks_of_every_codec_are_unpacked(codec: str) -> None:
     rows = [{"topic": "t", "key": None, "value": b"x" * number} for number in range(300)]
     plain = avro_writer.file(PLAIN, rows)
     whole = avro_writer.packed(plain, codec)
@@ -136,7 +136,7 @@ def test_blocks_are_unpacked_whatever_packed_them(codec: str) -> None:
     assert (last.channel, last.value == damaged) == ("f", codec != "null")
 
 
-def test_a_block_that_unpacks_to_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_is_too_large_when_unpacked_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(avro_codecs, "MAX_BYTES", 1000)
     plain = avro_writer.file(PLAIN, [{"topic": "t", "key": None, "value": b"x" * 10_000}])
     for codec in avro_writer.PACKERS:
@@ -144,7 +144,7 @@ def test_a_block_that_unpacks_to_too_much_is_not_read(monkeypatch: pytest.Monkey
         assert bad.value == packed
 
 
-def test_rows_that_hold_a_message_are_messages() -> None:
+def test_rows_that_contain_a_message_are_messages() -> None:
     rows = [{"topic": "t", "key": b'{"id":1}', "value": b'{"x":1}'}, {"topic": "t", "key": b"k", "value": None}]
     found = [*avro_messages(avro_writer.file(PLAIN, rows), "a/f.avro", False)]
     assert [(one.topic, one.key, one.value, one.offset) for one in found] == [
@@ -160,7 +160,7 @@ def test_rows_that_hold_a_message_are_messages() -> None:
     ]
 
 
-def test_rows_of_other_writers_are_events_as_they_are() -> None:
+def test_rows_of_other_writers_are_events() -> None:
     fields = [("x", "float"), ("b", "bytes"), ("at", {"type": "long", "logicalType": "timestamp-millis"})]
     plain = {"type": "record", "name": "row", "fields": [{"name": name, "type": kind} for name, kind in fields]}
     (found,) = avro_messages(avro_writer.file(plain, [{"x": float("nan"), "b": b"\0", "at": 5}]), "f", False)
@@ -189,12 +189,12 @@ FLOATS = {
 @given(st.floats(width=32))
 def test_short_floats_have_the_digits_that_java_writes(value: float) -> None:
     (found,) = avro_messages(avro_file(FLOATS, [{"x": value}]), "f", False)
-    told = json.loads(found.value or b"")["payload"]["x"]
-    assert isinstance(told, str) == (not isfinite(value))
+    read = json.loads(found.value or b"")["payload"]["x"]
+    assert isinstance(read, str) == (not isfinite(value))
     assert (
-        float(told) == value
+        float(read) == value
         or isnan(value)
-        or (len(repr(told)) <= len(repr(value)) and float32(told) == float32(value))
+        or (len(repr(read)) <= len(repr(value)) and float32(read) == float32(value))
     )
 
 
@@ -227,9 +227,9 @@ GOOD = {
 @pytest.mark.parametrize("form", GOOD)
 @given(data=st.data())
 @settings(max_examples=seeds.histories(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_a_damaged_file_is_read_as_far_as_it_goes(form: str, data: st.DataObject) -> None:
+def test_the_readable_part_of_a_damaged_file_is_read(form: str, data: st.DataObject) -> None:
     whole = GOOD[form]
     at = data.draw(st.integers(0, len(whole)))
     damaged = whole[:at] + data.draw(st.binary(max_size=3)) + whole[at + data.draw(st.integers(0, 8)) :]
     read = parquet_messages(damaged, "f") if form == "parquet" else avro_messages(damaged, "f", False)
-    assert {one.channel for one in read} == {"f"}, "and what is damaged is told, too"
+    assert {one.channel for one in read} == {"f"}, "and the damaged part is reported, too"

@@ -1,4 +1,4 @@
-"""Values of messages that no target's type has: put aside, or kept where the definition gives them a place."""
+"""Values of messages that no target type can represent: unreadable, or kept as the definition requires."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ CAST = TableRule("inv.s", columns=Columns(cast={"v": "text"}))
 NULLS = TableRule("inv.s", on_unrepresentable=OnUnrepresentable.SET_NULL)
 
 
-def told(kind: str, semantic: str, value: Any, rule: TableRule, key: tuple[str, ...] = ("id",)) -> DecoderSettings:
-    """With the schema as the factory of the copy's table has it: that of the first message, as the rule wants it."""
+def settings_for(
+    kind: str, semantic: str, value: Any, rule: TableRule, key: tuple[str, ...] = ("id",)
+) -> DecoderSettings:
+    """With the schema of the copy's table: that of the first message, under the rule."""
     (record,) = records(decoded("debezium", message(kind, semantic, None), DecoderSettings(1)))
     source = TableSchema(
         record.table,
@@ -68,30 +70,30 @@ def message(kind: str, semantic: str, value: Any) -> Message:
 
 
 def image(kind: str, semantic: str, value: Any, rule: TableRule) -> dict[str, Any]:
-    (record,) = records(decoded("debezium", message(kind, semantic, value), told(kind, semantic, value, rule)))
+    (record,) = records(decoded("debezium", message(kind, semantic, value), settings_for(kind, semantic, value, rule)))
     assert record.after_complete and not record.warnings
     found: dict[str, Any] = json.loads(record.after or "")
     return found
 
 
 @pytest.mark.parametrize(("kind", "semantic", "value", "text"), ODD)
-def test_debezium_without_a_word_in_the_definition_the_record_is_bad(
-    kind: str, semantic: str, value: Any, text: str
-) -> None:
-    what = refused("debezium", message(kind, semantic, value), told(kind, semantic, value, TableRule("inv.s")))
+def test_debezium_by_default_the_record_is_unreadable(kind: str, semantic: str, value: Any, text: str) -> None:
+    what = refused("debezium", message(kind, semantic, value), settings_for(kind, semantic, value, TableRule("inv.s")))
     assert what.reason.startswith("EVT016") and "on_unrepresentable: set_null" in what.reason
     assert what.columns == ("v",)
 
 
 @pytest.mark.parametrize(("kind", "semantic", "value", "text"), ODD)
-def test_debezium_it_is_null_and_its_text_stands_beside(kind: str, semantic: str, value: Any, text: str) -> None:
+def test_debezium_set_null_writes_null_and_the_text_to_another_column(
+    kind: str, semantic: str, value: Any, text: str
+) -> None:
     assert image(kind, semantic, value, NULLS) == {"id": 1, "v": None, "_cdc_text_v": text}
     plain, kept = PLAIN[semantic.removeprefix(TIME)]
     assert image(kind, semantic, plain, NULLS) == {"id": 1, "v": kept, "_cdc_text_v": None}
 
 
 @pytest.mark.parametrize(("kind", "semantic", "value", "text"), ODD)
-def test_debezium_a_column_that_is_cast_is_its_text(kind: str, semantic: str, value: Any, text: str) -> None:
+def test_debezium_a_cast_column_contains_the_text(kind: str, semantic: str, value: Any, text: str) -> None:
     assert image(kind, semantic, value, CAST) == {"id": 1, "v": text}
     plain, kept = PLAIN[semantic.removeprefix(TIME)]
     assert image(kind, semantic, plain, CAST) == {"id": 1, "v": kept}
@@ -105,8 +107,8 @@ def test_debezium_a_cast_keeps_digits_below_a_microsecond() -> None:
     assert image("string", f"{TIME}ZonedTimestamp", zoned, CAST)["v"] == zoned
 
 
-def test_debezium_messages_without_schema_are_read_by_what_the_native_type_means() -> None:
-    setting = told("int64", f"{TIME}MicroTimestamp", INFINITE, CAST)
+def test_debezium_messages_without_schema_are_read_by_the_native_type() -> None:
+    setting = settings_for("int64", f"{TIME}MicroTimestamp", INFINITE, CAST)
     (table,) = setting.tables or {}
     source = {"schema": table.partition(".")[0], "table": table.partition(".")[2]}
     (record,) = records(decoded("debezium", pg_row({"id": 1, "v": INFINITE}, {"id": 1}, **source), setting))
@@ -123,12 +125,12 @@ def ydb_record(value: bytes, rule: TableRule) -> ChangeRecord:
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
-def test_ydb_a_decimal_that_is_none(text: str) -> None:
+def test_ydb_a_decimal_that_is_no_number(text: str) -> None:
     value = f'"{text}"'.encode()
     assert ydb_record(value, TableRule("")).op == "unreadable"
     nulls = ydb_record(value, NULLS)
     assert json.loads(nulls.after or "") == {"id": "AQI=", "d": None, "_cdc_text_d": text}
-    assert not nulls.after_complete, "of the other columns nothing is told"
+    assert not nulls.after_complete, "the other columns are unknown"
     cast = replace(CAST, columns=Columns(cast={"d": "text"}))
     assert json.loads(ydb_record(value, cast).after or "") == {"id": "AQI=", "d": text}
     assert json.loads(ydb_record(b'"12.30"', cast).after or "") == {"id": "AQI=", "d": "12.300000000"}
@@ -143,24 +145,24 @@ def test_ydb_a_decimal_that_is_none(text: str) -> None:
         ("record timestampTz", {"timestamp": FAR_US, "offset": 0}, "+10000-01-01T00:00:00Z"),
     ],
 )
-def test_datastream_by_the_type_that_the_file_tells(native: str, value: Any, text: str) -> None:
+def test_datastream_values_are_read_by_the_type_of_the_file(native: str, value: Any, text: str) -> None:
     kind = datastream.source_type(column("v", Kind.TEXT, native))
     assert kind is not None
     source = [column("id", Kind.INT32, "int"), replace(column("v", Kind.TEXT, native), type=kind)]
 
-    def told(rule: TableRule) -> list[str]:
+    def converted(rule: TableRule) -> list[str]:
         warnings: list[str] = []
         made = map_columns(rule, source, ("id",), lambda one: datastream.converter(one, warnings.append), warnings)
         return [one.convert(value) for one in made if one.column.name != "id"]
 
-    assert told(NULLS) == ["null", json.dumps(text)]
-    assert told(CAST) == [json.dumps(text)]
+    assert converted(NULLS) == ["null", json.dumps(text)]
+    assert converted(CAST) == [json.dumps(text)]
     copied = selected_schema(CAST, TableSchema("inv.s", tuple(source), ("id",)))
     assert source_columns(CAST, copied.columns, datastream.source_type) == source
 
 
 @given(st.integers(min_value=-(10**9), max_value=10**9))
-def test_far_dates_follow_the_calendar_and_each_has_a_text_of_its_own(days: int) -> None:
+def test_far_dates_follow_the_calendar_and_each_has_a_unique_text(days: int) -> None:
     text = far_date(days)
     assert text != far_date(days + 1)
     day = days + date(1970, 1, 1).toordinal()

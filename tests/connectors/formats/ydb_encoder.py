@@ -1,4 +1,5 @@
-"""Tells a simulated history as YDB's changefeeds do: an independent reading of their formats. Keys never change."""
+"""Encodes a simulated history as YDB's changefeeds do, from an independent reading of their formats. Keys never
+change."""
 
 from __future__ import annotations
 
@@ -41,22 +42,24 @@ class YdbEncoder:
         self._offsets = [0] * PARTITIONS
 
     def messages(self, history: History) -> Iterator[Message]:
-        """Of one transaction, a key's changes are one; which is an update, whatever became of it on the way."""
+        """The changes of a key in one transaction are one change; it is an update whatever happened in between."""
         for row in history.start:
-            yield self._told(None, row, 1, 0, scanned=True)
+            yield self._encoded(None, row, 1, 0, scanned=True)
         for transaction in history.transactions:
             for old, new, change in _collapsed(transaction):
-                yield self._told(old, new, change.commit, change.tx)
+                yield self._encoded(old, new, change.commit, change.tx)
 
-    def _told(self, old: Row | None, new: Row | None, step: int, tx: int, scanned: bool = False) -> Message:
+    def _encoded(self, old: Row | None, new: Row | None, step: int, tx: int, scanned: bool = False) -> Message:
         row = new or old
         assert row is not None
         form = {"json": self._json, "debezium": self._debezium, "dynamodb": self._dynamo}[self._feed.form]
         body, key = form(old, new, step, tx, scanned)
         partition = crc32(str(row[0]).encode()) % PARTITIONS
         self._offsets[partition] += self._random.choice((1, 1, 1))
-        told_key = None if key is None else json.dumps(key).encode()
-        return Message(json.dumps(body).encode(), told_key, (), TOPIC, f"{TOPIC}/{partition}", self._offsets[partition])
+        encoded_key = None if key is None else json.dumps(key).encode()
+        return Message(
+            json.dumps(body).encode(), encoded_key, (), TOPIC, f"{TOPIC}/{partition}", self._offsets[partition]
+        )
 
     def _json(self, old: Row | None, new: Row | None, step: int, tx: int, scanned: bool) -> tuple[Any, Any]:
         row = new or old
@@ -78,7 +81,7 @@ class YdbEncoder:
         return body, None
 
     def _given(self, old: Row | None, new: Row) -> dict[str, Any]:
-        """Columns that changed; or all that are not NULL, the others being reset."""
+        """The changed columns, or all that are not NULL, with the others reset."""
         now = _columns(new)
         if old is None or self._random.random() < 0.3:
             return {"reset": {name: value for name, value in now.items() if value is not None}}
@@ -123,8 +126,8 @@ def _columns(row: Row) -> dict[str, Any]:
 
 
 def _tagged(row: Row) -> dict[str, Any]:
-    """Attributes that are NULL are left out."""
-    told: dict[str, Any] = {name: {"S": value} for name, value in _columns(row).items() if value is not None}
-    if "amount" in told:
-        told["amount"] = {"N": told["amount"]["S"]}
-    return {"id": {"N": str(row[0])}, **told}
+    """Attributes that are NULL are omitted."""
+    encoded: dict[str, Any] = {name: {"S": value} for name, value in _columns(row).items() if value is not None}
+    if "amount" in encoded:
+        encoded["amount"] = {"N": encoded["amount"]["S"]}
+    return {"id": {"N": str(row[0])}, **encoded}

@@ -102,7 +102,7 @@ GOLDENS = [
         T,
     ),
     Golden(
-        "a reset: what it does not name is NULL from there on",
+        "a reset: columns that it does not contain become NULL",
         message({"key": [1], "reset": {"v": "x"}, "ts": [5, 7]}),
         ({"op": "replace", "key": "[1]", "after": '{"id":1,"v":"x"}', "after_complete": True},),
         ONE,
@@ -129,7 +129,7 @@ GOLDENS = [
         ONE,
     ),
     Golden(
-        "a new image of a feed that would tell the old one",
+        "a new image of a feed with old images",
         message({"key": [1], "update": {}, "newImage": {"v": "x"}}),
         ({"op": "insert"},),
         ONE,
@@ -157,7 +157,7 @@ GOLDENS = [
         ONE,
     ),
     Golden(
-        "an erase with the row that was",
+        "an erase with the row before",
         message({"key": [1], "erase": {}, "oldImage": {"v": "1"}}),
         ({"op": "delete", "key_before": "[1]", "before": '{"id":1,"v":"1"}', "before_complete": True},),
         ONE,
@@ -177,7 +177,7 @@ GOLDENS = [
         {"mode": "KEYS_ONLY"},
     ),
     Golden(
-        "an empty reset of a feed that nobody described empties no row",
+        "an empty reset of an undescribed feed empties no row",
         message({"key": [1], "reset": {}}),
         ({"op": "upsert", "after": '{"id":1}', "refetch": ("*",)},),
         ONE,
@@ -197,14 +197,14 @@ GOLDENS = [
         {"mode": "OLD_IMAGE"},
     ),
     Golden(
-        "a row of nothing but its key",
+        "a row of its key only",
         message({"key": [1], "update": {}}),
         ({"op": "upsert", "after": '{"id":1}', "refetch": ()},),
         ONE,
         {"mode": "UPDATES"},
     ),
     Golden(
-        "a row of a copy, with the moment of the copy and the user",
+        "a row of a copy, with the time of the copy and the user",
         message({"key": [1], "update": {}, "newImage": {"v": "x"}, "ts": [5, 7], "user": "me@builtin"}),
         ({"op": "upsert", "position": '{"ts":[5,7],"user":"me@builtin","channel":"/shop/orders/feed/0","offset":9}'},),
         ONE,
@@ -285,7 +285,7 @@ GOLDENS = [
         TYPES,
     ),
     Golden(
-        "Debezium's form: a row that came",
+        "Debezium's form: an inserted row",
         debezium("c", after={"id": 1, "v": "x"}),
         (
             {
@@ -314,7 +314,7 @@ GOLDENS = [
         ONE,
     ),
     Golden(
-        "Debezium's old form: a reset, and where it stands",
+        "Debezium's old form: a reset, and its position",
         message(
             {
                 "payload": {
@@ -330,7 +330,7 @@ GOLDENS = [
         ONE,
     ),
     Golden(
-        "DynamoDB's form: an item that came",
+        "DynamoDB's form: an inserted item",
         stream_record("INSERT", NewImage={"id": {"N": "1"}, "v": {"S": "x"}, "l": {"L": [{"BOOL": True}]}}),
         (
             {
@@ -358,7 +358,7 @@ GOLDENS = [
         ITEMS,
     ),
     Golden(
-        "DynamoDB's form: an item that went, of a table that nobody described",
+        "DynamoDB's form: a deleted item of an undescribed table",
         stream_record("REMOVE", OldImage={"id": {"N": "1"}}),
         (
             {

@@ -14,8 +14,8 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Reconcile, Source
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
-from tests.debezium.restarts_story import Database
-from tests.debezium.topics import told
+from tests.debezium.restart_databases import Database
+from tests.debezium.topics import topic_messages
 from tests.spark.roads.feeds.scene import Fed, definition
 
 
@@ -31,7 +31,7 @@ class Copied:
 
     def awaited(self) -> None:
         """Until the topics hold more than when they were last looked at."""
-        self.messages = len(told(self.broker, self.database.prefix, self.messages))
+        self.messages = len(topic_messages(self.broker, self.database.prefix, self.messages))
 
     def lose_offsets(self, *meanwhile: str) -> None:
         self.debezium.stop()

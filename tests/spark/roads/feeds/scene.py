@@ -14,12 +14,12 @@ from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import COLUMNS, History, Simulator
 from tests.spark.roads.scene import Scene
 
-MYSQL = Manner("mysql", schemas=True, transactions=True, headers=True)
-POSTGRES = Manner("postgresql", schemas=True, transactions=True, headers=True)
+MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
+POSTGRES = ConnectorSetup("postgresql", schemas=True, transactions=True, headers=True)
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Table:
         return dict(self.history.end)
 
 
-def table(letter: str, seed: str, transactions: int = 30, manner: Manner = MYSQL) -> Table:
+def table(letter: str, seed: str, transactions: int = 30, manner: ConnectorSetup = MYSQL) -> Table:
     """``d.<letter>`` or ``s.<letter>``."""
     history = Simulator(Random(seed), moves=manner is MYSQL, late_check=False).history(transactions)
     messages = DebeziumEncoder(manner, Random(seed)).messages(history)

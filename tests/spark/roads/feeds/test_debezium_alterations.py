@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium.restarts_story import DATABASE, Postgres
+from tests.debezium.restart_databases import DATABASE, Postgres
 from tests.spark.roads.feeds.connector import Copied, copied
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]

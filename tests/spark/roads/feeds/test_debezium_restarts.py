@@ -15,8 +15,8 @@ from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.spec.definition import Reconcile, Source
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium.restarts_story import MariaDB, Postgres, ask_for_snapshot
-from tests.debezium.topics import told
+from tests.debezium.restart_databases import MariaDB, Postgres, request_snapshot
+from tests.debezium.topics import topic_messages
 from tests.mariadb import embedded
 from tests.spark.roads.feeds.connector import Copied, copied
 from tests.spark.roads.feeds.scene import Fed, definition
@@ -44,7 +44,7 @@ def in_a_folder(one: Copied, folder: Path, spark: SparkSession, before: list[dic
     options = {"format": "debezium", "topic_prefix": one.database.prefix, "location": f"{folder}/events"}
     source = Source("files", "", options=options)
     feed = Fed(folder, spark, definition(folder, source, one.feed.tables, key=("id",)))
-    behind = told(one.broker, one.database.prefix)
+    behind = topic_messages(one.broker, one.database.prefix)
     for number, messages in enumerate((before, [message for message in behind if message not in before])):
         lines = [exact_json.dumps(message["value"]) for message in messages if message["value"] is not None]
         file = folder / "events" / f"{number}.json"
@@ -68,11 +68,11 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
         copied(tmp_path, spark, broker, Postgres(server), Reconcile.MANUAL) as one,
     ):
         for number, kind in enumerate(("incremental", "blocking")):
-            ask_for_snapshot(one.database, number, kind)
+            request_snapshot(one.database, number, kind)
             one.awaited()
             one.feed.settle()
             assert one.differences() == []
-        before = told(one.broker, one.database.prefix)
+        before = topic_messages(one.broker, one.database.prefix)
         lose_and_go_on(one)
         in_a_folder(one, tmp_path / "folder", spark, before)
         road = one.feed.run()
@@ -92,7 +92,7 @@ def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
         embedded() as server,
         copied(tmp_path, spark, broker, MariaDB(server, str(tmp_path / "history")), Reconcile.AUTO) as one,
     ):
-        ask_for_snapshot(one.database, 0, "incremental")
+        request_snapshot(one.database, 0, "incremental")
         one.awaited()
         one.feed.settle()
         assert one.differences() == []

@@ -26,10 +26,10 @@ from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium import mariadb_story, postgres_story
+from tests.debezium import mariadb_changes, postgres_changes
 from tests.debezium.plain import row
 from tests.debezium.record import RECORDED
-from tests.debezium.topics import told
+from tests.debezium.topics import topic_messages
 from tests.mariadb import embedded
 from tests.spark.roads.feeds.scene import Fed, definition
 
@@ -83,16 +83,16 @@ def test_copies_behind_a_real_debezium_are_what_its_databases_hold(tmp_path: Pat
             topics = [story.PREFIX, f"{story.PREFIX}.*"]
             return Watched(story, server, feed_of(story, tmp_path / story.PREFIX, spark, info, "kafka", topics=topics))
 
-        both = [watched(postgres_story, postgres), watched(mariadb_story, mariadb)]
+        both = [watched(postgres_changes, postgres), watched(mariadb_changes, mariadb)]
         for one in both:
             one.story.prepare(one.server)
         connectors = {one.story.PREFIX: one.story.connector(one.server) for one in both}
         with EmbeddedDebezium(broker, connectors) as debezium:
             for one in both:
-                told(broker, one.story.PREFIX)
+                topic_messages(broker, one.story.PREFIX)
                 one.feed.green()
             for one in both:
-                one.story.go_on(one.server)
+                one.story.apply_changes(one.server)
                 one.feed.green()  # in the midst of it
             # It is killed before it has written down where it was, so it tells some things twice.
             assert debezium.pid is not None
@@ -100,13 +100,13 @@ def test_copies_behind_a_real_debezium_are_what_its_databases_hold(tmp_path: Pat
             debezium.stop()
             debezium.start()
             for one in both:
-                told(broker, one.story.PREFIX)
+                topic_messages(broker, one.story.PREFIX)
                 one.feed.settle()
-                assert differences(one.feed, one.story.end(one.server)) == []
+                assert differences(one.feed, one.story.final_rows(one.server)) == []
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("story", "name"), [(postgres_story, "postgres"), (mariadb_story, "mariadb")])
+@pytest.mark.parametrize(("story", "name"), [(postgres_changes, "postgres"), (mariadb_changes, "mariadb")])
 def test_copies_of_files_that_a_real_debezium_filled_are_what_its_database_held(
     tmp_path: Path, spark: SparkSession, story: ModuleType, name: str
 ) -> None:

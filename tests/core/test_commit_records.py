@@ -1,4 +1,4 @@
-"""The name a merge gives to its commit before it makes it."""
+"""The control record that a merge writes to the log before it commits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ BATCH = Batch("public.t", "batches/b", 3, 1, 2, SCHEMA)
 
 @pytest.fixture
 def table(tmp_path: Path) -> HandMade:
-    """A log of two windows and no target. No session: nothing here needs one."""
+    """A log of two windows and no target, without a Spark session."""
     made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
     made.land()
     made.land()
     return made
 
 
-def named(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[ControlRecord, list[ControlRecord]]:
-    """The record as named, and the fences that were raised in the target for it."""
+def written_record(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[ControlRecord, list[ControlRecord]]:
+    """The record as written, and the fences that were raised in the target for it."""
     raised: list[ControlRecord] = []
 
     def fence(_: str, __: TargetState, record: ControlRecord) -> ControlRecord:
@@ -46,39 +46,39 @@ def named(log: ChangeLog, task: TableTask, record: ControlRecord) -> tuple[Contr
     return _name_commit(job, task, TargetState(True, CURSOR), record), raised
 
 
-def test_a_commit_of_the_stream_keeps_the_fence_and_moves_the_cursor(table: HandMade) -> None:
+def test_a_commit_of_the_stream_keeps_the_fence_and_advances_the_cursor(table: HandMade) -> None:
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
     assert (record.fence, record.window, record.manifest_sha256) == (3, 2, table.log.manifest_sha256(2))
     assert record.nonce != CURSOR.nonce
 
 
-def test_a_repair_leaves_the_cursor_and_so_raises_the_fence(table: HandMade) -> None:
+def test_a_repair_keeps_the_cursor_and_raises_the_fence(table: HandMade) -> None:
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
     assert (record.fence, record.window) == (4, 1) and record.token > CURSOR.token
 
 
-def test_what_lets_go_without_a_new_window_raises_the_fence_and_names_what_waits_from_then_on(table: HandMade) -> None:
+def test_released_records_without_a_new_window_raise_the_fence_and_name_the_new_carry_over(table: HandMade) -> None:
     left = CarryOver((), {"quarantined": 1})
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, carry=left))
     assert (record.fence, record.window, record.carry) == (4, 1, left) and record.token > CURSOR.token
 
 
-def test_a_commit_is_named_before_it_is_made(table: HandMade) -> None:
+def test_the_record_of_a_commit_is_written_before_the_commit(table: HandMade) -> None:
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
-    assert named(table.log, table.task(), record) == (record, [])
+    assert written_record(table.log, table.task(), record) == (record, [])
     assert table.log.control("public.t", record.token) == record
 
 
-def test_a_name_that_another_attempt_has_taken_costs_a_fence_in_the_target(table: HandMade) -> None:
+def test_a_token_that_another_attempt_has_used_raises_the_fence_in_the_target(table: HandMade) -> None:
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, BATCH)
     assert table.log.write_control(replace(record, attempt="dead", nonce="dead"))
-    mine, raised = named(table.log, table.task(), record)
+    mine, raised = written_record(table.log, table.task(), record)
     assert (mine.fence, mine.window) == (4, 2) and [one.fence for one in raised] == [4]
     assert table.log.control("public.t", mine.token) == mine
 
 
-def test_a_repair_is_named_above_the_fence_it_raised_before(table: HandMade) -> None:
+def test_a_repair_takes_a_token_above_the_fence_it_raised_before(table: HandMade) -> None:
     record = _control_record(table.job(StepKind.MERGE, ()), table.task(), CURSOR, replace(BATCH, window=1, repair=True))
-    mine, raised = named(table.log, table.task(), record)
+    mine, raised = written_record(table.log, table.task(), record)
     assert [one.fence for one in raised] == [4] and (mine.fence, mine.window) == (5, 1)
     assert table.log.control("public.t", mine.token) == mine

@@ -1,4 +1,4 @@
-"""The sandbox org agrees with itself: whoever follows its events from the start holds what its ledger says."""
+"""The sandbox org is consistent: a client that follows its events from the start has the rows of its ledger."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg, fields
 from airflow_cdc_provider.sandbox.salesforce.demo import SMALL, Load, fill
 from airflow_cdc_provider.sandbox.salesforce.state import OrgState
-from tests.connectors.salesforce_bus import LATEST, Heard, Subscriber, published
+from tests.connectors.salesforce_bus import LATEST, ReceivedEvent, Subscriber, published
 from tests.connectors.salesforce_rest import Client
 from tests.model import seeds
 
@@ -19,15 +19,15 @@ NAMES = ("Account", "Contact", "Invoice__c")
 Copy = dict[str, dict[str, Any]]
 
 
-def told_values(org: OrgState, name: str) -> Copy:
-    """What events could tell of each record, formulas apart: they change without an event."""
+def event_values(org: OrgState, name: str) -> Copy:
+    """The values of each record that events contain; formulas change without an event."""
     schema = org.schemas.current(name)
     formulas = {field.name for field in schema.type.fields if field.formula}
     return {key: flat(schema.body(row, org.clock.second()), formulas) for key, row in org.ledger.rows(name).items()}
 
 
 def flat(body: dict[str, Any], without: set[str]) -> dict[str, Any]:
-    """Parts of compounds under names of their own; nothing that is null."""
+    """Parts of compounds under names of their own, without nulls."""
     found = {}
     for name, value in body.items():
         if isinstance(value, dict):
@@ -37,7 +37,7 @@ def flat(body: dict[str, Any], without: set[str]) -> dict[str, Any]:
     return found
 
 
-def follow(copy: Copy, event: Heard, formulas: set[str]) -> None:
+def follow(copy: Copy, event: ReceivedEvent, formulas: set[str]) -> None:
     for key in event.ids:
         match event.kind:
             case "DELETE":
@@ -50,7 +50,7 @@ def follow(copy: Copy, event: Heard, formulas: set[str]) -> None:
                 raise AssertionError(other)
 
 
-def change(record: dict[str, Any], event: Heard) -> None:
+def change(record: dict[str, Any], event: ReceivedEvent) -> None:
     body = flat(event.body, set())
     for name in event.changed:
         value = body.get(name)
@@ -82,12 +82,12 @@ def patched(text: str, diff: str) -> str:
 
 
 @pytest.mark.parametrize("known", [1, 2, None])
-def test_events_alone_lead_from_any_start_to_the_ledgers_state(known: int | None) -> None:
+def test_events_lead_from_any_start_to_the_state_of_the_ledger(known: int | None) -> None:
     seed = known or int(seeds.seed())
     org = OrgState(seed)
     org.clock.freeze()
     fill(org, SMALL, seed)
-    copies = {name: told_values(org, name) for name in NAMES}
+    copies = {name: event_values(org, name) for name in NAMES}
     load = Load(org, seed)
     for step in range(150):
         load.step()
@@ -100,7 +100,7 @@ def test_events_alone_lead_from_any_start_to_the_ledgers_state(known: int | None
     for event in published(org):
         follow(copies[event.header["entityName"]], event, formulas)
     for name in NAMES:
-        assert copies[name] == told_values(org, name), f"seed {seed}"
+        assert copies[name] == event_values(org, name), f"seed {seed}"
     assert load.done.keys() >= {"insert", "update", "mass update", "nulls", "text", "geocode", "pay", "delete"}
 
 
@@ -109,7 +109,7 @@ def test_writers_readers_and_subscribers_do_not_disturb_each_other() -> None:
     with SalesforceOrg(keepalive_s=0.2) as org, Client(org) as client:
         fill(org, SMALL)
         org.bulk.piece_rows = 50
-        copies = {name: told_values(org, name) for name in NAMES}
+        copies = {name: event_values(org, name) for name in NAMES}
         subscriber = Subscriber(org)
         with subscriber.stream(LATEST) as stream, Load(org, 3, pause_s=0), Load(org, 4, pause_s=0):
             stream.ask(100)
@@ -124,7 +124,7 @@ def test_writers_readers_and_subscribers_do_not_disturb_each_other() -> None:
         events = subscriber.read()
         for event in events:
             follow(copies[event.header["entityName"]], event, formulas)
-        assert copies == {name: told_values(org, name) for name in NAMES}
+        assert copies == {name: event_values(org, name) for name in NAMES}
         assert org.transactions == {} and org.store.holders == {}
         numbers = [event.header["commitNumber"] for event in events]
         assert numbers == sorted(numbers) and len(set(numbers)) > 20
@@ -136,12 +136,12 @@ def undelete_some(org: OrgState) -> None:
             transaction.undelete("Contact", key)
 
 
-def test_the_ledger_replayed_is_what_queries_see() -> None:
+def test_the_ledger_at_each_past_time_equals_the_queries_then() -> None:
     org = OrgState()
     fill(org, SMALL)
     Load(org, 5).run(100)
     before_last = org.ledger.last
     with org.transaction():
-        pass  # an empty commit: what was the present is the past now
+        pass  # an empty commit, so that the last state is in the past
     for name in NAMES:
         assert org.ledger.rows(name, before_last, everything=True) == org.store.table(name).rows

@@ -1,4 +1,4 @@
-"""The garbage collector belongs to the whole process."""
+"""When a split may disable the garbage collector, which belongs to the whole process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def collecting() -> bool:
         return gc.isenabled()
 
 
-def test_a_share_that_has_its_process_to_itself_is_not_looked_through() -> None:
+def test_a_split_alone_in_its_process_disables_the_collector() -> None:
     assert not collecting()
     assert gc.isenabled()
 
 
-def test_a_share_beside_others_leaves_the_collector_on() -> None:
+def test_a_split_beside_others_leaves_the_collector_on() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(collecting).result()
 
 
-def test_a_collector_that_was_off_stays_off() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     gc.disable()
     try:
         assert not collecting()

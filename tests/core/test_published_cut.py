@@ -1,4 +1,4 @@
-"""Which tables stand together."""
+"""Which tables are in the published cut."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def names(*rows: TableRow) -> list[str]:
     return [one.table for one in select_cut_tables(rows, 5)]
 
 
-def test_a_cut_waits_for_every_table_that_moves() -> None:
+def test_a_cut_waits_for_every_replicating_table() -> None:
     assert names(row("a", 5), row("b", 5)) == ["a", "b"]
     assert names(row("a", 5), row("b", 4)) == []
     assert names(row("a", 5), row("b", 5, TableState.FAILING)) == []
 
 
-def test_tables_that_may_stay_behind_for_long_are_left_out() -> None:
+def test_tables_that_may_lag_for_long_are_left_out() -> None:
     others = [row(state, 1, state) for state in TableState if state not in (TableState.REPLICATING, TableState.FAILING)]
     assert names(row("a", 5), *others) == ["a"]
     assert names(*others) == []

@@ -1,4 +1,4 @@
-"""What is told of many values at once is what their converter says of each."""
+"""A converter of columns gives the texts that the converter of values gives for each value."""
 
 from __future__ import annotations
 
@@ -92,26 +92,26 @@ YDB = {
 }
 
 
-def compared(
+def require_equal_texts(
     quick: ArrowConverter | None, convert: Converter, warnings: list[str], kind: LogicalType, name: str
 ) -> None:
     seed = seeds.seed()
-    random, told = Random(f"{seed} {name} {kind}"), 0
+    random, tried = Random(f"{seed} {name} {kind}"), 0
     assert quick is not None
     for _ in range(400):
         values = [None if random.random() < 0.1 else some(random, name) for _ in range(random.choice((1, 1, 2, 3)))]
         shown = next((one for one in values if one is not None), None)
-        told_type = column_type(Decimal(shown) if isinstance(shown, float) else shown, kind.kind)
-        found = quick(pa.array(values, told_type))
+        arrow_type = column_type(Decimal(shown) if isinstance(shown, float) else shown, kind.kind)
+        found = quick(pa.array(values, arrow_type))
         if found is None:
             continue
-        told += 1
-        said = [None if one is None else said_of(one, convert) for one in values]
-        assert (found.to_pylist(), warnings) == (said, []), f"CDC_SEED={seed}: {values}"
-    assert told > 30
+        tried += 1
+        expected = [None if one is None else text_or_error(one, convert) for one in values]
+        assert (found.to_pylist(), warnings) == (expected, []), f"CDC_SEED={seed}: {values}"
+    assert tried > 30
 
 
-def said_of(value: Any, convert: Converter) -> str:
+def text_or_error(value: Any, convert: Converter) -> str:
     try:
         return convert(Decimal(repr(value)) if isinstance(value, float) else value)
     except DecodeError as error:
@@ -119,18 +119,18 @@ def said_of(value: Any, convert: Converter) -> str:
 
 
 @pytest.mark.parametrize("semantic", DEBEZIUM, ids=str)
-def test_of_debezium(semantic: Semantic) -> None:
+def test_converters_of_debezium_agree(semantic: Semantic) -> None:
     warnings: list[str] = []
     convert = converters.semantic_converter(semantic, warnings.append)
-    compared(
+    require_equal_texts(
         converters.arrow_converter(semantic), convert, warnings, semantics.logical_type(semantic), DEBEZIUM[semantic]
     )
 
 
 @pytest.mark.parametrize("native", YDB)
-def test_of_ydb(native: str) -> None:
+def test_converters_of_ydb_agree(native: str) -> None:
     warnings: list[str] = []
     column = Column("c", types.logical_type(native), True, native)
-    compared(
+    require_equal_texts(
         types.arrow_converter(column), types.converter(column, warnings.append), warnings, column.type, YDB[native]
     )

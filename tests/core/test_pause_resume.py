@@ -1,4 +1,4 @@
-"""What a pause or a resume asks of each table, by the state the table is in."""
+"""What a pause or a resume changes in each table, by the state of the table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_cdc_provider.core.table.states import State, TableState
 S = TableState
 
 
-def standing(state: TableState) -> TableStatus:
+def status(state: TableState) -> TableStatus:
     record = ControlRecord("shop", "public.a", "log", "owner", "a", 1, 1, "f", State(state, "2026-01-01"))
     return TableStatus("public.a", "a", record)
 
 
-def asked(kind: CommandKind, *tables: str) -> Command:
+def command(kind: CommandKind, *tables: str) -> Command:
     return Command("c1", "shop", kind, tables, {}, "k", "ann", "2026-01-01")
 
 
@@ -33,24 +33,26 @@ def asked(kind: CommandKind, *tables: str) -> Command:
         (CommandKind.RESUME, S.RESYNCING, "CMD004"),
     ],
 )
-def test_an_order_is_a_state_or_says_why_not(kind: CommandKind, now: TableState, code: str) -> None:
-    (order,) = plan_state_changes(asked(kind), [standing(now)], "2026-01-02")
-    assert (order.refusal.code if order.refusal else "") == code
+def test_a_command_gives_a_new_state_or_the_reason_of_its_refusal(
+    kind: CommandKind, now: TableState, code: str
+) -> None:
+    (change,) = plan_state_changes(command(kind), [status(now)], "2026-01-02")
+    assert (change.refusal.code if change.refusal else "") == code
     wanted = S.PAUSED if kind is CommandKind.PAUSE else S.REPLICATING
-    assert (order.state.name if order.state else None) == (None if code else wanted)
+    assert (change.state.name if change.state else None) == (None if code else wanted)
 
 
 @pytest.mark.parametrize(("kind", "now"), [(CommandKind.PAUSE, S.PAUSED), (CommandKind.RESUME, S.REPLICATING)])
-def test_a_table_that_is_there_already_is_left_alone(kind: CommandKind, now: TableState) -> None:
-    (order,) = plan_state_changes(asked(kind), [standing(now)], "2026-01-02")
-    assert (order.state, order.refusal) == (None, None)
+def test_a_table_that_has_the_state_already_is_left_alone(kind: CommandKind, now: TableState) -> None:
+    (change,) = plan_state_changes(command(kind), [status(now)], "2026-01-02")
+    assert (change.state, change.refusal) == (None, None)
 
 
-def test_a_table_without_a_copy_and_one_that_is_not_there_are_refused_by_name() -> None:
+def test_a_table_without_copy_and_an_unknown_table_are_refused_by_name() -> None:
     found = plan_state_changes(
-        asked(CommandKind.PAUSE, "public.a", "public.z"), [TableStatus("public.a", "a", None)], "2026-01-02"
+        command(CommandKind.PAUSE, "public.a", "public.z"), [TableStatus("public.a", "a", None)], "2026-01-02"
     )
-    assert [(order.table, order.refusal.code) for order in found if order.refusal] == [
+    assert [(change.table, change.refusal.code) for change in found if change.refusal] == [
         ("public.a", "CMD003"),
         ("public.z", "CMD005"),
     ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-import hypothesis.extra.numpy  # both else come in deep in a draw, where Python 3.11 may fail to compile them
+import hypothesis.extra.numpy  # otherwise both are imported within a draw, where Python 3.11 may fail to compile them
 import hypothesis.strategies._internal.types  # noqa: F401
 import pytest
 from hypothesis import given, settings
@@ -45,12 +45,12 @@ class Outer:
 @pytest.mark.parametrize("kind", [Manifest, Batch, TableSchema, Hole, WindowResult])
 @settings(max_examples=25)
 @given(data=st.data())
-def test_what_went_through_json_is_the_same_again(kind: type[Any], data: st.DataObject) -> None:
+def test_a_value_is_equal_after_a_round_trip_through_json(kind: type[Any], data: st.DataObject) -> None:
     value = data.draw(st.from_type(kind))
     assert from_plain(kind, json.loads(json.dumps(to_plain(value)))) == value
 
 
-def test_every_kind_of_field_comes_back() -> None:
+def test_every_kind_of_field_is_read_as_it_was_written() -> None:
     inner = Inner((1, 2), datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC))
     value = Outer(
         "n", Colour.RED, timedelta(days=7), inner, (inner, Inner()), {"a": inner}, inner, {"x": [1]}, 5, ("a",)
@@ -63,12 +63,12 @@ def test_a_scalar_keeps_its_type(scalar: object) -> None:
     assert from_plain(Outer, to_plain(Outer("n", value=scalar))).value is scalar  # type: ignore[arg-type]
 
 
-def test_an_older_reader_leaves_out_what_it_does_not_know() -> None:
+def test_an_older_reader_ignores_unknown_fields() -> None:
     plain = {**to_plain(DataFile("p", 1, 2, "s")), "colour": "red"}
     assert from_plain(DataFile, plain) == DataFile("p", 1, 2, "s")
 
 
-def test_a_newer_reader_fills_in_what_an_older_file_lacks() -> None:
+def test_a_newer_reader_fills_in_fields_that_an_older_file_lacks() -> None:
     assert from_plain(TableSlice, {"definition_sha256": "d"}) == TableSlice("d")
 
 
@@ -77,7 +77,7 @@ def test_a_missing_required_field_is_an_error() -> None:
         from_plain(DataFile, {"path": "p"})
 
 
-def test_the_order_of_fields_is_the_order_of_members() -> None:
+def test_members_have_the_order_of_the_fields() -> None:
     assert list(to_plain(Outer("n"))) == [
         "name", "colour", "wait", "inner", "many", "by_name", "maybe", "anything", "value", "one_or_many",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What happens in a PostgreSQL that Debezium watches: every type, and every kind of change."""
+"""The changes in a PostgreSQL that Debezium captures: every type, and every kind of change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium.reached import reached
+from tests.debezium.connection_settings import connection_settings
 
 PREFIX = "pg"
 DATABASE = "shop"
@@ -23,16 +23,16 @@ KEYED = (
 )
 KEYLESS = "public.keyless"
 
-AS_TOLD = {
+READ_AS = {
     "public.kinds": {
         **dict.fromkeys(("at3", "at6", "doc", "docb", "mood", "span4", "bits"), "{}::text"),
         **dict.fromkeys(("numbers", "words"), "to_json({})::text"),
         "atz": "replace((atz AT TIME ZONE 'UTC')::text, '+00', 'Z')",
         "money": "money::numeric",
         "one_bit": "one_bit::int::boolean",
-        # Bits arrive with the length that their column may have at most.
+        # Bits arrive with the maximum length of their column.
         "varbits": "lpad(varbits::text, 12, '0')",
-        # NaN arrives as nothing.
+        # NaN arrives as null.
         "free": "nullif(free, 'NaN')",
         # A year has 365.25 days there, a month a twelfth of that.
         "span": "(extract(epoch FROM span - date_trunc('month', span)) * 1000000)::bigint"
@@ -48,7 +48,7 @@ AS_TOLD = {
         "docs": "to_json(docs::text[])::text",
     },
 }
-"""How a column must be read where the change log has it in another form than the driver."""
+"""How a column is read where the change log has another form than the driver."""
 
 TABLES = """
 CREATE TYPE mood AS ENUM ('sad', 'so so', 'happy');
@@ -102,7 +102,7 @@ INSERT INTO keyless VALUES ('same', 1), ('same', 1), ('other', NULL);
 """
 
 AFTER = (
-    # All kinds again, as changes: the largest, what is no number, what is no day.
+    # All types again, as changes: the largest values, NaN, infinity, empty values.
     """INSERT INTO kinds VALUES (
         2, 32767, 9223372036854775807, 9999999999999999.9999, 123456789012345678901234567890.123456789, 'NaN',
         '-Infinity', false, '', '', '', '', '9999-12-31', '12:00:00.123', '00:00:00.000001', '00:00:00-12',
@@ -113,11 +113,11 @@ AFTER = (
     "UPDATE kinds SET small = NULL, price = 0, docb = NULL, numbers = '{4}', zoned = NULL WHERE id = 1",
     "INSERT INTO arrays SELECT 3, prices, free, days, at3, at6, moments, zoned, blobs, flags FROM arrays WHERE id = 1",
     "UPDATE arrays SET prices = '{0.0001}', halves = '{}', days = NULL WHERE id = 1",
-    # Wide values that did not change are not sent.
+    # Unchanged TOAST values are not sent.
     "UPDATE people SET name = 'short changed' WHERE id = 1",
     "UPDATE people SET wide = 'now short', amount = NULL WHERE id = 2",
     "UPDATE whole SET name = 'whole changed' WHERE id = 1",
-    # Keys: a move that keeps the wide value, a swap inside of one statement, gone and back in one transaction.
+    # Keys: a move with an unchanged TOAST value, a swap in one statement, away and back in one transaction.
     "UPDATE people SET id = 40, name = 'moved' WHERE id = 4",
     "UPDATE whole SET id = 5 - id WHERE id IN (1, 4)",
     "BEGIN; DELETE FROM people WHERE id = 3; INSERT INTO people (id, name) VALUES (3, 'back'); COMMIT",
@@ -126,12 +126,12 @@ AFTER = (
     "DELETE FROM whole WHERE id = 2",
     # A table that is emptied, and filled again in the same transaction.
     "BEGIN; TRUNCATE emptied; INSERT INTO emptied VALUES (2, 'after'); COMMIT",
-    # Columns come and go.
+    # Columns are added and dropped.
     "ALTER TABLE changing ADD COLUMN more numeric(6, 2)",
     "UPDATE changing SET more = 1.5 WHERE id = 1; INSERT INTO changing VALUES (4, 'c4', 'g4', 2)",
     "ALTER TABLE changing DROP COLUMN gone",
     "UPDATE changing SET name = 'after the drop' WHERE id = 2; DELETE FROM changing WHERE id = 3",
-    # What is of no table.
+    # Messages without a table.
     "SELECT pg_logical_emit_message(true, 'note', 'inside'), pg_logical_emit_message(false, 'note', 'outside')",
     # Equal rows.
     "COPY keyless FROM PROGRAM 'printf \"same\\t1\\nsame\\t1\\n\"'",
@@ -148,7 +148,7 @@ def prepare(server: EmbeddedPostgres) -> None:
         session.execute(BEFORE)
 
 
-def go_on(server: EmbeddedPostgres) -> None:
+def apply_changes(server: EmbeddedPostgres) -> None:
     with psycopg.connect(server.dsn(DATABASE), autocommit=True) as session:
         for statement in AFTER:
             session.execute(statement)
@@ -156,7 +156,7 @@ def go_on(server: EmbeddedPostgres) -> None:
 
 
 def _commit_in_reverse(server: EmbeddedPostgres) -> None:
-    """Two transactions at once: who wrote first commits last."""
+    """Two concurrent transactions: the first to write commits last."""
     with psycopg.connect(server.dsn(DATABASE)) as first, psycopg.connect(server.dsn(DATABASE)) as second:
         first.execute("UPDATE people SET name = 'first to write' WHERE id = 5")
         second.execute("UPDATE people SET name = 'first to commit' WHERE id = 6")
@@ -164,7 +164,7 @@ def _commit_in_reverse(server: EmbeddedPostgres) -> None:
         first.execute("UPDATE people SET name = 'last to commit' WHERE id = 5")
 
 
-def end(server: EmbeddedPostgres) -> dict[str, list[dict[str, Any]]]:
+def final_rows(server: EmbeddedPostgres) -> dict[str, list[dict[str, Any]]]:
     """Table → its rows."""
     with psycopg.connect(server.dsn(DATABASE), row_factory=dict_row) as session:
         return {table: _rows(session, table) for table in (*KEYED, KEYLESS)}
@@ -172,8 +172,8 @@ def end(server: EmbeddedPostgres) -> dict[str, list[dict[str, Any]]]:
 
 def _rows(session: psycopg.Connection[dict[str, Any]], table: str) -> list[dict[str, Any]]:
     names = [column.name for column in session.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
-    told = AS_TOLD.get(table, {})
-    chosen = ", ".join(f"{told.get(name, name).format(name)} AS {name}" for name in names)
+    expressions = READ_AS.get(table, {})
+    chosen = ", ".join(f"{expressions.get(name, name).format(name)} AS {name}" for name in names)
     return session.execute(f"SELECT {chosen} FROM {table} ORDER BY 1").fetchall()
 
 
@@ -184,7 +184,7 @@ def connector(server: EmbeddedPostgres, prefix: str = PREFIX) -> dict[str, str]:
         "plugin.name": "pgoutput",
         "slot.name": prefix,
         "publication.name": prefix,
-        **reached(server),
+        **connection_settings(server),
         "database.dbname": DATABASE,
         "provide.transaction.metadata": "true",
         "skipped.operations": "none",

@@ -1,4 +1,4 @@
-"""Messages decoded together are what they are one by one, whatever is among them."""
+"""Messages decoded in a batch equal messages decoded one by one, whatever the batch contains."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
-from tests.connectors.formats.debezium_encoder import DebeziumEncoder, Manner
+from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.golden import decoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.test_format_contract import GOLDENS
 from tests.connectors.formats.test_format_fuzz import PIECES, changed
-from tests.connectors.formats.test_simulated_sources import FEEDS, MANNERS, YDB_TABLE, setting
+from tests.connectors.formats.test_simulated_sources import FEEDS, SETUPS, YDB_TABLE, setting
 from tests.connectors.formats.ydb_encoder import Feed, YdbEncoder
 from tests.model import seeds
 
@@ -35,49 +35,51 @@ COPIES = 80
 
 @cache
 def cases(kind: str) -> list[tuple[Message, DecoderSettings]]:
-    """Every golden; and changes of a feed that are read together, as no golden of YDB is: its key is of two types."""
+    """All goldens, and changes of a YDB feed that are decoded in a batch, which no golden of YDB is."""
     found = [(one.message, one.setting()) for one in GOLDENS[kind]]
     if kind == "ydb":
         feed, random = Feed("json", "NEW_AND_OLD_IMAGES"), Random(3)
-        told = list(YdbEncoder(feed, random).messages(Simulator(random, moves=False, late_check=False).history(8)))
-        found += [(one, setting(YDB_TABLE, mode=feed.mode)) for one in told[2:12]]
+        messages = list(YdbEncoder(feed, random).messages(Simulator(random, moves=False, late_check=False).history(8)))
+        found += [(one, setting(YDB_TABLE, mode=feed.mode)) for one in messages[2:12]]
     return found
 
 
-Said = tuple[list[ChangeRecord], set[TableSchema], int]
+Decoded = tuple[list[ChangeRecord], set[TableSchema], int]
 
 
-def said(items: Sequence[object]) -> Said:
-    """Records in the order of their keys, schemas, how many messages were counted only."""
+def as_decoded(items: Sequence[object]) -> Decoded:
+    """Records in a fixed order, schemas, and the number of counted messages."""
     records = [item for item in items if isinstance(item, ChangeRecord)]
     records.sort(key=lambda one: json.dumps(to_plain(one), default=str))
     schemas = {item for item in items if isinstance(item, TableSchema)}
     return records, schemas, sum(item.count for item in items if isinstance(item, Ignored))
 
 
-def both(kind: str, setting: DecoderSettings, messages: Sequence[Message], at_once: int) -> tuple[Said, Said, int]:
-    """What is said together, what one by one, and of how many messages together."""
+def decode_both_ways(
+    kind: str, setting: DecoderSettings, messages: Sequence[Message], at_once: int
+) -> tuple[Decoded, Decoded, int]:
+    """The result in batches, the result one by one, and the number of messages in blocks."""
     made, alone = decoder(kind, setting), decoder(kind, setting)
     assert isinstance(made, DecodesMany)
     many = [item for n in range(0, len(messages), at_once) for item in made.decode_many(messages[n : n + at_once])]
     in_blocks = sum(item.columns.num_rows for item in many if isinstance(item, Block))
     one_by_one = [item for message in messages for item in alone.decode(message)]
-    return said(list(unpacked(many))), said(one_by_one), in_blocks
+    return as_decoded(list(unpacked(many))), as_decoded(one_by_one), in_blocks
 
 
-@pytest.mark.parametrize("manner", MANNERS, ids=str)
-def test_a_simulated_source_told_by_debezium(manner: Manner) -> None:
+@pytest.mark.parametrize("setup", SETUPS, ids=str)
+def test_a_simulated_source_in_debezium_is_decoded_equally_in_batches(setup: ConnectorSetup) -> None:
     seed = seeds.seed()
     for number in range(seeds.histories(3)):
         random = Random(f"{seed} {number}")
-        history = Simulator(random, moves=True, late_check=manner.connector == "oracle").history(120)
-        messages = list(DebeziumEncoder(manner, random).messages(history))
-        in_blocks = require_same("debezium", setting(manner.table, topic_prefix="p"), messages, random, seed)
+        history = Simulator(random, moves=True, late_check=setup.connector == "oracle").history(120)
+        messages = list(DebeziumEncoder(setup, random).messages(history))
+        in_blocks = require_same("debezium", setting(setup.table, topic_prefix="p"), messages, random, seed)
         assert in_blocks > len(messages) / 4
 
 
 @pytest.mark.parametrize("feed", FEEDS, ids=str)
-def test_a_simulated_source_told_by_ydb(feed: Feed) -> None:
+def test_a_simulated_source_in_ydb_is_decoded_equally_in_batches(feed: Feed) -> None:
     seed = seeds.seed()
     for number in range(seeds.histories(3)):
         random = Random(f"{seed} {number}")
@@ -91,26 +93,28 @@ def test_a_simulated_source_told_by_ydb(feed: Feed) -> None:
 
 def require_same(kind: str, setting: DecoderSettings, messages: list[Message], random: Random, seed: str) -> int:
     random.shuffle(messages)
-    together, alone, in_blocks = both(kind, setting, messages, random.choice((100, 4096)))
+    together, alone, in_blocks = decode_both_ways(kind, setting, messages, random.choice((100, 4096)))
     assert together == alone, f"CDC_SEED={seed}"
     return in_blocks
 
 
 @pytest.mark.parametrize("kind", TOGETHER)
-def test_every_message_among_its_likes(kind: str) -> None:
-    for message, told in cases(kind):
-        together, alone, _ = both(kind, told, [message._replace(offset=n) for n in range(COPIES)], COPIES)
+def test_each_message_among_copies_of_itself_is_decoded_equally(kind: str) -> None:
+    for message, decoder_settings in cases(kind):
+        together, alone, _ = decode_both_ways(
+            kind, decoder_settings, [message._replace(offset=n) for n in range(COPIES)], COPIES
+        )
         assert together == alone, message
 
 
 @pytest.mark.parametrize("kind", TOGETHER)
-def test_one_that_lacks_a_member_or_has_another_key_among_whole_ones(kind: str) -> None:
-    """Where the others are read together, this one means what it means alone. A third of all such are tried."""
+def test_a_message_with_a_missing_member_or_another_key_among_complete_ones_is_decoded_equally(kind: str) -> None:
+    """The other messages remain in blocks. A random third of all variants is tried."""
     seed = seeds.seed()
     random, tried = Random(seed), 0
-    for message, told in cases(kind):
+    for message, decoder_settings in cases(kind):
         messages = [message._replace(offset=offset) for offset in range(COPIES)]
-        if not both(kind, told, messages, COPIES)[2]:
+        if not decode_both_ways(kind, decoder_settings, messages, COPIES)[2]:
             continue
         for part in ("value", "key"):
             for other in variants(json.loads(getattr(message, part) or b"{}")):
@@ -119,30 +123,30 @@ def test_one_that_lacks_a_member_or_has_another_key_among_whole_ones(kind: str) 
                 tried += 1
                 text = json.dumps(other, separators=(",", ":"), ensure_ascii=False).encode()
                 odd = [*messages[:50], messages[50]._replace(**{part: text}), *messages[51:]]
-                together, alone, in_blocks = both(kind, told, odd, COPIES)
+                together, alone, in_blocks = decode_both_ways(kind, decoder_settings, odd, COPIES)
                 assert together == alone and in_blocks > COPIES / 4, f"CDC_SEED={seed}: {text!r}"
     assert tried > 30
 
 
 @pytest.mark.parametrize("kind", TOGETHER)
-def test_whatever_the_messages_have_in_common(kind: str) -> None:
-    """What others look like is learnt from one of them, however odd it is."""
+def test_messages_are_decoded_equally_whatever_they_have_in_common(kind: str) -> None:
+    """The form of a block is derived from one of its messages, whatever that contains."""
     seed = seeds.seed()
     random, in_blocks = Random(f"{seed} {kind}"), 0
     for _ in range(seeds.histories(150)):
-        message, told = random.choice(cases(kind))
+        message, decoder_settings = random.choice(cases(kind))
         if message.value is None:
             continue
         text = json.dumps(replaced(json.loads(message.value), random), separators=(",", ":")).encode()
         messages = [message._replace(value=text, offset=offset) for offset in range(COPIES)]
-        together, alone, found = both(kind, told, messages, COPIES)
+        together, alone, found = decode_both_ways(kind, decoder_settings, messages, COPIES)
         assert together == alone, f"CDC_SEED={seed}: {text!r}"
         in_blocks += found
     assert in_blocks
 
 
 def replaced(value: Any, random: Random) -> Any:
-    """With another value somewhere."""
+    """With another value at one position."""
     if isinstance(value, dict) and value:
         name = random.choice([one for one in value if one != "schema"] or list(value))
         return {**value, name: replaced(value[name], random)}
@@ -152,16 +156,16 @@ def replaced(value: Any, random: Random) -> Any:
 
 
 def variants(value: object) -> Iterator[object]:
-    """The same without one of its members, or with another number somewhere."""
+    """Without one of its members, or with another number at one position."""
     if isinstance(value, dict):
         for name, one in value.items():
             if name == "schema" and isinstance(one, dict):
                 continue
-            yield {key: told for key, told in value.items() if key != name}
+            yield {key: member for key, member in value.items() if key != name}
             yield from ({**value, name: other} for other in variants(one))
     elif isinstance(value, list):
-        for place, one in enumerate(value):
-            yield from ([*value[:place], other, *value[place + 1 :]] for other in variants(one))
+        for index, one in enumerate(value):
+            yield from ([*value[:index], other, *value[index + 1 :]] for other in variants(one))
     elif type(value) is int:
         yield value + 1
 
@@ -169,8 +173,8 @@ def variants(value: object) -> Iterator[object]:
 @pytest.mark.parametrize("kind", TOGETHER)
 @given(st.data())
 @settings(max_examples=seeds.histories(150), deadline=None)
-def test_messages_with_something_else_in_them_among_others(kind: str, data: st.DataObject) -> None:
-    message, told = data.draw(st.sampled_from(cases(kind)))
+def test_messages_with_random_content_among_others_are_decoded_equally(kind: str, data: st.DataObject) -> None:
+    message, decoder_settings = data.draw(st.sampled_from(cases(kind)))
     messages = [message._replace(offset=offset) for offset in range(COPIES)]
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, COPIES - 1))
@@ -179,14 +183,14 @@ def test_messages_with_something_else_in_them_among_others(kind: str, data: st.D
         if whole is None:
             continue
         if data.draw(st.booleans()):
-            place = data.draw(st.integers(0, len(whole)))
+            index = data.draw(st.integers(0, len(whole)))
             piece = data.draw(st.one_of(st.sampled_from(PIECES), st.binary(max_size=3)))
-            whole = whole[:place] + piece + whole[place + data.draw(st.integers(0, 3)) :]
+            whole = whole[:index] + piece + whole[index + data.draw(st.integers(0, 3)) :]
         else:
             try:
                 whole = json.dumps(changed(json.loads(whole), data), separators=(",", ":"), ensure_ascii=False).encode()
             except ValueError:
                 continue
         messages[at] = messages[at]._replace(**{part: whole})
-    together, alone, _ = both(kind, told, messages, COPIES)
+    together, alone, _ = decode_both_ways(kind, decoder_settings, messages, COPIES)
     assert together == alone

@@ -1,4 +1,4 @@
-"""How a connector of Debezium reaches a server of ours."""
+"""The settings by which a connector of Debezium connects to an embedded server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 
 
-def reached(server: EmbeddedPostgres | EmbeddedMariaDB) -> dict[str, str]:
+def connection_settings(server: EmbeddedPostgres | EmbeddedMariaDB) -> dict[str, str]:
     return {
         "database.hostname": server.host,
         "database.port": str(server.port),

@@ -1,4 +1,4 @@
-"""Whether an attempt may go on with a table, by what it was told and what it finds."""
+"""Whether an attempt may continue with a table: what it was started with, against what it finds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)),), ("id"
 RECORD = ControlRecord("r", "public.t", "log", "owner", "a", 2, 5, "f", State(TableState.REPLICATING, "2026-01-01"))
 
 
-def told(control: ControlRecord | None) -> TableTask:
+def task(control: ControlRecord | None) -> TableTask:
     return TableTask("public.t", "t", SCHEMA, TableRule("public.t"), "", TableState.REPLICATING, control)
 
 
@@ -33,11 +33,11 @@ def test_a_batch_fits_no_other_fence_and_no_other_cursor(fence: int, window: int
         require_current_batch(fence, window, RECORD, TargetState(True, RECORD))
 
 
-def test_an_attempt_works_under_the_fence_it_was_told_wherever_the_cursor_is_by_now() -> None:
-    require_expected_fence(told(replace(RECORD, window=4)), RECORD)
+def test_an_attempt_keeps_its_fence_wherever_the_cursor_is() -> None:
+    require_expected_fence(task(replace(RECORD, window=4)), RECORD)
 
 
 @pytest.mark.parametrize("earlier", [None, replace(RECORD, fence=1), replace(RECORD, fence=3)])
-def test_an_attempt_that_was_told_another_fence_is_shut_out(earlier: ControlRecord | None) -> None:
+def test_an_attempt_under_another_fence_is_fenced_off(earlier: ControlRecord | None) -> None:
     with pytest.raises(Fenced, match="TGT035"):
-        require_expected_fence(told(earlier), RECORD)
+        require_expected_fence(task(earlier), RECORD)

@@ -1,4 +1,5 @@
-"""The connector against the sandbox org, which reads the protocols by itself; its ledger is the judge."""
+"""The connector against the sandbox org, a separate implementation of the protocols; its ledger has the expected
+rows."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def copy(sandbox: SalesforceOrg) -> Copy:
 
 
 @pytest.mark.parametrize("number", range(histories(6)))
-def test_a_copy_that_follows_random_transactions_is_what_the_ledger_says(number: int) -> None:
-    """Merged events, nested bitmaps, diffs, gaps, repeats, overflows; windows cut anywhere."""
+def test_a_copy_that_follows_random_transactions_equals_the_ledger(number: int) -> None:
+    """Merged events, nested bitmaps, diffs, gaps, duplicates, overflows; windows cut anywhere."""
     chance = random.Random(f"{SEED}-{number}")
     rules = Rules(overflow=chance.choice([12, 100_000]), merge=chance.random() < 0.8)
     with SalesforceOrg(keepalive_s=0.02, rules=rules) as sandbox:
@@ -52,7 +53,7 @@ def test_a_copy_that_follows_random_transactions_is_what_the_ledger_says(number:
         sandbox.load("Invoice__c", [writer.values("Invoice__c", 6) for n in range(20)])
         copy = Copy(sandbox)
         for _ in range(10):
-            writer.transact()  # the copy reads what the stream tells again
+            writer.transact()  # the copy contains changes that the stream sends again
         copy.copy(*TABLES)
         for _ in range(3):
             for _ in range(chance.randint(0, 25)):
@@ -61,8 +62,9 @@ def test_a_copy_that_follows_random_transactions_is_what_the_ledger_says(number:
             assert copy.differences() == [], f"CDC_SEED={SEED}, history {number}"
 
 
-def test_case_18_a_channel_that_adds_fields_tells_no_other_story(sandbox: SalesforceOrg) -> None:
-    """Merged events come apart, several have one replay id, and values of now stand in events of then."""
+def test_case_18_a_channel_with_enriched_fields_gives_the_same_copy(sandbox: SalesforceOrg) -> None:
+    """Events are split per record, several have one replay id, and enriched fields have present values in older
+    events."""
     enriched = {"Account": ("Name", "Phone", "BillingAddress"), "Contact": ("LastName",), "Invoice__c": ("Terms__c",)}
     sandbox.channels.custom["More__chn"] = [Member(table, enriched=names) for table, names in enriched.items()]
     writer = Writer(sandbox, random.Random(SEED))
@@ -79,14 +81,14 @@ def test_an_org_that_is_ready_has_no_problems(copy: Copy) -> None:
     assert find_problems(copy.org, [copy.task(table) for table in TABLES]) == []
 
 
-def test_a_user_who_may_not_see_all_is_told_before_anything_is_read(sandbox: SalesforceOrg, copy: Copy) -> None:
+def test_a_user_without_all_rights_is_refused_before_reading(sandbox: SalesforceOrg, copy: Copy) -> None:
     sandbox.integration.access["Invoice__c"] = Access.OWN
     found = find_problems(copy.org, [copy.task("Account"), copy.task("Invoice__c")])
     assert {(problem.code, problem.where) for problem in found} >= {("SRC055", "Invoice__c")}
     assert all(problem.where != "Account" for problem in found)
 
 
-def test_what_no_event_tells_is_known_by_the_events_schema(copy: Copy) -> None:
+def test_columns_missing_from_events_are_found_in_the_schema_of_the_event(copy: Copy) -> None:
     assert copy.unsent("Account") == {
         "SystemModstamp", "MasterRecordId", "IsPersonAccount", "LastActivityDate", "Age_Days__c",
     }  # fmt: skip
@@ -100,7 +102,7 @@ def test_case_42_and_43_a_bulk_copy_is_exact_to_the_last_character(sandbox: Sale
     assert copy.differences() == []
 
 
-def test_case_33_tokens_that_end_in_the_middle_of_everything_are_renewed(sandbox: SalesforceOrg, copy: Copy) -> None:
+def test_case_33_tokens_that_expire_at_any_time_are_renewed(sandbox: SalesforceOrg, copy: Copy) -> None:
     sandbox.load("Account", [{"Name": f"A{n}"} for n in range(100)])
     for requests in range(4):
         sandbox.faults.expire_tokens_after = requests
@@ -108,7 +110,7 @@ def test_case_33_tokens_that_end_in_the_middle_of_everything_are_renewed(sandbox
     assert copy.differences() == [] and sandbox.faults.hits >= 3
 
 
-def test_pages_that_break_off_and_servers_that_fail_are_asked_again(sandbox: SalesforceOrg, copy: Copy) -> None:
+def test_truncated_pages_and_failing_servers_are_retried(sandbox: SalesforceOrg, copy: Copy) -> None:
     sandbox.load("Account", [{"Name": f"A{n}", "Description": "d" * 100} for n in range(500)])
     sandbox.faults.truncate_csv = 2
     sandbox.faults.http.append(HttpFault("resultPages", 503, times=1, retry_after=0))
@@ -116,7 +118,7 @@ def test_pages_that_break_off_and_servers_that_fail_are_asked_again(sandbox: Sal
     assert copy.differences() == [] and sandbox.faults.hits == 3
 
 
-def test_a_bulk_job_that_fails_is_worth_another_try(sandbox: SalesforceOrg, copy: Copy) -> None:
+def test_a_failed_bulk_job_can_be_retried(sandbox: SalesforceOrg, copy: Copy) -> None:
     sandbox.faults.bulk.append(BulkFault())
     with pytest.raises(SourceUnavailable, match=r"SRC046.*InternalServerError"):
         copy.copy("Account")
@@ -140,7 +142,7 @@ def _is_refused(copy: Copy, name: str) -> bool:
         return True
 
 
-def test_a_stream_that_drops_and_a_token_that_ends_lose_and_double_nothing(sandbox: SalesforceOrg, copy: Copy) -> None:
+def test_a_broken_stream_and_an_expired_token_lose_and_duplicate_nothing(sandbox: SalesforceOrg, copy: Copy) -> None:
     ids = sandbox.load("Account", [{"Name": f"A{n}"} for n in range(30)])
     copy.copy(*TABLES)
     for one in ids:
@@ -148,13 +150,11 @@ def test_a_stream_that_drops_and_a_token_that_ends_lose_and_double_nothing(sandb
             tx.update("Account", one, {"Phone": one})
     sandbox.faults.rpc += [RpcFault("Subscribe", after_events=7), RpcFault("Subscribe", after_events=11)]
     sandbox.faults.rpc.append(RpcFault("Subscribe", "service.auth.error", "UNAUTHENTICATED", after_events=3))
-    told = copy.catch_up()
-    assert len(told) == 30 and copy.differences() == []
+    changes = copy.catch_up()
+    assert len(changes) == 30 and copy.differences() == []
 
 
-def test_case_26_and_27_after_a_move_of_the_org_no_position_is_taken_for_another(
-    sandbox: SalesforceOrg, copy: Copy
-) -> None:
+def test_case_26_and_27_after_a_migration_of_the_org_old_positions_are_lost(sandbox: SalesforceOrg, copy: Copy) -> None:
     before = copy.org.identity(), copy.org.instance
     sandbox.migrate()
     del copy.org.instance
@@ -163,9 +163,7 @@ def test_case_26_and_27_after_a_move_of_the_org_no_position_is_taken_for_another
         copy.drain()
 
 
-def test_case_30_an_allocation_that_is_used_up_leaves_the_position_where_it_was(
-    sandbox: SalesforceOrg, copy: Copy
-) -> None:
+def test_case_30_a_used_up_allocation_leaves_the_position_unchanged(sandbox: SalesforceOrg, copy: Copy) -> None:
     sandbox.faults.rpc.append(RpcFault("Subscribe", "subscription.limit.exceeded", "RESOURCE_EXHAUSTED"))
     before = dict(copy.position)
     with pytest.raises(SourceUnavailable, match="SRC041"):
@@ -173,7 +171,7 @@ def test_case_30_an_allocation_that_is_used_up_leaves_the_position_where_it_was(
     assert copy.position == before
 
 
-def test_case_52_a_field_that_comes_in_mid_stream_is_told_from_its_first_value_on(
+def test_case_52_a_field_added_in_the_stream_is_emitted_from_its_first_value_on(
     sandbox: SalesforceOrg, copy: Copy
 ) -> None:
     (one,) = sandbox.load("Account", [{"Name": "A"}])
@@ -193,13 +191,13 @@ def test_case_06_an_incompatible_conversion_is_an_overflow_of_its_table(sandbox:
     sandbox.load("Invoice__c", [{"Issued__c": "2026-03-01"}])
     copy.copy(*TABLES)
     sandbox.convert_field("Invoice__c", text("Issued__c", 20))
-    (told,) = copy.catch_up()
-    assert (told.table, told.op) == ("Invoice__c", "overflow")
+    (overflow,) = copy.catch_up()
+    assert (overflow.table, overflow.op) == ("Invoice__c", "overflow")
     assert copy.differences() == []
 
 
-def test_memory_stays_flat_over_a_transaction_of_many_changes(sandbox: SalesforceOrg, copy: Copy) -> None:
-    """Records are given out as they come; only the reader decides what it keeps."""
+def test_memory_stays_constant_over_a_transaction_of_many_changes(sandbox: SalesforceOrg, copy: Copy) -> None:
+    """Records are emitted one by one, and only the caller keeps them."""
     ids = sandbox.load("Account", [{"Name": f"A{n}"} for n in range(3000)])
     with sandbox.transaction(coalesce=False) as tx:
         for one in ids:
@@ -208,7 +206,7 @@ def test_memory_stays_flat_over_a_transaction_of_many_changes(sandbox: Salesforc
         tasks = [copy.task("Account")]
         items = read_stream(pubsub, copy.org.rest, copy.org.options, copy.position, tasks, 1)
         first = next(item for item in items if isinstance(item, ChangeRecord))
-        assert sandbox.bus.delivered <= 200, "most of the transaction has not been asked for yet"
+        assert sandbox.bus.delivered <= 200, "most of the transaction has not been requested yet"
         rest = list(items)
     assert first.tx_id == rest[0].tx_id  # type: ignore[union-attr]
     assert sum(isinstance(item, Boundary) for item in rest) == 1

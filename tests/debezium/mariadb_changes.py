@@ -1,4 +1,4 @@
-"""What happens in a MariaDB that Debezium watches: every type, and every kind of change."""
+"""The changes in a MariaDB that Debezium captures: every type, and every kind of change."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pymysql.converters import conversions, convert_datetime
 from pymysql.cursors import DictCursor
 
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from tests.debezium.reached import reached
+from tests.debezium.connection_settings import connection_settings
 
 PREFIX = "my"
 DATABASE = "shop"
 KEYED = ("shop.kinds", "shop.people", "shop.pairs", "shop.emptied", "shop.changing")
 
-AS_TOLD = {
+READ_AS = {
     "shop.kinds": {
         **dict.fromkeys(("at0", "at6"), "CAST({} AS char)"),
         **dict.fromkeys(("flag", "one_bit"), "{} + 0"),
         "bits": "LPAD(BIN(bits), 12, '0')",
     }
 }
-"""How a column must be read where the change log has it in another form than the driver."""
+"""How a column is read where the change log has another form than the driver."""
 
 TABLES = (
     """CREATE TABLE kinds (
@@ -63,7 +63,7 @@ AFTER = (
         '1970-01-01', '9999-12-31 23:59:59.999999', '1970-01-01 00:00:01', 2155, 'happy', '', 'null'
     )""",
     "UPDATE kinds SET small = NULL, price = 0, doc = NULL, tags = 'b', zoned = NULL WHERE id = 1",
-    # One statement, many rows; keys that move, onto one another, and away and back.
+    # One statement with many rows; keys that move, onto one another, and away and back.
     "UPDATE people SET amount = amount + 1 WHERE id < 5",
     "UPDATE people SET id = id + 100 WHERE id IN (3, 4) ORDER BY id DESC",
     "BEGIN; DELETE FROM people WHERE id = 1; INSERT INTO people (id, name) VALUES (1, 'back'); COMMIT",
@@ -91,14 +91,14 @@ def prepare(server: EmbeddedMariaDB) -> None:
         session.commit()
 
 
-def go_on(server: EmbeddedMariaDB) -> None:
+def apply_changes(server: EmbeddedMariaDB) -> None:
     with _session(server, database=DATABASE, autocommit=True) as session, session.cursor() as cursor:
         for statements in AFTER:
             for statement in statements.split("; "):
                 cursor.execute(statement)
 
 
-def end(server: EmbeddedMariaDB) -> dict[str, list[dict[str, Any]]]:
+def final_rows(server: EmbeddedMariaDB) -> dict[str, list[dict[str, Any]]]:
     """Table → its rows."""
     with _session(server, database=DATABASE, cursorclass=DictCursor) as session, session.cursor() as cursor:
         return {table: _rows(cursor, table) for table in KEYED}
@@ -106,9 +106,9 @@ def end(server: EmbeddedMariaDB) -> dict[str, list[dict[str, Any]]]:
 
 def _rows(cursor: DictCursor, table: str) -> list[dict[str, Any]]:
     cursor.execute(f"SELECT * FROM {table} LIMIT 0")
-    told = AS_TOLD.get(table, {})
+    expressions = READ_AS.get(table, {})
     quoted = [(column[0], f"`{column[0]}`") for column in cursor.description or ()]
-    chosen = ", ".join(f"{told.get(name, '{}').format(column)} AS {column}" for name, column in quoted)
+    chosen = ", ".join(f"{expressions.get(name, '{}').format(column)} AS {column}" for name, column in quoted)
     cursor.execute(f"SELECT {chosen} FROM {table} ORDER BY 1")
     return list(cursor.fetchall())
 
@@ -117,7 +117,7 @@ def connector(server: EmbeddedMariaDB, prefix: str = PREFIX, server_id: int = 47
     return {
         "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
         "topic.prefix": prefix,
-        **reached(server),
+        **connection_settings(server),
         "database.server.id": str(server_id),
         "database.include.list": DATABASE,
         "provide.transaction.metadata": "true",
@@ -142,5 +142,5 @@ def _session(server: EmbeddedMariaDB, **more: Any) -> pymysql.Connection[Any]:
 
 
 def _moment(text: str) -> datetime:
-    told: datetime = convert_datetime(text)
-    return told.replace(tzinfo=UTC)
+    moment: datetime = convert_datetime(text)
+    return moment.replace(tzinfo=UTC)

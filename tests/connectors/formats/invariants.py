@@ -1,4 +1,4 @@
-"""What must hold of whatever a decoder answers, good message or bad."""
+"""Invariants of the items that a decoder makes of any message, good or bad."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HEX = frozenset("0123456789abcdef")
 ARRIVALS = frozenset({Operation.INSERT, Operation.UPDATE, Operation.UPSERT, Operation.REPLACE, Operation.READ})
 
 
-def judge(message: Message, items: list[Item]) -> None:
-    """Nothing is lost, and what is told can be taken at its word by whoever reads the change log."""
-    assert any(isinstance(item, ChangeRecord | Ignored) for item in items), "a message vanished"
+def require_valid(message: Message, items: list[Item]) -> None:
+    """No message is lost, and every record is well-formed."""
+    assert any(isinstance(item, ChangeRecord | Ignored) for item in items), "a message is lost"
     schemas = {item.schema_id: item for item in items if isinstance(item, TableSchema)}
     for item in items:
         if isinstance(item, ChangeRecord):
@@ -39,7 +39,7 @@ def _record(message: Message, record: ChangeRecord, schemas: dict[str, TableSche
         record.tx_id,
     ):
         if text is not None:
-            text.encode()  # half characters would break whatever is written next
+            text.encode()  # half a surrogate pair would fail when written
     if record.op == Operation.UNREADABLE:
         _unreadable(message, record)
     elif record.op not in CONTROL_OPERATIONS:

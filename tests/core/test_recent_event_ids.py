@@ -1,4 +1,4 @@
-"""Which changes a window may hold once more, by the ids of those that were landed not long ago."""
+"""Which event ids a window compares with, to drop events that are delivered again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT = timedelta(hours=72)
 
 @pytest.fixture
 def log(tmp_path: Path) -> ChangeLog:
-    """Five windows of two tables, sealed a day apart: the last one just now."""
+    """Five windows of two tables, sealed one day apart; the last one is sealed now."""
     log = ChangeLog(LocalStore(str(tmp_path)))
     for window in range(1, 6):
         tables = {}
@@ -33,20 +33,20 @@ def log(tmp_path: Path) -> ChangeLog:
     return log
 
 
-def test_ids_are_remembered_as_long_as_the_source_may_come_back_to_them(log: ChangeLog) -> None:
+def test_ids_are_kept_as_long_as_the_source_may_deliver_their_events_again(log: ChangeLog) -> None:
     assert recent_event_ids(log, 6, KEPT, NOW) == {"a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5"}
     assert recent_event_ids(log, 6, KEPT, NOW + timedelta(seconds=1)) == {"a3", "b3", "a4", "b4", "a5", "b5"}
 
 
-def test_a_window_that_is_landed_again_does_not_remember_itself(log: ChangeLog) -> None:
+def test_a_window_that_is_landed_again_does_not_count_its_own_ids(log: ChangeLog) -> None:
     assert recent_event_ids(log, 3, KEPT, NOW) == {"a2", "b2"}
 
 
-def test_windows_that_were_cleaned_up_are_not_looked_for(log: ChangeLog) -> None:
+def test_cleaned_windows_are_not_read(log: ChangeLog) -> None:
     for window in (1, 2, 3):
         log.store.delete(manifest_path(window))
     assert recent_event_ids(log, 6, KEPT, NOW) == {"a4", "b4", "a5", "b5"}
 
 
-def test_before_the_first_window_nothing_is_remembered(tmp_path: Path) -> None:
+def test_before_the_first_window_there_are_no_ids(tmp_path: Path) -> None:
     assert recent_event_ids(ChangeLog(LocalStore(str(tmp_path))), 1, KEPT, NOW) == frozenset()

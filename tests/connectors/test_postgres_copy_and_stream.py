@@ -1,4 +1,4 @@
-"""Copy plus stream is the table: under writers, over many windows, whatever row it is."""
+"""Copy plus stream equal the table: with concurrent writers, over many windows, for every row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rows = dict[str, dict[str, Any]]
 
 
 def write(database: Database, seed: int, stop: threading.Event) -> None:
-    """Random transactions over few keys, so that they meet: some are rolled back, some lose a race."""
+    """Random transactions over few keys, so that they conflict: some are rolled back, some fail."""
     chance = random.Random(seed)
     with database.connect(autocommit=False) as connection:
         while not stop.is_set():
@@ -57,7 +57,7 @@ def statement(chance: random.Random) -> tuple[Any, tuple[Any, ...]]:
 
 
 def apply(rows: Rows, record: ChangeRecord, moving: dict[str, dict[str, Any]]) -> None:
-    """What a target does, in the plainest form. A row that moves takes along what the stream does not repeat."""
+    """What a target does, in the simplest form. A row that moves keeps the values that the stream does not repeat."""
     values = json.loads(record.after or "{}")
     match record.op:
         case "truncate":
@@ -80,13 +80,13 @@ def rows_of(database: Database, copy: Copy) -> Rows:
 
 
 def first_copy(database: Database, task: TableTask) -> tuple[Copy, Rows]:
-    """A writer may truncate the table under a copy: it says so, and is made again."""
+    """A writer may truncate the table during a copy, which then fails and is made again."""
     while True:
         with contextlib.suppress(SourceUnavailable), database.source.copy(task, 1, {}, 2) as copy:
             return copy, rows_of(database, copy)
 
 
-def test_a_copy_and_the_stream_after_it_make_the_table(database: Database) -> None:
+def test_a_copy_and_the_stream_after_it_equal_the_table(database: Database) -> None:
     database.sql(
         f"ALTER DATABASE {database.name} SET deadlock_timeout TO '20ms'",
         "CREATE TABLE item (id int PRIMARY KEY, n int, body text)",

@@ -1,4 +1,4 @@
-"""Two databases with two small tables, and connectors that lose their offsets."""
+"""Two databases with two small tables, for connectors that lose their offsets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pymysql
 
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium.reached import reached
+from tests.debezium.connection_settings import connection_settings
 
 DATABASE = "shop"
 TABLES = (
@@ -90,16 +90,16 @@ class MariaDB:
 Database = Postgres | MariaDB
 
 
-def ask_for_snapshot(database: Database, number: int, kind: str) -> None:
-    """An ad hoc snapshot of ``t``, by a row in the table of signals."""
-    told = json.dumps({"type": kind, "data-collections": [f"{database.schema}.t"]})
-    database.do(f"INSERT INTO sig VALUES ('ask{number}', 'execute-snapshot', '{told}')")
+def request_snapshot(database: Database, number: int, kind: str) -> None:
+    """An ad hoc snapshot of ``t``, requested by a row in the signal table."""
+    signal = json.dumps({"type": kind, "data-collections": [f"{database.schema}.t"]})
+    database.do(f"INSERT INTO sig VALUES ('ask{number}', 'execute-snapshot', '{signal}')")
 
 
 def _common(database: Database) -> dict[str, str]:
     return {
         "topic.prefix": database.prefix,
-        **reached(database.server),
+        **connection_settings(database.server),
         "signal.data.collection": f"{database.schema}.sig",
         "topic.creation.default.partitions": "2",
     }

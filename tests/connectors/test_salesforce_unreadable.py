@@ -1,4 +1,4 @@
-"""Events that nobody can read: kept whole in their place, and read once more where somebody asks for it."""
+"""Unreadable events: kept whole in their order, and decoded again on request."""
 
 from __future__ import annotations
 
@@ -24,62 +24,62 @@ from tests.connectors.salesforce_events import ADA, BOB, Reading, event, task, u
 UNKNOWN_TYPE = "SNAPSHOT"
 
 
-def put_aside(made: ChannelEvent, *tables: str) -> list[ChangeRecord]:
-    """The records that are kept unread."""
+def unreadable_records(made: ChannelEvent, *tables: str) -> list[ChangeRecord]:
+    """The unreadable records of an event."""
     items = Reading(*map(task, tables)).items(made)
     return [item for item in items if isinstance(item, ChangeRecord) and item.op == "unreadable"]
 
 
-def test_case_58_an_unknown_change_type_is_kept_whole_and_never_passed_over() -> None:
+def test_case_58_an_event_of_an_unknown_change_type_is_kept_whole_and_never_skipped() -> None:
     made = event(UNKNOWN_TYPE, [ADA])
-    (record,) = put_aside(made)
+    (record,) = unreadable_records(made)
     what = undecoded(record)
     assert what is not None and b64decode(what.raw) == made.payload and what.op == ""
     assert (record.table, record.key, record.tx_id) == ("Account", f'["{ADA}"]', "tx-1")
 
 
-def test_case_58_an_event_that_does_not_fit_its_schema_is_kept_with_what_its_header_says() -> None:
+def test_case_58_an_event_that_does_not_fit_its_schema_is_kept_with_the_values_of_its_header() -> None:
     made = event(changed=["0x2"], Name="x")
-    (record,) = put_aside(made._replace(payload=made.payload[:-3]))
+    (record,) = unreadable_records(made._replace(payload=made.payload[:-3]))
     assert (record.key, record.commit_ts) == (f'["{ADA}"]', datetime(2026, 3, 1, 12, tzinfo=UTC))
-    (record,) = put_aside(made._replace(payload=made.payload + b"\0"))
+    (record,) = unreadable_records(made._replace(payload=made.payload + b"\0"))
     what = undecoded(record)
     assert what is not None and "1 bytes are left" in what.reason and what.op == "update"
 
 
-def test_case_58_each_record_of_a_merged_event_that_nobody_can_read_waits_by_itself() -> None:
+def test_case_58_each_record_of_an_unreadable_merged_event_is_kept_by_itself() -> None:
     made = event("CREATE", [ADA, BOB], Name="x")
-    records = put_aside(made._replace(payload=made.payload[:-1]))
+    records = unreadable_records(made._replace(payload=made.payload[:-1]))
     assert [record.key for record in records] == [f'["{ADA}"]', f'["{BOB}"]']
-    assert all(is_insert(record) for record in records), "what comes behind a lost creation waits for it"
+    assert all(is_insert(record) for record in records), "changes after an unreadable insert wait for it"
     assert len({record.order_key for record in records}) == len({record.event_id for record in records}) == 2
 
 
-def test_case_58_an_event_without_a_readable_header_is_kept_for_the_object_its_schema_is_of() -> None:
+def test_case_58_an_event_without_a_readable_header_is_kept_for_the_object_of_its_schema() -> None:
     before, after = updated(Phone="1", seq=4), updated(Phone="2", seq=5)
     items = Reading(task("Account"), task("Contact")).items(before, event()._replace(payload=b"\xff"), after)
     records = [item for item in items if isinstance(item, ChangeRecord)]
     assert [record.op for record in records] == ["update", "unreadable", "update"]
     assert (records[1].table, records[1].key) == ("Account", None)
     keys = [record.order_key for record in records]
-    assert keys == sorted(keys) and len(set(keys)) == 3, "in its place between the others"
+    assert keys == sorted(keys) and len(set(keys)) == 3, "in order between the others"
 
 
-def test_case_58_an_event_of_a_schema_that_nobody_knows_may_be_of_any_object() -> None:
-    records = put_aside(event()._replace(schema_id="unknown"), "Account", "Contact")
+def test_case_58_an_event_of_an_unknown_schema_may_belong_to_any_object() -> None:
+    records = unreadable_records(event()._replace(schema_id="unknown"), "Account", "Contact")
     assert [record.table for record in records] == ["Account", "Contact"]
 
 
-def test_what_was_kept_is_read_once_more_as_if_it_had_been_read_at_first() -> None:
+def test_an_unreadable_record_decoded_again_equals_the_original_record() -> None:
     made = updated([ADA, BOB], Rating="Hot")
     schema = parse_description(org.DESCRIBES["Account"]).schema
-    for record in Reading().says(made):
+    for record in Reading().decode(made):
         after = undecoded_event(made, org.event_schema("account-1"), "", "UPDATE")
         unread = replace(record, op="unreadable", key_before=None, after=after)
         assert reread(unread, schema, lambda entity: parse_description(org.DESCRIBES[entity])) == [record]
 
 
-def test_what_still_cannot_be_read_stays_as_it_is() -> None:
+def test_a_record_that_is_still_unreadable_stays_as_it_is() -> None:
     schema = parse_description(org.DESCRIBES["Account"]).schema
     made = updated(Rating="Hot")
     broken = [
@@ -87,14 +87,14 @@ def test_what_still_cannot_be_read_stays_as_it_is() -> None:
         made._replace(payload=b"\xff"),
         made._replace(schema_id="unknown"),
         event(UNKNOWN_TYPE, [ADA]),
-        event("DELETE", ["nobody"]),
+        event("DELETE", ["unknown"]),
     ]
     for one in broken:
-        (record,) = put_aside(one)
+        (record,) = unreadable_records(one)
         assert reread(record, schema, lambda entity: parse_description(org.DESCRIBES[entity])) == [record]
 
 
-def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_stepped_over() -> None:
+def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_skipped() -> None:
     reading = Reading()
     broken = event()._replace(payload=b"\xff")
     assert isinstance(reading.items(broken)[-1], ChangeRecord)
@@ -110,15 +110,15 @@ def test_an_unreadable_event_keeps_its_transaction_open_so_that_it_is_not_steppe
         (event(changed=["5-0x0400"], BillingAddress={}), "a member that the field does not have"),
         (event(changed=["7-0x01"]), "members of a field that has none"),
         (event(changed=["Industry"]), "not of the form"),
-        (event("DELETE", ["nobody"]), "a record id that is not valid"),
+        (event("DELETE", ["unknown"]), "a record id that is not valid"),
         (updated(AnnualRevenue=1e300), "column AnnualRevenue: more digits than decimal(18,2) has"),
         (event(tx=""), "no transaction"),
         (event(seq=-1), "no transaction key, or no valid sequence number"),
         (event(at_ms=1 << 62), "a commit timestamp out of range"),
     ],
 )
-def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason: str) -> None:
-    what = undecoded(put_aside(made)[-1])
+def test_an_event_with_an_invalid_meaning_is_reported_without_its_values(made: Any, reason: str) -> None:
+    what = undecoded(unreadable_records(made)[-1])
     assert what is not None and reason in what.reason
     assert ADA not in what.reason and "1e300" not in what.reason
 
@@ -127,4 +127,4 @@ def test_what_an_event_cannot_mean_is_told_without_its_values(made: Any, reason:
 @given(st.binary(max_size=300))
 def test_no_bytes_make_the_decoder_fail_or_lose_them(payload: bytes) -> None:
     made = event()._replace(payload=payload)
-    assert Reading().items(made), "kept, counted or understood"
+    assert Reading().items(made), "kept, counted or decoded"

@@ -1,4 +1,4 @@
-"""Two keys of a source are never one key of the copy, whatever is lost of other columns."""
+"""Two keys of a source are never one key of the copy, even where other columns are cut."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.decoders.common.values import floating
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 
-def test_of_a_key_nothing_is_cut() -> None:
+def test_values_of_a_key_are_never_cut() -> None:
     def images(*key: str) -> RowImages:
         warnings: list[str] = []
         columns = tuple(Column(name, LogicalType(Kind.TIMESTAMPTZ)) for name in ("a", "b"))
@@ -23,9 +23,9 @@ def test_of_a_key_nothing_is_cut() -> None:
     row = {"a": "2024-02-29T12:34:56.123456789Z", "b": "2024-02-29T12:34:56.123456000Z"}
     assert images("b").key(row) == '["2024-02-29T12:34:56.123456Z"]'
     assert images("b").image(row).complete
-    for asked in (images("a").key, images("b", "a").key, images("a").image):
+    for convert_row in (images("a").key, images("b", "a").key, images("a").image):
         with pytest.raises(DecodeError, match=r"EVT016 .*below a microsecond, in the key"):
-            asked(row)
+            convert_row(row)
 
 
 def test_in_a_key_a_negative_zero_is_zero() -> None:

@@ -1,4 +1,4 @@
-"""Rows that a process works on by itself: all tables together take no more memory than one may."""
+"""Rows that a process reads itself: all tables together stay within one budget of memory."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ TABLES = 8
 
 
 def _store(folder: Path, rows: int) -> tuple[Store, int]:
-    """One file per table, and what each takes."""
+    """One file per table, and the size of each."""
     for number in range(TABLES):
         pq.write_table(pa.table({"n": pa.array(range(rows))}), folder / f"{number}.parquet", compression="none")
     group = pq.read_metadata(folder / "0.parquet").row_group(0)
     return open_store(folder.as_uri(), ConnectionInfo()), group.column(0).total_uncompressed_size
 
 
-def test_all_tables_at_once_hold_no_more_than_one_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tables_together_stay_within_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size + size // 2))
-    lock, held, peak = Lock(), 0, 0
+    lock, used, peak = Lock(), 0, 0
 
     def work(number: int) -> int:
-        nonlocal held, peak
+        nonlocal used, peak
         with memory_budget.read_small_files(store, [f"{number}.parquet"]) as rows:
             assert rows is not None
             with lock:
-                held += size
-                peak = max(peak, held)
+                used += size
+                peak = max(peak, used)
             time.sleep(0.02)
             with lock:
-                held -= size
+                used -= size
             return len(rows)
 
     with ThreadPoolExecutor(TABLES) as threads:
@@ -49,7 +49,7 @@ def test_all_tables_at_once_hold_no_more_than_one_may(tmp_path: Path, monkeypatc
     assert peak <= 2 * size
 
 
-def test_what_never_fits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_never_fit_are_refused_immediately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size - 1))
     with (
@@ -60,7 +60,7 @@ def test_what_never_fits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Mon
         assert more is None
 
 
-def test_a_table_that_fails_gives_back_what_it_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_table_releases_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(size))
     with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, ["0.parquet"]):
