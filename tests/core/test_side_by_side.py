@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import run_splits
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 from tests.waiting import until
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """Where Spark would have two cores of this machine. No session: nothing here asks for one."""
-    return HandMade(None, tmp_path, SCHEMA).job(StepKind.SNAPSHOT, ())  # type: ignore[arg-type]
+    return ScriptedTable(None, tmp_path, SCHEMA).job(StepKind.SNAPSHOT, ())  # type: ignore[arg-type]
 
 
 def test_a_share_that_is_alone_stays_here_and_several_go_to_others_in_their_order(job: Job) -> None:

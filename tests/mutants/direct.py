@@ -8,9 +8,9 @@ DIRECT = "airflow_cdc_provider/targets/delta/local_engine"
 GROUPS, VALUE = "spark_jobs/folds/key_groups.py", "spark_jobs/folds/arrow_rows.py"
 TESTS = "tests/spark/test_delta_direct.py"
 COPIES = "tests/spark/test_delta_copies.py"
-SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
+SHORT = "tests/spark/pipelines/salesforce/test_salesforce_pipeline.py::test_a_copy_that_comes_short_is_not_committed"
 PLAIN = "tests/spark/test_plain_random.py"
-VALUES = "tests/spark/test_fold_here.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
+VALUES = "tests/spark/test_fold_in_driver.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
 
 DIRECT_MERGES = (
     Breakage(

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete, Target
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,10 @@ class Database:
 
     def table(
         self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
-    ) -> HandMade:
-        return HandMade(spark, folder, schema, on_delete, target=self.target, secrets=Secrets(target=self.connection))
+    ) -> ScriptedTable:
+        return ScriptedTable(
+            spark, folder, schema, on_delete, target=self.target, secrets=Secrets(target=self.connection)
+        )
 
 
 @contextmanager

@@ -76,10 +76,10 @@ def stream(replicator: Replicator, lo: dict[str, str]) -> None:
 
 def copy_again(replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.a")
-    held = replicator.target.state("public.a", task.target)
-    assert held.control is not None
-    fence = held.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
-    replicator.target.fence(task.target, held, fence)
+    current = replicator.target.state("public.a", task.target)
+    assert current.control is not None
+    fence = current.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
+    replicator.target.fence(task.target, current, fence)
     by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks("public.a"), window=1), resync.run))
 
 

@@ -46,18 +46,18 @@ class History:
         getattr(self, kind)()
 
     def merge(self) -> None:
-        held = self.tables.state(TABLE, TARGET)
-        assert held.control is not None
+        current = self.tables.state(TABLE, TARGET)
+        assert current.control is not None
         path = f"{carry_folder(TABLE, uuid.uuid4().hex)}/0.parquet"
         self.tables.log.store.write(path, b"carried")
         carry = CarryOver((DataFile(path, 1, 7, ""),), {"parked": 1})
-        record = replace(control(held.control.fence, held.control.window + 1), carry=carry)
-        commit(self.tables, record, held.control.window)
+        record = replace(control(current.control.fence, current.control.window + 1), carry=carry)
+        commit(self.tables, record, current.control.window)
 
     def fence(self) -> None:
-        held = self.tables.state(TABLE, TARGET)
-        assert held.control is not None
-        self.tables.fence(TARGET, held, held.control.fenced(attempt="pause"))
+        current = self.tables.state(TABLE, TARGET)
+        assert current.control is not None
+        self.tables.fence(TARGET, current, current.control.fenced(attempt="pause"))
 
     def foreign(self) -> None:
         foreign_append(self.tables)

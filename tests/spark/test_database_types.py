@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.databases import Database
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -41,7 +41,7 @@ def test_floats_as_text_keep_what_mysql_has_no_number_for(
 ) -> None:
     options = {"schema": warehouse.schema, "floats": "text"}
     target = Target("mysql", connection="warehouse", options=options)
-    table = HandMade(spark, tmp_path, FLOATS, target=target, secrets=Secrets(target=warehouse.connection))
+    table = ScriptedTable(spark, tmp_path, FLOATS, target=target, secrets=Secrets(target=warehouse.connection))
     table.copy([{"id": 1, "f": -0.0}])
     table.apply([table.insert({"id": 2, "f": "NaN"}), table.insert({"id": 3, "f": "-Infinity"})])
     back = [value for _, value in table.rows()]

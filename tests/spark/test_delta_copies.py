@@ -192,8 +192,8 @@ def test_a_copy_over_a_table_replaces_rows_columns_and_settings(spark: SparkSess
     )
     narrow = TableSchema("t", (Column("id", LogicalType(Kind.TEXT)), Column("new", LogicalType(Kind.INT32))), ("id",))
     copying.copy(narrow, [{"id": "a", "new": 1}, {"id": "b", "new": None}], soft=True)
-    held = sorted(read(DeltaTable(copying.path)).to_pylist(), key=lambda row: row["id"])
-    assert held == [
+    found = sorted(read(DeltaTable(copying.path)).to_pylist(), key=lambda row: row["id"])
+    assert found == [
         {"id": "a", "new": 1, ORDER: "07", DELETED: False},
         {"id": "b", "new": None, ORDER: "07", DELETED: False},
     ]

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from spark_jobs.writers import delta as writer
+from tests.spark.contract.control_records import fence, problem
 from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
-from tests.spark.contract.standing import fence, problem
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -31,7 +31,7 @@ def kit(spark: SparkSession, tmp_path: Path) -> Iterator[DeltaKit]:
 
 
 @pytest.fixture
-def table(kit: DeltaKit, tmp_path: Path) -> HandMade:
+def table(kit: DeltaKit, tmp_path: Path) -> ScriptedTable:
     table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([{"id": 1, "v": "a"}])
     table.land([table.insert({"id": 2, "v": "b"})])
@@ -43,7 +43,7 @@ def test_every_conflict_that_delta_knows_is_a_lost_race() -> None:
 
 
 def test_a_merge_that_lost_to_a_fence_is_fenced(
-    table: HandMade, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
+    table: ScriptedTable, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:
         fence(table)
@@ -57,7 +57,7 @@ def test_a_merge_that_lost_to_a_fence_is_fenced(
 
 
 def test_a_merge_that_lost_to_a_commit_of_somebody_else_is_tried_again(
-    table: HandMade, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
+    table: ScriptedTable, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:
         kit.compact()

@@ -14,11 +14,11 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.asked import Source, at, change, gap
+from tests.spark.bad_records import decide, unreadable
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
-from tests.spark.spoiled import decide, unreadable
+from tests.spark.row_source import Source, at, change, gap
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -30,20 +30,20 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[HandMade, Source]:
+def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[ScriptedTable, Source]:
     source = Source()
-    table = HandMade(small_session(spark), folder, SCHEMA, source=source, **more)
+    table = ScriptedTable(small_session(spark), folder, SCHEMA, source=source, **more)
     table.copy([row(key, "a") for key in keys])
     return table, source
 
 
-def waiting(table: HandMade) -> dict[str, int]:
+def waiting(table: ScriptedTable) -> dict[str, int]:
     """What the carry-over holds. Every record of the last batch is in one place."""
     require_accounted(control(table))
     return control(table).carry.counts
 
 
-def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:
+def batch(table: ScriptedTable, records: Sequence[ChangeRecord] = ()) -> TableResult:
     """Land, stage, merge what was staged. The result of the stage."""
     if records:
         table.land(records)
@@ -166,7 +166,7 @@ def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkS
 def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSession, tmp_path: Path) -> None:
     schema = TableSchema("public.t", (Column("id", INT, False), Column("v", INT), Column("w", TEXT)), ("id",))
     source = Source()
-    table = HandMade(small_session(spark), tmp_path, schema, source=source)
+    table = ScriptedTable(small_session(spark), tmp_path, schema, source=source)
     table.copy([{"id": 1, "v": 1, "w": "w"}])
     source.rows[1] = {"id": 1, "v": "much", "w": "w"}, at(1)
     staged = batch(table, [gap(table, 1)])
@@ -179,7 +179,7 @@ def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSess
 
 
 def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(small_session(spark), tmp_path, SCHEMA)
+    table = ScriptedTable(small_session(spark), tmp_path, SCHEMA)
     table.copy([row(1, "a")])
     table.source = object()  # type: ignore[assignment]
     staged = batch(table, [gap(table, 1)])

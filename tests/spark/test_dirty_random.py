@@ -21,9 +21,9 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.model import seeds
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -62,7 +62,7 @@ class Source:
                 )
 
 
-class Stream(HandMade):
+class Stream(ScriptedTable):
     """Changes of random keys, one per tick, told in order."""
 
     def changes(self, source: Source, random: Random, ticks: int) -> list[ChangeRecord]:
@@ -123,7 +123,7 @@ def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
     assert found == [(key, row["v"], row["w"]) for key in source.history if (row := source.row(key)[1])], seed
 
 
-def batch(table: HandMade) -> None:
+def batch(table: ScriptedTable) -> None:
     """Stage and merge what came; every record is accounted for."""
     job, staged = table.staged()
     if not staged.detail:

@@ -230,14 +230,14 @@ def test_a_table_blocked_by_a_breaking_schema_does_not_cut_every_later_window(
     database.execute("INSERT INTO a VALUES (1, 'x')")
     stream.land()
     schema = replicator.log.schema(stream.manifest().tables["public.a"].schema_ids[-1])
-    held = ControlRecord(
+    control = ControlRecord(
         replicator.definition.name, "public.a", replicator.log_id, "tests", "a", 1, 1, "0" * 50,
         State(TableState.REPLICATING, now()), schema=schema,
     )  # fmt: skip
     tasks = replicator.tasks
 
     def with_control(*names: str) -> object:
-        return tuple(replace(task, control=held) if task.table == "public.a" else task for task in tasks(*names))
+        return tuple(replace(task, control=control) if task.table == "public.a" else task for task in tasks(*names))
 
     replicator.tasks = with_control  # type: ignore[method-assign, assignment]
     database.execute("INSERT INTO b VALUES (1)")

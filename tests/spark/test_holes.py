@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -25,13 +25,13 @@ def row(key: int, value: str = "a") -> Row:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    table = HandMade(spark, tmp_path, SCHEMA)
+def table(spark: SparkSession, tmp_path: Path) -> ScriptedTable:
+    table = ScriptedTable(spark, tmp_path, SCHEMA)
     table.copy([row(1)])
     return table
 
 
-def hole(table: HandMade, kind: str, ids: tuple[str, ...] = ()) -> Hole:
+def hole(table: ScriptedTable, kind: str, ids: tuple[str, ...] = ()) -> Hole:
     """One that lies behind everything told so far."""
     return Hole(kind, SCHEMA.table, f"{table.order + 1:08x}", ids)
 
@@ -39,7 +39,7 @@ def hole(table: HandMade, kind: str, ids: tuple[str, ...] = ()) -> Hole:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "ids"), [("expired", ()), ("overflow", ()), ("gap", ()), ("gap", ("[1]",))])
 def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
-    table: HandMade, kind: str, ids: tuple[str, ...]
+    table: ScriptedTable, kind: str, ids: tuple[str, ...]
 ) -> None:
     table.land([table.insert(row(2))], holes=[OTHERS])
     table.land([table.insert(row(3))], holes=[hole(table, kind, ids)])
@@ -53,14 +53,14 @@ def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4, 5]
 
 
-def test_a_window_that_did_not_capture_the_table_is_not_stepped_over(table: HandMade) -> None:
+def test_a_window_that_did_not_capture_the_table_is_not_stepped_over(table: ScriptedTable) -> None:
     table.land(listed=False)
     result = table.apply([table.insert(row(2))])
     assert (result.outcome, result.window) == (Outcome.UNCHANGED, 0)
     assert [key for key, _ in table.rows()] == [1]
 
 
-def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: HandMade) -> None:
+def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: ScriptedTable) -> None:
     """The window was cut while the copy was taken: it begins before the copy's place in the stream."""
     filled = hole(table, "overflow")
     early = table.insert(row(2))
@@ -70,7 +70,9 @@ def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: HandMade) -> No
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4]
 
 
-def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: HandMade, spark: SparkSession) -> None:
+def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(
+    table: ScriptedTable, spark: SparkSession
+) -> None:
     table.land(listed=False)
     table.copy([row(1)])
     table.apply([table.insert(row(2))])
@@ -80,7 +82,7 @@ def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: Han
     assert [key for key, _ in table.rows()] == [1, 2]
 
 
-def test_a_repair_does_not_bring_back_what_went_in_a_hole(table: HandMade) -> None:
+def test_a_repair_does_not_bring_back_what_went_in_a_hole(table: ScriptedTable) -> None:
     """The first copy of a feed is empty and stands below every record, so its floor tells nothing of what it holds."""
     table.apply([table.insert(row(2)), table.insert(row(3))])
     table.land([table.update(row(3, "late"))], holes=[hole(table, "expired")])

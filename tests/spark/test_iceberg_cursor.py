@@ -111,8 +111,8 @@ def test_a_missing_table_holds_nothing_and_looking_makes_no_catalog(tables: Iceb
 
 def test_a_table_of_somebody_else_holds_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
     lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert (held.exists, held.control, held.token) == (True, None, None)
+    current = tables.state(TABLE, TARGET)
+    assert (current.exists, current.control, current.token) == (True, None, None)
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
 
@@ -120,9 +120,9 @@ def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: Iceberg
     lake.commit(tables.log, control(1, 1))
     lake.commit(tables.log, control(1, 2))
     newest = lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert held.control == control(1, 2)
-    assert (held.version, held.token, held.restored) == (newest, token(1, 2), False)
+    current = tables.state(TABLE, TARGET)
+    assert current.control == control(1, 2)
+    assert (current.version, current.token, current.restored) == (newest, token(1, 2), False)
 
 
 def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: IcebergTarget, lake: Lake) -> None:
@@ -135,10 +135,10 @@ def test_a_foreign_rollback_takes_the_cursor_back_and_the_next_fence_passes_the_
 ) -> None:
     first, *_ = [lake.commit(tables.log, control(4, window)) for window in (1, 2, 3)]
     lake.roll_back(first)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
-    assert held.control is not None
-    fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (control(4, 1), True, token(4, 3))
+    assert current.control is not None
+    fenced = tables.fence(TARGET, current, replace(current.control.fenced(), fence=2))
     after = tables.state(TABLE, TARGET)
     assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
     assert not after.restored and after.token == token(5, 1)
@@ -148,8 +148,8 @@ def test_a_rollback_to_before_our_first_commit_leaves_no_record(tables: IcebergT
     foreign = lake.append()
     lake.commit(tables.log, control(1, 1))
     lake.roll_back(foreign)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (None, True, token(1, 1))
 
 
 def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: IcebergTarget, lake: Lake) -> None:
@@ -157,15 +157,15 @@ def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: Iceberg
     lake.commit(tables.log, control(1, 2))
     rewinding = tables.fence(TARGET, tables.state(TABLE, TARGET), control(2, 2, TableState.REWINDING))
     lake.roll_back(first)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (rewinding, False)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (rewinding, False)
 
 
 def test_a_snapshot_that_never_was_current_counts_for_nothing(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     lake.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.token, held.restored) == (control(1, 1), token(1, 1), False)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.token, current.restored) == (control(1, 1), token(1, 1), False)
 
 
 def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, lake: Lake) -> None:
@@ -181,8 +181,8 @@ def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, la
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     lake.append()
     lake.expire()
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (record, False)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (record, False)
     assert tables.oldest_token(TABLE, TARGET) == record.token
 
 
@@ -193,25 +193,25 @@ def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: Iceb
     lake.append()
     lake.append()
     lake.expire()
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (None, True, record.token)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (None, True, record.token)
 
 
 def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     lake.commit(tables.log, control(1, 2))
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    first = tables.fence(TARGET, held, control(1, 1).fenced())
+    current = tables.state(TABLE, TARGET)
+    first = tables.fence(TARGET, current, control(1, 1).fenced())
     with pytest.raises(Fenced):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == first
 
 
@@ -220,7 +220,7 @@ def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
 ) -> None:
     """The catalog compares, not we: the other commit comes after our last look."""
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def late(catalog: SqlCatalog, *arguments: Any) -> Any:
@@ -230,7 +230,7 @@ def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
 
     monkeypatch.setattr(SqlCatalog, "commit_table", late)
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
@@ -238,7 +238,7 @@ def test_a_lost_answer_counts_where_the_commit_stands(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def lose_the_answer(*arguments: Any) -> None:
@@ -246,7 +246,7 @@ def test_a_lost_answer_counts_where_the_commit_stands(
         raise OSError("connection reset")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lose_the_answer)
-    record = tables.fence(TARGET, held, control(1, 1).fenced())
+    record = tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == record
 
 
@@ -254,15 +254,15 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
 
     def lose(*arguments: Any) -> None:
         raise OSError("no space")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.state(TABLE, TARGET) == held
+        tables.fence(TARGET, current, control(1, 1).fenced())
+    assert tables.state(TABLE, TARGET) == current
 
 
 def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
@@ -277,10 +277,10 @@ def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
 
 def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
-    assert lake.rows() == [1] and tables.state(TABLE, TARGET) == held
-    assert tables.publish(TARGET, held, record)
+    assert lake.rows() == [1] and tables.state(TABLE, TARGET) == current
+    assert tables.publish(TARGET, current, record)
     assert lake.rows() == [1, 2] and tables.state(TABLE, TARGET).control == record
     with lake.opened() as table:
         assert set(table.refs()) == {"main", CURSOR_TAG}
@@ -290,19 +290,19 @@ def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cu
     tables: IcebergTarget, lake: Lake
 ) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
     lake.append()
-    assert not tables.publish(TARGET, held, record)
+    assert not tables.publish(TARGET, current, record)
     assert tables.state(TABLE, TARGET).control == control(1, 1)
 
 
 def test_a_fence_drops_the_branches_of_those_it_shuts_out(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
-    fence = tables.fence(TARGET, held, control(1, 1).fenced())
-    assert not tables.publish(TARGET, held, record)
+    fence = tables.fence(TARGET, current, control(1, 1).fenced())
+    assert not tables.publish(TARGET, current, record)
     assert tables.state(TABLE, TARGET).control == fence and lake.rows() == [1]
 
 
@@ -310,10 +310,10 @@ def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, 
     """Iceberg's own fast-forward would: the older snapshot is an ancestor of the branch."""
     first = lake.append()
     lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
     lake.roll_back(first)
-    assert not tables.publish(TARGET, held, record)
+    assert not tables.publish(TARGET, current, record)
     assert lake.rows() == [9]
 
 
@@ -323,8 +323,8 @@ def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: 
     lake.drop()
     assert not tables.state(TABLE, TARGET).exists
     lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert held.control is None and held.identity != before.identity
+    current = tables.state(TABLE, TARGET)
+    assert current.control is None and current.identity != before.identity
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, before, control(1, 1).fenced())
 

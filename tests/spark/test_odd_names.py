@@ -82,9 +82,9 @@ def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
 
 def fence(replicator: Replicator) -> None:
     for task in replicator.tasks():
-        held = replicator.target.state(task.table, task.target)
-        assert held.control is not None
-        replicator.target.fence(task.target, held, held.control.fenced(attempt="pause"))
+        current = replicator.target.state(task.table, task.target)
+        assert current.control is not None
+        replicator.target.fence(task.target, current, current.control.fenced(attempt="pause"))
 
 
 def done(replicator: Replicator, kind: StepKind, run: object, **more: object) -> dict[str, TableResult]:
@@ -114,8 +114,8 @@ def test_columns_of_any_name_are_copied_changed_fenced_added_and_proved(
     tables = [rule.source for rule in replicator.definition.tables]
     lo = dict(replicator.source.open_stream(tables))
     done(replicator, StepKind.SNAPSHOT, snapshot.run)
-    held = replicator.copied(spark, replicator.tasks("public.keyed")[0]).columns
-    assert held == [ID, *KEYED, WIDE, "_cdc_order", "_cdc_deleted"]
+    current = replicator.copied(spark, replicator.tasks("public.keyed")[0]).columns
+    assert current == [ID, *KEYED, WIDE, "_cdc_order", "_cdc_deleted"]
 
     one = quoted(ID)
     database.execute(f"UPDATE keyed SET {quoted('a.b.c')} = 'changed' WHERE {one} <= 5")

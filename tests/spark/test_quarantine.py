@@ -17,10 +17,10 @@ from airflow_cdc_provider.core.log.change_log import quarantine_folder, quaranti
 from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.bad_records import RAW, decide, unreadable
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
-from tests.spark.spoiled import RAW, decide, unreadable
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -33,13 +33,13 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> HandMade:
-    table = HandMade(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
+def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> ScriptedTable:
+    table = ScriptedTable(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
     table.copy([row(key, "a") for key in keys])
     return table
 
 
-def waiting(table: HandMade) -> tuple[int, int]:
+def waiting(table: ScriptedTable) -> tuple[int, int]:
     """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
     carry = control(table).carry
     require_accounted(control(table))
@@ -47,7 +47,7 @@ def waiting(table: HandMade) -> tuple[int, int]:
     return carry.quarantined, carry.parked
 
 
-def let_go(table: HandMade) -> TableResult:
+def let_go(table: ScriptedTable) -> TableResult:
     """A batch without windows: it exists only for what was decided."""
     fence = control(table).fence
     job, staged = table.staged()
@@ -92,7 +92,7 @@ def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkS
 def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing folds it, so nothing stops at it; let go as a good one, it would stop every batch from then on."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
-    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([{"id": 1, "n": 1, "v": "a"}])
     bad = unreadable(table.update({"id": 1, "n": 2, "v": "b"}), "v")
     much = table.update({"id": 1, "n": "much"}, complete=False)
@@ -111,7 +111,7 @@ def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: Spar
 def test_records_at_one_place_are_told_apart_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
     """All rows that a connector's own copy met stand at one place of the source's log."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
-    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([])
     met = [table.insert({"id": key, "n": "much" if key == 3 else key, "v": "a"}) for key in range(1, 6)]
     rows = [replace(one, op="read", order_key=met[0].order_key) for one in met]
@@ -198,7 +198,7 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
 
 def test_in_a_wide_table_a_value_that_does_not_fit_is_found_as_fast(spark: SparkSession, tmp_path: Path) -> None:
     columns = [Column("id", INT, False), *(Column(f"c{number}", INT) for number in range(120))]
-    table = HandMade(small_session(spark), tmp_path, TableSchema("public.t", tuple(columns), ("id",)))
+    table = ScriptedTable(small_session(spark), tmp_path, TableSchema("public.t", tuple(columns), ("id",)))
     table.copy([{column.name: 1 for column in columns}])
     table.land([table.update({**{column.name: 2 for column in columns}, "id": 1, "c119": "much"})])
     stopped = table.staged()[1]

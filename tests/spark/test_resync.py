@@ -54,10 +54,10 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 def start_resync(replicator: Replicator, table: str, command: str = "") -> None:
     """What pause_stream does: a fence commit."""
     (task,) = replicator.tasks(table)
-    held = replicator.target.state(table, task.target)
-    assert held.control is not None
+    current = replicator.target.state(table, task.target)
+    assert current.control is not None
     state = State(TableState.RESYNCING, since=now(), command=command)
-    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
+    replicator.target.fence(task.target, current, current.control.fenced(state, attempt="pause"))
 
 
 def again(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
@@ -80,10 +80,10 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
 
         @contextlib.contextmanager
         def opened_late(task: TableTask, epoch: int, sealed: Position, partitions: int) -> Iterator[Copy]:
-            held = replicator.target.state(task.table, task.target)
-            assert held.control is not None
+            current = replicator.target.state(task.table, task.target)
+            assert current.control is not None
             paused = State(TableState.PAUSED, since=now())
-            replicator.target.fence(task.target, held, held.control.fenced(paused, attempt="pause"))
+            replicator.target.fence(task.target, current, current.control.fenced(paused, attempt="pause"))
             with copy(task, epoch, sealed, partitions) as made:
                 yield made
 
@@ -157,10 +157,10 @@ def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
 
 def test_a_table_that_is_not_resyncing_is_left_alone(spark: SparkSession, replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.hard")
-    held = replicator.target.state(task.table, task.target)
-    assert held.control is not None
+    current = replicator.target.state(task.table, task.target)
+    assert current.control is not None
     state = State(TableState.PAUSED, since=now())
-    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
+    replicator.target.fence(task.target, current, current.control.fenced(state, attempt="pause"))
     assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
 
 

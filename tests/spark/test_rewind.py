@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state.store import StateStore
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -35,7 +35,7 @@ def row(key: int, value: str) -> Row:
 class Rewound:
     """A table and what an operator does with it."""
 
-    def __init__(self, table: HandMade, folder: Path) -> None:
+    def __init__(self, table: ScriptedTable, folder: Path) -> None:
         self.table = table
         state = StateStore(f"sqlite:///{folder}/state.db")
         target = table.job_tables()
@@ -53,7 +53,7 @@ class Rewound:
         return self.carry_out(asked)
 
     def carry_out(self, asked: Command) -> Command:
-        carry_out(self.replicator, [asked], {"public.t": "t"}, {"public.t": self.table.held()}, "ann")
+        carry_out(self.replicator, [asked], {"public.t": "t"}, {"public.t": self.table.target_state()}, "ann")
         after = self.replicator.state.command(asked.id)
         assert after is not None
         return after
@@ -65,9 +65,9 @@ class Rewound:
 
 
 @pytest.fixture(scope="module")
-def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> HandMade:
+def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScriptedTable:
     """Three windows over a copy of two rows; between the second and the third somebody damaged both."""
-    table = HandMade(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
+    table = ScriptedTable(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
     table.copy([row(0, "a"), row(1, "b")])
     table.apply([table.update(row(0, "a1"))])
     table.apply([table.update(row(0, "a2")), table.insert(row(2, "c"))])
@@ -79,25 +79,25 @@ def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ha
 
 
 @pytest.fixture
-def rewound(damaged: HandMade, spark: SparkSession, tmp_path: Path) -> Rewound:
+def rewound(damaged: ScriptedTable, spark: SparkSession, tmp_path: Path) -> Rewound:
     """A copy of it, on disk as in memory."""
     shutil.copytree(Path(damaged.definition.target.location).parent, tmp_path, dirs_exist_ok=True)
-    table = HandMade(spark, tmp_path, SCHEMA)
+    table = ScriptedTable(spark, tmp_path, SCHEMA)
     table.window, table.order = damaged.window, damaged.order
     return Rewound(table, tmp_path)
 
 
 def test_the_data_go_back_with_their_cursor_and_come_forward_again(rewound: Rewound) -> None:
     table = rewound.table
-    before = table.held().control
+    before = table.target_state().control
     done = rewound.ask("2")
     assert (done.status, done.outcome) == (CommandStatus.DONE, "rewind: public.t")
     assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
-    held = table.held()
-    assert before is not None and held.control is not None and not held.restored
-    assert (held.control.window, held.control.state.name) == (2, TableState.REPLICATING)
-    assert held.control.token > before.token and held.control.fence > before.fence
-    assert "window 2 by ann" in held.control.state.reason
+    current = table.target_state()
+    assert before is not None and current.control is not None and not current.restored
+    assert (current.control.window, current.control.state.name) == (2, TableState.REPLICATING)
+    assert current.control.token > before.token and current.control.fence > before.fence
+    assert "window 2 by ann" in current.control.state.reason
     rewound.catch_up()
     assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
     notes = rewound.replicator.state.audit("hand", 9)
@@ -129,8 +129,8 @@ def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(rewind, "failpoint", die)
         rewound.ask("2")
-    held = table.held()
-    assert held.control is not None and held.control.state.name is TableState.REWINDING
+    current = table.target_state()
+    assert current.control is not None and current.control.state.name is TableState.REWINDING
     (left,) = rewound.replicator.state.pending("hand")
     assert rewound.carry_out(left).status is CommandStatus.DONE
     assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
@@ -171,14 +171,14 @@ def test_a_version_whose_files_are_gone_leaves_the_table_as_it_is(rewound: Rewou
     refused = rewound.ask("0")
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == "TGT024"
-    held = rewound.table.held()
-    assert held.control is not None
-    assert (rewound.table.rows(), held.control.state.name) == (rows, TableState.REPLICATING)
-    assert held.control.window == 3
+    current = rewound.table.target_state()
+    assert current.control is not None
+    assert (rewound.table.rows(), current.control.state.name) == (rows, TableState.REPLICATING)
+    assert current.control.window == 3
 
 
 def test_a_table_that_moved_meanwhile_is_not_taken_back(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, held = rewound.replicator.target, rewound.table.held()
+    target, current = rewound.replicator.target, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):
-        target.restore_version("t", held, 1)
+        target.restore_version("t", current, 1)

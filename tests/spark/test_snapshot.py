@@ -144,10 +144,10 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
 def test_a_copy_that_is_there_is_left_as_it_is(spark: SparkSession, replicator: Replicator) -> None:
     pending = replicator.tasks()
     copy(replicator)
-    held = replicator.target.state("public.a", "a")
+    current = replicator.target.state("public.a", "a")
     again = replicator.run(replicator.step(StepKind.SNAPSHOT, pending), snapshot.run)
     assert {table.outcome for table in again.tables} == {Outcome.UNCHANGED}
-    assert replicator.target.state("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == current
 
 
 def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, replicator: Replicator) -> None:
@@ -192,12 +192,12 @@ def test_of_two_copies_at_once_one_is_fenced(
         thread.join(0.05)
     assert thread.is_alive()
     quick = by_table(copy(replicator, "public.a"))
-    held = replicator.target.state("public.a", "a")
+    current = replicator.target.state("public.a", "a")
     go.touch()
     thread.join()
     assert quick["public.a"].outcome is Outcome.DONE
     assert by_table(slow[0])["public.a"].outcome is Outcome.FENCED
-    assert replicator.target.state("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == current
 
 
 def test_rows_and_columns_left_out_do_not_reach_the_target(

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.model import seeds
-from tests.spark.random_stories import play_shuffled
+from tests.spark.history_runs import run_shuffled_histories
 
 pytestmark = pytest.mark.jvm
 
@@ -18,4 +18,4 @@ pytestmark = pytest.mark.jvm
 def test_any_order_any_repetition_and_any_cut_end_as_the_source(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    play_shuffled(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
+    run_shuffled_histories(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))

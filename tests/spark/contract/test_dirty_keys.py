@@ -8,11 +8,11 @@ import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.asked import Source, at, change, gap, key_only
+from tests.spark.contract.control_records import control
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control
-from tests.spark.hand_made import Row
+from tests.spark.row_source import Source, at, change, gap, key_only
+from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
 

@@ -9,11 +9,11 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -32,13 +32,13 @@ def row(key: int, **values: str | int | None) -> Row:
 
 
 @pytest.fixture
-def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+def table(kit: TargetKit, tmp_path: Path) -> ScriptedTable:
     table = KitTable(kit, tmp_path, schema(V))
     table.copy([row(1, v="a"), row(2, v="b"), row(3, v="c"), row(4, v="d")])
     return table
 
 
-def test_an_added_column_holds_its_initial_value_in_every_older_row(table: HandMade) -> None:
+def test_an_added_column_holds_its_initial_value_in_every_older_row(table: ScriptedTable) -> None:
     """Rows the batch does not touch, rows it knew before the change, partly or wholly, and rows it brought after it.
     Then a column comes without any row."""
     early = [
@@ -61,7 +61,7 @@ def test_an_added_column_holds_its_initial_value_in_every_older_row(table: HandM
     assert control(table).schema == numbered
 
 
-def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table: HandMade) -> None:
+def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table: ScriptedTable) -> None:
     table.apply([table.alter(schema()), table.insert(row(5))])
     assert table.rows() == [(1,), (2,), (3,), (4,), (5,)]
     table.apply([table.alter(schema(V)), table.insert(row(6, v="new")), table.update(row(1, v="again"))])
@@ -69,7 +69,7 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
 
 
 def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the_cursor(
-    table: HandMade, kit: TargetKit
+    table: ScriptedTable, kit: TargetKit
 ) -> None:
     """A row that the slice deleted and somebody brought back goes again; one that it brought and that went later stays
     away."""

@@ -10,10 +10,10 @@ from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnBadRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.bad_records import decide
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.hand_made import Row
-from tests.spark.spoiled import decide
+from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
 
@@ -42,7 +42,7 @@ def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost
     assert staged.outcome is Outcome.DONE, staged.problem
     table.merged(job)
     assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
-    control = table.held().control
+    control = table.target_state().control
     assert control is not None and control.carry.counts == {"quarantined": 2, "parked": 1}
     reasons = [one.reason for one in table.log.quarantined_records(control.carry)]
     assert sorted(reason.split()[1] for reason in reasons) == sorted([*beyond, "id"])
@@ -54,5 +54,5 @@ def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost
         assert table.merged(job).outcome is Outcome.DONE
     assert table.merged(job).outcome is Outcome.FENCED
     assert table.rows() == [(1, "c", 1.5), (2, "b", 0.5)]
-    control = table.held().control
+    control = table.target_state().control
     assert control is not None and control.carry.counts == {}

@@ -14,11 +14,11 @@ from airflow_cdc_failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.control_records import control
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control
-from tests.spark.hand_made import HandMade
 from tests.spark.replicator import spark_submit
+from tests.spark.scripted_table import ScriptedTable
 from tests.waiting import until
 
 pytestmark = pytest.mark.jvm
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.jvm
 KEYLESS = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT))))
 
 
-def merge_step(kit: TargetKit, table: HandMade, folder: Path, staged: str) -> Step:
+def merge_step(kit: TargetKit, table: ScriptedTable, folder: Path, staged: str) -> Step:
     attempt = uuid.uuid4().hex
     secrets = folder / f"secrets-{attempt}.json"
     secrets.touch(0o600)

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.hand_made import Row
+from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
 

@@ -1,0 +1,35 @@
+"""What a table's control record says, and fences on it."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.decisions.steps import StepKind, TableResult
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
+from tests.spark.scripted_table import ScriptedTable
+
+
+def control(table: ScriptedTable) -> ControlRecord:
+    found = table.target_state().control
+    assert found is not None
+    return found
+
+
+def require_accounted(record: ControlRecord) -> None:
+    """Every record that the last batch had read, or that had waited for it, is in one place."""
+    told, carry = record.accounting, record.carry
+    if told:
+        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
+        assert min(told.values()) >= 0, told
+        assert (told["quarantined"], told["held"]) == (carry.quarantined, carry.dirty + carry.parked), told
+
+
+def fence(table: ScriptedTable, state: TableState = TableState.REPLICATING) -> ControlRecord:
+    current = table.target_state()
+    assert current.control is not None
+    record = current.control.fenced(State(state, "2026-01-01T00:00:00Z"))
+    return table.job(StepKind.STAGE, ()).tables.fence("t", current, record)
+
+
+def problem(result: TableResult) -> str:
+    assert result.problem is not None
+    return result.problem.code
