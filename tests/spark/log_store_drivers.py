@@ -88,19 +88,19 @@ def version(table: str, number: int) -> str:
 
 
 def at_once(*acts: Callable[[], bool]) -> list[bool]:
-    said: dict[int, bool] = {}
+    results: dict[int, bool] = {}
     ready = threading.Barrier(len(acts))
 
     def run(number: int) -> None:
         ready.wait()
-        said[number] = acts[number]()
+        results[number] = acts[number]()
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(len(acts))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [said[number] for number in range(len(acts))]
+    return [results[number] for number in range(len(acts))]
 
 
 def appended(opened: DeltaTable, number: int) -> bool:

@@ -46,7 +46,7 @@ VALUES: dict[str, tuple[LogicalType, pa.DataType, list[Any]]] = {
 
 
 @dataclass
-class Scene:
+class MergedTable:
     """A table that Spark made, and a model of it: rows by their key."""
 
     spark: SparkSession
@@ -57,7 +57,7 @@ class Scene:
     token: int = 0
 
     def __post_init__(self) -> None:
-        kinds = {name: KINDS[name][:2] for name in self.key} | {name: told[:2] for name, told in VALUES.items()}
+        kinds = {name: KINDS[name][:2] for name in self.key} | {name: column[:2] for name, column in VALUES.items()}
         self.schema = TableSchema("t", tuple(Column(name, kind) for name, (kind, _) in kinds.items()), self.key)
         self.columns = pa.schema([*((name, kind) for name, (_, kind) in kinds.items()), (ORDER, pa.string())])
         self.plan = MergePlan(self.schema, OnDelete.SOFT if self.soft else OnDelete.HARD)
@@ -68,13 +68,15 @@ class Scene:
         columns = self.columns.append(pa.field(DELETED, pa.bool_())) if self.soft else self.columns
         frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, columns)).repartition(3)
         frame = frame.withColumn("at", frame["at"].cast("timestamp_ntz"))
-        options = table_properties(self.schema, self.key) | {f"delta.{name}": told for name, told in properties.items()}
+        options = table_properties(self.schema, self.key) | {
+            f"delta.{name}": value for name, value in properties.items()
+        }
         frame.write.format("delta").options(**options).save(self.path)
         self.model = {self.key_of(row): row for row in rows}
 
     def row(self, random: Random, number: int, order: int) -> Row:
         key = {name: KINDS[name][2](number) for name in self.key}
-        values = {name: random.choice(told[2]) for name, told in VALUES.items()}
+        values = {name: random.choice(column[2]) for name, column in VALUES.items()}
         return {**key, **values, ORDER: f"{order:06d}", **({DELETED: False} if self.soft else {})}
 
     def key_of(self, row: Row) -> tuple[Any, ...]:

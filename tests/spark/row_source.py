@@ -19,17 +19,17 @@ def at(second: float) -> datetime:
     return NOON + timedelta(seconds=second)
 
 
-class Source:
+class RowSource:
     """``rows``: what it holds now, and since when; None where a row is gone. Of other keys it says nothing."""
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[Row | None, datetime]] = {}
-        self.asked: list[tuple[str, ...]] = []
+        self.fetched: list[tuple[str, ...]] = []
         self.away = False
 
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        keys = tuple(one.key or "" for one in untold)
-        self.asked.append(keys)
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        keys = tuple(one.key or "" for one in records)
+        self.fetched.append(keys)
         for key, (found, since) in self.rows.items():
             if (name := canonical([key])) in keys:
                 if found is None:

@@ -68,7 +68,7 @@ def fence(table: ScriptedTable) -> int:
     return table.job(StepKind.STAGE, ()).tables.fence("t", current, record).fence
 
 
-def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_a_bucket(
+def test_every_step_from_snapshot_to_verify_works_with_staging_and_target_in_a_bucket(
     spark: SparkSession,
     tmp_path: Path,
     database: Database,
@@ -133,7 +133,7 @@ def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is
     assert table.merged(late).outcome is Outcome.FENCED and table.rows() == [(1, "b"), (2, "c")]
 
 
-def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
+def test_a_fence_raised_during_a_merge_rejects_its_commit(
     table: ScriptedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
@@ -143,7 +143,7 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
 
 
 @pytest.mark.nightly
-def test_a_merge_that_loses_the_race_for_its_version_to_another_library_looks_again(table: ScriptedTable) -> None:
+def test_a_merge_that_loses_its_version_to_another_library_reads_the_table_again(table: ScriptedTable) -> None:
     """Spark and Delta's other library write the same version, over and over: no commit is ever lost."""
     options = storage_options(parse_location(table.definition.target.location), table.secrets.target)
     url = f"{table.definition.target.location}/t"
@@ -177,7 +177,7 @@ def _touch(url: str, options: dict[str, str], number: int) -> None:
     )
 
 
-def test_of_two_fences_on_one_look_one_wins(table: ScriptedTable) -> None:
+def test_one_of_two_fences_from_the_same_state_wins(table: ScriptedTable) -> None:
     current = table.target_state()
     assert current.control is not None
     tables, record = table.job(StepKind.STAGE, ()).tables, current.control.fenced()
@@ -194,7 +194,7 @@ def test_secrets_reach_sparks_file_system_and_nothing_that_spark_shows(
     assert SECRET in str(hadoop_settings(table.definition, table.secrets))
 
 
-def test_each_bucket_is_told_its_own_connection_and_folders_none() -> None:
+def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
     both = Definition(
         "shop",
         Source("postgres", "none"),

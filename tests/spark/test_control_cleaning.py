@@ -30,7 +30,7 @@ class History:
         log = ChangeLog(LocalStore(str(folder / "staging")))
         self.tables = DeltaTarget(Target("delta", str(folder / "lake")), ConnectionInfo(), "shop", log)
         self.random = random
-        self.told: list[str] = []
+        self.steps: list[str] = []
         commit(self.tables, control(1, 1), 1)
 
     def opened(self) -> DeltaTable:
@@ -42,7 +42,7 @@ class History:
         return version
 
     def step(self, kind: str) -> None:
-        self.told.append(kind)
+        self.steps.append(kind)
         getattr(self, kind)()
 
     def merge(self) -> None:
@@ -67,7 +67,7 @@ class History:
         version is out of the history."""
         opened = self.opened()
         version = self.random.randint(self.oldest(), opened.version())
-        self.told.append(str(version))
+        self.steps.append(str(version))
         if version == opened.version():
             return
         opened.restore(version)
@@ -91,18 +91,18 @@ class History:
         log = self.tables.log
         before = self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)
         log.remove_old_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
-        assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
+        assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.steps
         opened = self.opened()
         for version in range(self.oldest(), opened.version() + 1):
             opened.load_as_version(version)
             recorded = opened.transaction_version(self.tables.app_id(TABLE))
             record = log.control(TABLE, recorded) if recorded is not None else None
-            assert record is not None, (version, self.told)
-            assert all(log.store.exists(file.path) for file in record.carry.files), (version, self.told)
+            assert record is not None, (version, self.steps)
+            assert all(log.store.exists(file.path) for file in record.carry.files), (version, self.steps)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_after_cleaning_everything_that_is_needed_is_there(tmp_path: Path, seed: int) -> None:
+def test_cleaning_keeps_every_needed_record(tmp_path: Path, seed: int) -> None:
     print(f"seed {seed}")
     random = Random(seed)
     history = History(tmp_path, random)

@@ -49,7 +49,7 @@ def prepared(table: ScriptedTable) -> ScriptedTable:
     return table
 
 
-def held_rows(warehouse: Database) -> list[tuple[object, ...]]:
+def stored_rows(warehouse: Database) -> list[tuple[object, ...]]:
     return warehouse.rows(("id", "v"))
 
 
@@ -62,7 +62,7 @@ def test_a_lost_answer_of_a_fence_is_read_back(
     assert proxy.lost == 1 and control(table) == raised
 
 
-def test_what_dead_attempts_left_is_gone_behind_the_next_one(table: ScriptedTable, warehouse: Database) -> None:
+def test_the_next_attempt_removes_the_tables_of_dead_attempts(table: ScriptedTable, warehouse: Database) -> None:
     staged, _ = table.staged()
     dead = staging_table("t", STAGED, "dead")
     warehouse.execute(
@@ -75,7 +75,7 @@ def test_what_dead_attempts_left_is_gone_behind_the_next_one(table: ScriptedTabl
 
 
 @pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
-def test_a_new_copy_takes_over_the_rights_of_others(table: ScriptedTable, warehouse: Database) -> None:
+def test_a_new_copy_keeps_the_grants_of_the_old_table(table: ScriptedTable, warehouse: Database) -> None:
     """In MySQL they belong to the name."""
     role = f"reader_{warehouse.schema}"
     warehouse.execute(f"CREATE ROLE {role}", f"GRANT SELECT ON {warehouse.schema}.t TO {role}")
@@ -86,26 +86,26 @@ def test_a_new_copy_takes_over_the_rights_of_others(table: ScriptedTable, wareho
 
 
 @pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
-def test_views_on_a_table_stop_its_replacement_with_words(table: ScriptedTable, warehouse: Database) -> None:
+def test_views_on_a_table_stop_its_replacement_with_a_message(table: ScriptedTable, warehouse: Database) -> None:
     """In MySQL they follow the name."""
     warehouse.execute(f"CREATE VIEW {warehouse.schema}.seen AS SELECT * FROM {warehouse.schema}.t")
     with pytest.raises(Blocked, match=r"TGT066.*seen"):
         table.copy([row(5, "e")])
-    assert held_rows(warehouse) == [(1, "a")]
+    assert stored_rows(warehouse) == [(1, "a")]
 
 
 class Died(Exception):
     """A process that ended here."""
 
 
-@pytest.mark.parametrize("place", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
+@pytest.mark.parametrize("point", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
 def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new_one(
-    table: ScriptedTable, warehouse: Database, place: str, monkeypatch: pytest.MonkeyPatch
+    table: ScriptedTable, warehouse: Database, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = control(table)
 
     def die(name: str) -> None:
-        if name == place:
+        if name == point:
             raise Died(name)
 
     with monkeypatch.context() as patch:
@@ -113,12 +113,12 @@ def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new
         patch.setattr("airflow_cdc_provider.targets.mysql.server.failpoint", die)
         with pytest.raises(Died):
             table.copy([row(5, "e")])
-    if place == "copy.after_swap":
-        assert held_rows(warehouse) == [(5, "e")] and control(table).fence > before.fence
+    if point == "copy.after_swap":
+        assert stored_rows(warehouse) == [(5, "e")] and control(table).fence > before.fence
     else:
-        assert held_rows(warehouse) == [(1, "a")] and control(table) == before
+        assert stored_rows(warehouse) == [(1, "a")] and control(table) == before
     table.copy([row(6, "f")])
     table.apply([table.insert(row(7, "g"))])
-    assert held_rows(warehouse) == [(6, "f"), (7, "g")]
+    assert stored_rows(warehouse) == [(6, "f"), (7, "g")]
     assert warehouse.tables() == ["_cdc_control", "_cdc_cut", "_cdc_loads", "_cdc_published", "t"]
     assert len(warehouse.execute(f"SELECT * FROM {warehouse.schema}._cdc_control")) == 1

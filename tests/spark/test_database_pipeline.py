@@ -20,7 +20,7 @@ from tests.spark.test_verify import change, copied, made, proved
 pytestmark = pytest.mark.jvm
 
 
-def test_tables_of_every_type_and_rule_are_copied_followed_proved_and_copied_again(
+def test_tables_of_every_type_and_rule_are_copied_merged_verified_and_copied_again(
     spark: SparkSession,
     tmp_path: Path,
     database: psycopg.Connection[object],

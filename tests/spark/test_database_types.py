@@ -21,7 +21,7 @@ KEY = Column("id", LogicalType(Kind.INT32), nullable=False)
 FLOATS = TableSchema("public.t", (KEY, Column("f", LogicalType(Kind.FLOAT64))), ("id",))
 
 
-def test_numbers_that_are_none_are_kept_or_refused_with_words(
+def test_nan_and_infinity_are_kept_or_refused_with_a_message(
     spark: SparkSession, tmp_path: Path, warehouse: Database
 ) -> None:
     table = warehouse.table(spark, tmp_path, FLOATS)
@@ -36,7 +36,7 @@ def test_numbers_that_are_none_are_kept_or_refused_with_words(
 
 
 @pytest.mark.parametrize("warehouse", ["mysql"], indirect=True)
-def test_floats_as_text_keep_what_mysql_has_no_number_for(
+def test_floats_as_text_keep_values_that_mysql_has_no_number_for(
     spark: SparkSession, tmp_path: Path, warehouse: Database
 ) -> None:
     options = {"schema": warehouse.schema, "floats": "text"}

@@ -58,11 +58,11 @@ def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTa
     return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
 
 
-def test_a_missing_table_holds_nothing(tables: DeltaTarget) -> None:
+def test_a_missing_table_has_no_state(tables: DeltaTarget) -> None:
     assert not tables.state(TABLE, TARGET).exists
 
 
-def test_a_table_of_somebody_else_holds_no_control_record(tables: DeltaTarget) -> None:
+def test_a_foreign_table_has_no_control_record(tables: DeltaTarget) -> None:
     foreign_append(tables)
     current = tables.state(TABLE, TARGET)
     assert (current.exists, current.control, current.token) == (True, None, None)
@@ -162,7 +162,7 @@ def test_a_fence_changes_no_row_and_is_what_counts_next(tables: DeltaTarget) -> 
     assert DeltaTable(tables.locate(TARGET)).to_pyarrow_table().num_rows == 1
 
 
-def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
+def test_a_fence_from_an_older_state_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     current = tables.state(TABLE, TARGET)
     commit(tables, control(1, 2), 2)
@@ -171,7 +171,7 @@ def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out(
+def test_a_commit_between_the_read_and_the_append_of_a_fence_rejects_the_fence(
     tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(tables, control(1, 1), 1)
@@ -190,7 +190,7 @@ def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_of_two_fences_on_one_look_one_wins(tables: DeltaTarget) -> None:
+def test_one_of_two_fences_from_the_same_state_wins(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     current = tables.state(TABLE, TARGET)
     first = tables.fence(TARGET, current, control(1, 1).fenced())
@@ -199,7 +199,7 @@ def test_of_two_fences_on_one_look_one_wins(tables: DeltaTarget) -> None:
     assert tables.state(TABLE, TARGET).control == first
 
 
-def test_a_fence_named_by_an_attempt_that_died_is_stepped_over(tables: DeltaTarget) -> None:
+def test_a_fence_named_by_a_dead_attempt_is_skipped(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     assert tables.log.write_control(control(2, 1, attempt="dead"))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
@@ -219,9 +219,7 @@ def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monke
     assert tables.state(TABLE, TARGET).control == record
 
 
-def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
-    tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fence_that_fails_twice_can_be_retried(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tables, control(1, 1), 1)
 
     def lose(*arguments: object) -> None:
@@ -232,7 +230,7 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
         tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
 
 
-def test_a_table_dropped_and_made_anew_is_not_ours(tables: DeltaTarget) -> None:
+def test_a_dropped_and_recreated_table_is_foreign(tables: DeltaTarget) -> None:
     import shutil
 
     commit(tables, control(1, 1), 1)
@@ -244,7 +242,7 @@ def test_a_table_dropped_and_made_anew_is_not_ours(tables: DeltaTarget) -> None:
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
 
-def test_every_obstacle_of_a_table_is_reported_at_once(tables: DeltaTarget) -> None:
+def test_all_problems_of_a_table_are_reported_at_once(tables: DeltaTarget) -> None:
     text = LogicalType(Kind.TEXT)
     schema = TableSchema(TABLE, (Column("Id", text), Column("id", text), Column("_cdc_x", text)))
     rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
@@ -254,7 +252,7 @@ def test_every_obstacle_of_a_table_is_reported_at_once(tables: DeltaTarget) -> N
     assert codes == ["TGT014", "TGT015", "TGT016", "TGT017", "TGT011"]
 
 
-def test_a_property_that_would_forget_our_commits_is_refused(tables: DeltaTarget) -> None:
+def test_a_property_that_would_remove_our_commits_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     DeltaTable(tables.locate(TARGET)).alter.set_table_properties(
         {"delta.setTransactionRetentionDuration": "interval 7 days"}
@@ -276,7 +274,7 @@ def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, e
     assert tables.table_name(source) == expected
 
 
-def test_what_a_copy_that_died_has_left_is_in_nobodys_way(tables: DeltaTarget) -> None:
+def test_the_files_of_a_dead_copy_do_not_affect_the_next_one(tables: DeltaTarget) -> None:
     rows = [pa.table({"id": [1]})]
     assert len(write_files(tables.store, TARGET, rows, FileLayout())) == 1
     assert tables.check([task()]) == [] and not tables.state(TABLE, TARGET).exists

@@ -38,7 +38,7 @@ def table(kit: DeltaKit, tmp_path: Path) -> ScriptedTable:
     return table
 
 
-def test_every_conflict_that_delta_knows_is_a_lost_race() -> None:
+def test_every_conflict_of_delta_is_a_lost_race() -> None:
     assert {one.__name__ for one in writer.LOST_RACE} == set(delta.exceptions.__all__)
 
 
@@ -56,7 +56,7 @@ def test_a_merge_that_lost_to_a_fence_is_fenced(
     assert table.rows() == [(1, "a")]
 
 
-def test_a_merge_that_lost_to_a_commit_of_somebody_else_is_tried_again(
+def test_a_merge_that_lost_to_a_foreign_commit_is_retried(
     table: ScriptedTable, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:

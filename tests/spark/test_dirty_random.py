@@ -32,10 +32,10 @@ SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), C
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TICK = timedelta(milliseconds=400)
 CHANGES_PER_KEY, WINDOWS = 9, 3
-UNTOLD, UNSENT, SILENT = 0.2, 0.1, 0.3
+GAPS, UNSENT, SILENT = 0.2, 0.1, 0.3
 
 
-class Source:
+class HistorySource:
     """``history``: per key the row after each of its changes, None where it is gone, and the tick of the change. Until
     ``now`` it has happened."""
 
@@ -46,8 +46,8 @@ class Source:
     def row(self, key: int) -> tuple[int, Row | None]:
         return [one for one in self.history[key] if one[0] <= self.now][-1]
 
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        for name in (one.key or one.key_before or "" for one in untold):
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        for name in (one.key or one.key_before or "" for one in records):
             if not self.reliable and self.random.random() < SILENT:
                 if self.random.random() < 0.5:
                     raise SourceUnavailable(Problem("SRC999", "the source is away"))
@@ -65,10 +65,10 @@ class Source:
 class Stream(ScriptedTable):
     """Changes of random keys, one per tick, told in order."""
 
-    def changes(self, source: Source, random: Random, ticks: int) -> list[ChangeRecord]:
+    def changes(self, source: HistorySource, random: Random, ticks: int) -> list[ChangeRecord]:
         return [self._change(source, random, tick + 1) for tick in range(ticks)]
 
-    def _change(self, source: Source, random: Random, tick: int) -> ChangeRecord:
+    def _change(self, source: HistorySource, random: Random, tick: int) -> ChangeRecord:
         key = random.choice(list(source.history))
         history = source.history[key]
         before = history[-1][1]
@@ -86,9 +86,9 @@ class Stream(ScriptedTable):
 
     def _withheld(self, record: ChangeRecord, random: Random, key: int) -> ChangeRecord:
         chance = random.random()
-        if chance < UNTOLD:
+        if chance < GAPS:
             return ChangeRecord("public.t", "gap", record.order_key, record.schema_id, key=canonical([key]))
-        if chance < UNTOLD + UNSENT and record.op != "delete":
+        if chance < GAPS + UNSENT and record.op != "delete":
             return replace(record, after=canonical({"id": key}), after_complete=False, refetch=("v", "w"))
         return record
 
@@ -97,22 +97,20 @@ def _row(key: int, value: str) -> Row:
     return {"id": key, "v": value, "w": value}
 
 
-def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_rows_equal_the_source_after_random_omissions_and_fetches(spark: SparkSession, tmp_path: Path) -> None:
     seed, keys = seeds.seed(), seeds.histories(60)
     print(f"again: {seeds.SEED}={seed} {seeds.HISTORIES}={keys} pytest {Path(__file__).name}")
     random = Random(seed)
     on_delete = random.choice([OnDelete.HARD, OnDelete.SOFT])
-    source = Source(random, keys)
+    source = HistorySource(random, keys)
     table = Stream(small_session(spark), tmp_path, SCHEMA, on_delete=on_delete, source=source)
     table.copy([_row(key, "0") for key in source.history])
     ticks = keys * CHANGES_PER_KEY
-    told = table.changes(source, random, ticks)
+    sent = table.changes(source, random, ticks)
     cuts = sorted(random.sample(range(1, ticks), WINDOWS - 1))
     for start, end in zip([0, *cuts], [*cuts, ticks], strict=True):
         source.now = min(ticks, end + random.randrange(ticks // 4))
-        table.land(told[start:end])
+        table.land(sent[start:end])
         batch(table)
     source.now, source.reliable = ticks, True
     batch(table)

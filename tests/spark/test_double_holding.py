@@ -36,7 +36,7 @@ def test_two_rows_that_both_stay_stop_the_table(spark: SparkSession, tmp_path: P
     assert table.rows() == [(1, "x")]
 
 
-def test_a_departure_that_takes_unknown_columns_along_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_departure_with_unknown_columns_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
     wide = replace(DOUBLE, columns=(*COLUMNS, Column("w", TEXT)))
     table = ScriptedTable(spark, tmp_path, wide)
     table.copy([row(1, "x") | {"w": "W"}, row(2, "y") | {"w": "V"}])
@@ -53,7 +53,9 @@ HISTORIES, KEYS, TRANSACTIONS = 300, 4, 4
 
 
 @pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
-def test_random_transactions_checked_at_their_end(spark: SparkSession, tmp_path: Path, on_delete: OnDelete) -> None:
+def test_rows_equal_the_source_after_random_transactions(
+    spark: SparkSession, tmp_path: Path, on_delete: OnDelete
+) -> None:
     """Every history has keys of its own. Within a transaction its rows go anywhere; at its end no two share a key."""
     random = Random(seed := seeds.seed())
     print(f"again: {seeds.SEED}={seed}")

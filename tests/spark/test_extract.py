@@ -98,7 +98,7 @@ def test_a_window_holds_the_changes_of_its_tables_and_lists_them_all(
     assert "jvm_heap" not in result.peak_memory_bytes, "one share: the driver lands it"
 
 
-def test_windows_join_on_and_lose_nothing_whatever_their_size(
+def test_windows_of_any_size_are_contiguous_and_complete(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     stream = Stream(replicator)
@@ -196,7 +196,7 @@ def test_another_change_log_is_refused(spark: SparkSession, replicator: Replicat
     assert result.problem.code == "STG003"
 
 
-def test_a_failure_in_the_executor_keeps_its_words(
+def test_a_failure_in_the_executor_keeps_its_message(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     stream = Stream(replicator)

@@ -39,7 +39,7 @@ def changes(table: ScriptedTable) -> KeyedChanges:
 
 
 @pytest.mark.parametrize("values", [("b", "w"), ("b",)])
-def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(
+def test_e18_two_different_changes_of_a_row_at_one_position_block_the_table(
     table: ScriptedTable, changes: KeyedChanges, values: tuple[str, ...]
 ) -> None:
     table.copy([changes.row(1, "a", "w")])
@@ -54,7 +54,7 @@ def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(
     assert table.rows() == [(1, "b", "w")]
 
 
-def test_rows_that_a_copy_met_twice_at_one_place_are_as_one_of_them_was(
+def test_a_row_that_a_copy_read_twice_at_one_position_equals_one_of_the_reads(
     table: ScriptedTable, changes: KeyedChanges
 ) -> None:
     """It began anew while the source's log, which is written later, stood where it was."""
@@ -151,23 +151,23 @@ def test_a_keyless_table_is_not_repaired(spark: SparkSession, tmp_path: Path) ->
     assert result.problem is not None and "no key" in result.problem.found
 
 
-def test_an_attempt_that_was_shut_out_before_it_looked_does_not_go_on_under_the_new_fence(
+def test_an_attempt_that_was_fenced_before_its_read_does_not_continue_under_the_new_fence(
     table: ScriptedTable, changes: KeyedChanges
 ) -> None:
     table.copy([changes.row(1, "a", "w")])
     table.land([changes.update(1, "b", "w")])
-    told = table.task()
+    task = table.task()
     fence(table)
     for job, run in (
-        (table.job(StepKind.STAGE, (told,)), stage.run),
-        (table.job(StepKind.REPLAY, (told,)), replay.run),
+        (table.job(StepKind.STAGE, (task,)), stage.run),
+        (table.job(StepKind.REPLAY, (task,)), replay.run),
     ):
         (result,) = run(job).tables
         assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT035")
     assert table.rows() == [(1, "a", "w")]
 
 
-def test_a_paused_table_takes_nothing_and_a_resyncing_one_only_the_replay(
+def test_a_paused_table_applies_nothing_and_a_resyncing_one_only_the_replay(
     table: ScriptedTable, changes: KeyedChanges
 ) -> None:
     table.copy([changes.row(1, "a", "w")])
@@ -216,7 +216,9 @@ def test_a_schema_change_that_the_copy_holds_already_is_passed_over(
     assert table.rows() == [(1, "P"), (2, "Q")]
 
 
-def test_a_breaking_change_blocks_behind_what_came_before_it(table: ScriptedTable, changes: KeyedChanges) -> None:
+def test_a_breaking_change_blocks_after_all_earlier_changes_are_applied(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
     table.copy([changes.row(1, "a", "w")])
     table.land([changes.update(1, "A", "w")])
     table.land([table.alter(with_columns(Column("v", INT))), table.insert({"id": 9, "v": 5})])
@@ -229,7 +231,7 @@ def test_a_breaking_change_blocks_behind_what_came_before_it(table: ScriptedTabl
     assert (result.outcome, result.window) == (Outcome.BLOCKED, None)
 
 
-def test_an_added_column_whose_older_values_nobody_knows_blocks(table: ScriptedTable, changes: KeyedChanges) -> None:
+def test_an_added_column_whose_older_values_are_unknown_blocks(table: ScriptedTable, changes: KeyedChanges) -> None:
     table.copy([changes.row(1, "a", "w")])
     table.land([table.alter(with_columns(*KEYED.columns[1:], OTHER), warnings=["initial_unknown"])])
     _, result = table.staged()

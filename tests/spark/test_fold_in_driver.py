@@ -56,7 +56,7 @@ SPELLED: dict[Kind, list[str]] = {
         '"9999-12-31T23:59:59.999999Z"', '"1582-10-10T00:00:00Z"', '"2020-01-01"',
     ],
 }  # fmt: skip
-TOLD = (OP, ORDER, "id", "part")
+KEPT_OF_DELETED = (OP, ORDER, "id", "part")
 COLUMNS = tuple(Column(f"c_{kind}", TYPES[kind]) for kind in Kind)
 KEY = (Column("id", TYPES[Kind.INT64]), Column("part", TYPES[Kind.TEXT]))
 SCHEMA = TableSchema("public.t", (*KEY, *COLUMNS), ("id", "part"))
@@ -69,9 +69,11 @@ def test_a_value_is_read_as_spark_reads_it_or_not_at_all(spark: SparkSession, ki
     images = spark.createDataFrame(list(enumerate(f'{{"v":{text}}}' for text in SPELLED[kind])), "n INT, image STRING")
     texts = ImageColumns(schema, {}).texts(F.col("image"))
     theirs = images.select("n", texts.alias("v")).selectExpr("n", f"{try_from_text('v.v', column.type)} AS theirs")
-    here_read = {n: value for n, text in enumerate(SPELLED[kind]) if (value := alone(schema, text)) is not None}
-    assert here_read, "nothing at all is read here"
-    ours = pa.table({"n": pa.array(here_read, pa.int32()), "ours": pa.concat_arrays(list(here_read.values()))})
+    read_by_driver = {n: value for n, text in enumerate(SPELLED[kind]) if (value := alone(schema, text)) is not None}
+    assert read_by_driver, "the driver reads none"
+    ours = pa.table(
+        {"n": pa.array(read_by_driver, pa.int32()), "ours": pa.concat_arrays(list(read_by_driver.values()))}
+    )
     both = (
         spark.createDataFrame(ours)
         .join(theirs, "n")
@@ -101,7 +103,7 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
         random.shuffle(records)
         table.land(records)
     ours, files = staged(table)
-    assert files == ["part-00000.parquet"], "folded here"
+    assert files == ["part-00000.parquet"], "folded by the driver"
     monkeypatch.setattr(memory_budget, "MAX_ROWS", -1)
     monkeypatch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)
     theirs, files = staged(table)
@@ -152,7 +154,9 @@ def staged(table: ScriptedTable) -> tuple[dict[tuple[int, str], dict[str, str]],
     files = sorted(folder.glob("*.parquet"))
     rows = [row for file in files for row in pq.read_table(file).to_pylist()]
     found = {
-        (row["id"], row["part"]): {name: repr(value) for name, value in row.items() if row[OP] == LIVE or name in TOLD}
+        (row["id"], row["part"]): {
+            name: repr(value) for name, value in row.items() if row[OP] == LIVE or name in KEPT_OF_DELETED
+        }
         for row in rows
     }
     assert len(found) == len(rows)

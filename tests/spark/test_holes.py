@@ -38,7 +38,7 @@ def hole(table: ScriptedTable, kind: str, ids: tuple[str, ...] = ()) -> Hole:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "ids"), [("expired", ()), ("overflow", ()), ("gap", ()), ("gap", ("[1]",))])
-def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
+def test_a_batch_ends_before_a_hole_and_continues_after_the_next_copy(
     table: ScriptedTable, kind: str, ids: tuple[str, ...]
 ) -> None:
     table.land([table.insert(row(2))], holes=[OTHERS])
@@ -53,14 +53,14 @@ def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4, 5]
 
 
-def test_a_window_that_did_not_capture_the_table_is_not_stepped_over(table: ScriptedTable) -> None:
+def test_a_window_that_did_not_capture_the_table_is_not_skipped(table: ScriptedTable) -> None:
     table.land(listed=False)
     result = table.apply([table.insert(row(2))])
     assert (result.outcome, result.window) == (Outcome.UNCHANGED, 0)
     assert [key for key, _ in table.rows()] == [1]
 
 
-def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: ScriptedTable) -> None:
+def test_a_hole_that_the_copy_has_filled_stops_no_batch(table: ScriptedTable) -> None:
     """The window was cut while the copy was taken: it begins before the copy's place in the stream."""
     filled = hole(table, "overflow")
     early = table.insert(row(2))
@@ -70,9 +70,7 @@ def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: ScriptedTable) 
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4]
 
 
-def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(
-    table: ScriptedTable, spark: SparkSession
-) -> None:
+def test_a_repair_skips_windows_before_the_table_was_captured(table: ScriptedTable, spark: SparkSession) -> None:
     table.land(listed=False)
     table.copy([row(1)])
     table.apply([table.insert(row(2))])
@@ -82,7 +80,7 @@ def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(
     assert [key for key, _ in table.rows()] == [1, 2]
 
 
-def test_a_repair_does_not_bring_back_what_went_in_a_hole(table: ScriptedTable) -> None:
+def test_a_repair_does_not_restore_rows_that_were_deleted_in_a_hole(table: ScriptedTable) -> None:
     """The first copy of a feed is empty and stands below every record, so its floor tells nothing of what it holds."""
     table.apply([table.insert(row(2)), table.insert(row(3))])
     table.land([table.update(row(3, "late"))], holes=[hole(table, "expired")])

@@ -39,8 +39,8 @@ COLUMNS = pa.schema([("id", pa.int64())])
 def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:
     now = State(state, "2026-01-01T00:00:00Z")
     nonce = f"n{fence}-{window}"
-    place = ("shop", TABLE, "log", "owner", attempt, fence, window, "00")
-    return ControlRecord(*place, now, schema=SCHEMA, identity=IDENTITY, nonce=nonce)
+    fields = ("shop", TABLE, "log", "owner", attempt, fence, window, "00")
+    return ControlRecord(*fields, now, schema=SCHEMA, identity=IDENTITY, nonce=nonce)
 
 
 class Lake:
@@ -104,12 +104,12 @@ def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTa
     return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
 
 
-def test_a_missing_table_holds_nothing_and_looking_makes_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
+def test_a_missing_table_has_no_state_and_a_read_creates_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
     assert not tables.state(TABLE, TARGET).exists
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_table_of_somebody_else_holds_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_foreign_table_has_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
     lake.append()
     current = tables.state(TABLE, TARGET)
     assert (current.exists, current.control, current.token) == (True, None, None)
@@ -161,7 +161,7 @@ def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: Iceberg
     assert (current.control, current.restored) == (rewinding, False)
 
 
-def test_a_snapshot_that_never_was_current_counts_for_nothing(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_snapshot_that_never_was_current_is_ignored(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     lake.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
     current = tables.state(TABLE, TARGET)
@@ -176,7 +176,7 @@ def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, l
     assert lake.rows() == [1]
 
 
-def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, lake: Lake) -> None:
+def test_the_cursor_is_found_after_any_expiration(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     lake.append()
@@ -186,7 +186,7 @@ def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, la
     assert tables.oldest_token(TABLE, TARGET) == record.token
 
 
-def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_history_with_a_gap_above_the_cursor_counts_as_a_rollback(tables: IcebergTarget, lake: Lake) -> None:
     """Two foreign commits, the lower one expired: whether the cursor is below them cannot be proved any more."""
     lake.commit(tables.log, control(1, 1))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
@@ -197,7 +197,7 @@ def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: Iceb
     assert (current.control, current.restored, current.token) == (None, True, record.token)
 
 
-def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_fence_from_an_older_state_is_refused(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     current = tables.state(TABLE, TARGET)
     lake.commit(tables.log, control(1, 2))
@@ -206,7 +206,7 @@ def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: 
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -> None:
+def test_one_of_two_fences_from_the_same_state_wins(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     current = tables.state(TABLE, TARGET)
     first = tables.fence(TARGET, current, control(1, 1).fenced())
@@ -215,7 +215,7 @@ def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -
     assert tables.state(TABLE, TARGET).control == first
 
 
-def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
+def test_a_commit_at_the_moment_of_a_fence_rejects_the_fence(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The catalog compares, not we: the other commit comes after our last look."""
@@ -250,7 +250,7 @@ def test_a_lost_answer_counts_where_the_commit_stands(
     assert tables.state(TABLE, TARGET).control == record
 
 
-def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
+def test_a_fence_that_fails_twice_can_be_retried(
     tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit(tables.log, control(1, 1))
@@ -275,7 +275,7 @@ def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
     return record
 
 
-def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_branch_becomes_the_table_in_one_commit_and_is_removed(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
@@ -286,9 +286,7 @@ def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: I
         assert set(table.refs()) == {"main", CURSOR_TAG}
 
 
-def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cut(
-    tables: IcebergTarget, lake: Lake
-) -> None:
+def test_a_branch_does_not_become_the_table_over_a_later_commit(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
@@ -297,7 +295,7 @@ def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cu
     assert tables.state(TABLE, TARGET).control == control(1, 1)
 
 
-def test_a_fence_drops_the_branches_of_those_it_shuts_out(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_fence_drops_the_branches_of_the_attempts_it_rejects(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     current = tables.state(TABLE, TARGET)
     record = branched(tables, lake)
@@ -317,7 +315,7 @@ def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, 
     assert lake.rows() == [9]
 
 
-def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_dropped_and_recreated_table_is_foreign(tables: IcebergTarget, lake: Lake) -> None:
     lake.commit(tables.log, control(1, 1))
     before = tables.state(TABLE, TARGET)
     lake.drop()
@@ -329,7 +327,7 @@ def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: 
         tables.fence(TARGET, before, control(1, 1).fenced())
 
 
-def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) -> None:
+def test_all_problems_of_a_table_are_reported_at_once(tables: IcebergTarget) -> None:
     text = LogicalType(Kind.TEXT)
     columns = tuple(Column(name, text) for name in ("Id", "id", "_cdc_x", "_pos"))
     rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
@@ -346,16 +344,16 @@ def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) ->
         (Target("iceberg", "/tmp", catalog="a.b.c"), ["TGT002"]),
     ],
 )
-def test_a_place_that_cannot_be_is_refused(target: Target, codes: list[str]) -> None:
+def test_an_invalid_location_is_refused(target: Target, codes: list[str]) -> None:
     tables = IcebergTarget(target, ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
     assert [problem.code for problem in tables.check([])] == codes
 
 
-def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_catalog_is_created_completely_or_not_at_all(tmp_path: Path) -> None:
     for number in range(10):
-        place = catalog_location(Target("iceberg", str(tmp_path / f"lake{number}")), ConnectionInfo())
+        location = catalog_location(Target("iceberg", str(tmp_path / f"lake{number}")), ConnectionInfo())
         reader = IcebergTarget(
-            Target("iceberg", place.warehouse), ConnectionInfo(), "shop", ChangeLog(LocalStore(str(tmp_path)))
+            Target("iceberg", location.warehouse), ConnectionInfo(), "shop", ChangeLog(LocalStore(str(tmp_path)))
         )
         done = threading.Event()
 
@@ -368,8 +366,8 @@ def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(3) as pool:
             reading = pool.submit(read)
-            made = [pool.submit(create_catalog, place) for _ in range(2)]
+            made = [pool.submit(create_catalog, location) for _ in range(2)]
             assert [one.result() for one in made] == [None, None]
             done.set()
             assert reading.result() > 0
-        assert [path.name for path in Path(place.warehouse).iterdir()] == ["catalog.db"]
+        assert [path.name for path in Path(location.warehouse).iterdir()] == ["catalog.db"]

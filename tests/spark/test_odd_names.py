@@ -98,7 +98,7 @@ def outcomes(results: dict[str, TableResult]) -> set[Outcome]:
     return {one.outcome for one in results.values()}
 
 
-def test_names_that_differ_by_case_or_are_ours_are_refused_with_the_cure(replicator: Replicator) -> None:
+def test_names_that_differ_by_case_or_are_ours_are_refused_with_a_remedy(replicator: Replicator) -> None:
     described = [schema for schema in replicator.source.tables() if schema.table == "public.twins"]
     definition = replicator.definition
     bare = definition.__class__(**{**definition.__dict__, "tables": (TableRule("public.twins"),)})
@@ -108,7 +108,7 @@ def test_names_that_differ_by_case_or_are_ours_are_refused_with_the_cure(replica
     assert all("exclude" in problem.do for problem in problems)
 
 
-def test_columns_of_any_name_are_copied_changed_fenced_added_and_proved(
+def test_columns_of_any_name_are_copied_changed_fenced_added_and_verified(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     tables = [rule.source for rule in replicator.definition.tables]
@@ -146,9 +146,7 @@ def test_columns_of_any_name_are_copied_changed_fenced_added_and_proved(
     fence(replicator)
 
 
-def test_a_resync_takes_up_a_column_of_an_odd_name(
-    spark: SparkSession, replicator: Replicator, database: Database
-) -> None:
+def test_a_resync_adds_a_column_of_an_odd_name(spark: SparkSession, replicator: Replicator, database: Database) -> None:
     """The table was made without column mapping."""
     replicator.source.open_stream(["public.twins"])
     done(replicator, StepKind.SNAPSHOT, snapshot.run)

@@ -59,25 +59,25 @@ def let_go(table: ScriptedTable) -> TableResult:
     return merged
 
 
-def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_bad_record_and_its_key_wait_and_all_other_keys_continue(spark: SparkSession, tmp_path: Path) -> None:
     table = made(spark, tmp_path, 1, 2, 3, 4)
     bad = unreadable(table.update(row(1, "b")), "v")
-    told_whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
+    whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
     gone = [unreadable(table.update(row(3, "?"))), table.delete({"id": 3})]
     behind = table.update({"id": 1, "w": "x"}, complete=False)
-    table.apply([bad, bad, *told_whole, *gone, behind, table.update(row(4, "d"))])
+    table.apply([bad, bad, *whole, *gone, behind, table.update(row(4, "d"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w")]
     assert waiting(table) == (1, 1)
     kept = quarantine_path(table.schema.table, record_id(bad))
     content = table.log.store.read(kept)
-    told = BadRecord.decode(content, kept)
-    assert (told.raw, told.codec, told.window, told.reason) == (RAW, "tests", 1, "no telling")
+    stored = BadRecord.decode(content, kept)
+    assert (stored.raw, stored.codec, stored.window, stored.reason) == (RAW, "tests", 1, "no telling")
 
     table.apply([table.update({"id": 1, "w": "y"}, complete=False), bad, table.insert(row(5, "e"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")]
     assert waiting(table) == (1, 2)
     (listed,) = table.log.quarantined_records(control(table).carry)
-    assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, told.first_seen)
+    assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, stored.first_seen)
     assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
 
     decide(table, bad, REPLAY)
@@ -89,7 +89,7 @@ def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkS
     assert table.log.store.read(kept) == content
 
 
-def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_is_bad_after_another_bad_record_too(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing folds it, so nothing stops at it; let go as a good one, it would stop every batch from then on."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
     table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
@@ -108,7 +108,7 @@ def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: Spar
     assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
 
 
-def test_records_at_one_place_are_told_apart_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
+def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
     """All rows that a connector's own copy met stand at one place of the source's log."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
     table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
@@ -126,7 +126,7 @@ def test_records_at_one_place_are_told_apart_by_their_keys(spark: SparkSession, 
     assert (table.rows(), waiting(table)) == ([(2, 2, "b"), (3, 3, "a"), (4, 4, "a"), (5, 5, "a")], (1, 0))
 
 
-def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: SparkSession, tmp_path: Path) -> None:
     table = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
     changed = unreadable(table.update(row(1, "b")), "v")
     born = unreadable(table.insert(row(2, "b")), "v")
@@ -164,7 +164,7 @@ def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, 
     assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (13, "c", "w")] and waiting(table) == (0, 0)
 
 
-def test_dying_anywhere_loses_nothing_and_doubles_nothing(
+def test_a_crash_at_any_point_loses_and_duplicates_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die_at(point: str) -> None:

@@ -49,12 +49,12 @@ class DamagedRun(ModelRun):
         if record.op == "truncate" or random.random() > OFTEN:
             return record
         image = json.loads(record.after or record.before or "{}")
-        told = [name for name in COLUMNS[KEY:] if name in image]
+        known = [name for name in COLUMNS[KEY:] if name in image]
         way = random.choice(("whole", "columns", "value"))
-        if way == "value" and "n" in told and record.op != "delete":
+        if way == "value" and "n" in known and record.op != "delete":
             bad = replace(record, after=canonical(image | {"n": "much"}))
-        elif way == "columns" and told:
-            bad = unreadable(record, *random.sample(told, random.randint(1, len(told))))
+        elif way == "columns" and known:
+            bad = unreadable(record, *random.sample(known, random.randint(1, len(known))))
         else:
             bad = unreadable(record, *image)
         self.damaged[record.order_key] = record, bad
@@ -71,8 +71,8 @@ class DamagedRun(ModelRun):
     def correct_all(self) -> None:
         for one in self.table.log.bad_records(self.table.schema.table):
             was, bad = self.damaged[one.record.order_key]
-            told = json.loads(was.before if was.op == "delete" else was.after or "{}")
-            values = lost_values(was, bad) if bad.op == "unreadable" else {"n": told["n"]}
+            known = json.loads(was.before if was.op == "delete" else was.after or "{}")
+            values = lost_values(was, bad) if bad.op == "unreadable" else {"n": known["n"]}
             decide(self.table, bad, DecisionKind.REPLAY, **values)
         self._apply()
         assert self.carry.counts == {}
@@ -80,8 +80,8 @@ class DamagedRun(ModelRun):
     def check(self) -> None:
         """Every key for which nothing waits is as at the source."""
         waiting = self._waiting()
-        told = [tuple(map(_as_in_model, row)) for row in self.table.rows()]
-        found = Counter(row for row in told if row[:KEY] not in waiting)
+        known = [tuple(map(_as_in_model, row)) for row in self.table.rows()]
+        found = Counter(row for row in known if row[:KEY] not in waiting)
         rows = self.story.source.state_at(self.position)
         expected = Counter({row: n for row, n in rows.items() if row[:KEY] not in waiting})
         assert found == expected, f"{self.seed}: {sorted((found - expected) + (expected - found), key=str)[:5]}"
@@ -106,7 +106,7 @@ def _as_in_model(value: object) -> object:
     return str(value) if value == value else "NaN"
 
 
-def test_all_keys_but_those_that_wait_are_as_at_the_source_and_in_the_end_all_are(
+def test_all_keys_that_do_not_wait_equal_the_source_and_finally_all_keys_do(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     seed, histories = seeds.seed(), seeds.histories(80)

@@ -95,7 +95,7 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
     assert replicator.tasks("public.hard")[0].state is TableState.PAUSED
 
 
-def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
+def test_a_resync_replaces_changed_rows_and_applies_on_delete_to_missing_rows(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     before = {task.table: task.control for task in replicator.tasks()}
@@ -125,7 +125,7 @@ def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
         assert control.fence > old.fence and control.floor > old.floor
 
 
-def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
+def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     for name in ("hard", "soft", "keyless", "heap"):

@@ -49,12 +49,12 @@ class Rewound:
         self.table.spark.sql(statement.format(t=f"delta.`{self.path}`"))
 
     def ask(self, to: str) -> Command:
-        asked = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
-        return self.carry_out(asked)
+        request = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
+        return self.carry_out(request)
 
-    def carry_out(self, asked: Command) -> Command:
-        carry_out(self.replicator, [asked], {"public.t": "t"}, {"public.t": self.table.target_state()}, "ann")
-        after = self.replicator.state.command(asked.id)
+    def carry_out(self, request: Command) -> Command:
+        carry_out(self.replicator, [request], {"public.t": "t"}, {"public.t": self.table.target_state()}, "ann")
+        after = self.replicator.state.command(request.id)
         assert after is not None
         return after
 
@@ -87,7 +87,7 @@ def rewound(damaged: ScriptedTable, spark: SparkSession, tmp_path: Path) -> Rewo
     return Rewound(table, tmp_path)
 
 
-def test_the_data_go_back_with_their_cursor_and_come_forward_again(rewound: Rewound) -> None:
+def test_rows_and_cursor_rewind_together_and_the_log_applies_again(rewound: Rewound) -> None:
     table = rewound.table
     before = table.target_state().control
     done = rewound.ask("2")
@@ -104,7 +104,7 @@ def test_the_data_go_back_with_their_cursor_and_come_forward_again(rewound: Rewo
     assert [note.detail["from_window"] for note in notes if note.action == "rewind"] == [3]
 
 
-def test_an_attempt_from_before_the_rewind_is_shut_out(rewound: Rewound) -> None:
+def test_an_attempt_from_before_the_rewind_is_fenced(rewound: Rewound) -> None:
     table = rewound.table
     table.land([table.update(row(0, "a4"))])
     job, staged = table.staged()
@@ -117,7 +117,7 @@ def test_an_attempt_from_before_the_rewind_is_shut_out(rewound: Rewound) -> None
 
 
 @pytest.mark.parametrize("point", ["rewind.after_fence", "rewind.after_cut"])
-def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
+def test_an_interrupted_rewind_is_finished_by_the_next_attempt(
     rewound: Rewound, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     table = rewound.table
@@ -139,13 +139,15 @@ def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
 
 
 def test_the_same_request_again_changes_nothing_more(rewound: Rewound) -> None:
-    asked = rewound.ask("2")
+    request = rewound.ask("2")
     version = DeltaTable(rewound.path).version()
-    assert rewound.carry_out(asked).status is CommandStatus.DONE
+    assert rewound.carry_out(request).status is CommandStatus.DONE
     assert DeltaTable(rewound.path).version() == version
 
 
-def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_attempts_that_finish_a_rewind_at_once_does(
+    rewound: Rewound, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def race(name: str) -> None:
         if name == "rewind.after_cut":
             monkeypatch.setattr(rewind, "failpoint", lambda _: None)
@@ -159,13 +161,13 @@ def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch:
 
 
 @pytest.mark.parametrize(("to", "code"), [("9", "CMD009"), ("yesterday", "CMD008")])
-def test_a_place_that_is_none_is_refused(rewound: Rewound, to: str, code: str) -> None:
+def test_an_invalid_destination_is_refused(rewound: Rewound, to: str, code: str) -> None:
     refused = rewound.ask(to)
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == code
 
 
-def test_a_version_whose_files_are_gone_leaves_the_table_as_it_is(rewound: Rewound) -> None:
+def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: Rewound) -> None:
     rows = rewound.table.rows()
     DeltaTable(rewound.path).vacuum(0, dry_run=False, enforce_retention_duration=False)
     refused = rewound.ask("0")
@@ -177,7 +179,7 @@ def test_a_version_whose_files_are_gone_leaves_the_table_as_it_is(rewound: Rewou
     assert current.control.window == 3
 
 
-def test_a_table_that_moved_meanwhile_is_not_taken_back(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
     target, current = rewound.replicator.target, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):

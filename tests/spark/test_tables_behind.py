@@ -58,7 +58,7 @@ def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Lan
     return result.landed
 
 
-def test_a_column_that_an_earlier_window_added_and_this_one_makes_anew_is_a_hole(shop: Shop, tmp_path: Path) -> None:
+def test_a_column_that_an_earlier_window_added_and_this_one_recreates_is_a_hole(shop: Shop, tmp_path: Path) -> None:
     """The copy of a paused table lacks it; rows of the earlier window hold values of the column that is gone."""
     schema = shop.task("a").schema
     shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")

@@ -48,7 +48,7 @@ def test_an_older_record_that_comes_late_changes_nothing(table: ScriptedTable) -
     assert carried(table) == {"tombstone": 1}
 
 
-def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(table: ScriptedTable) -> None:
+def test_e18_two_different_changes_of_a_row_at_one_position_block_the_table(table: ScriptedTable) -> None:
     one, gone = table.update(row(0, "b")), table.delete(row(1, "x"))
     table.apply([one, replace(one, position="again"), gone])
     table.apply([gone])
@@ -65,7 +65,7 @@ def test_a_row_that_comes_again_replaces_its_tombstone(table: ScriptedTable) -> 
     assert (table.rows(), carried(table)) == ([(0, "again")], {})
 
 
-def test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_in_quarantine(table: ScriptedTable) -> None:
+def test_a_barrier_retires_tombstones_and_records_that_arrive_after_it_are_in_quarantine(table: ScriptedTable) -> None:
     born, late = table.insert(row(1, "born")), table.insert(row(2, "late"))
     older = table.update(row(0, "older"))
     table.apply([table.update(row(0, "newer")), table.delete(row(1, "born")), table.delete(row(9, "?"))])
@@ -90,14 +90,14 @@ def test_a_carry_over_that_changed_on_disk_stops_the_table(table: ScriptedTable)
 
 
 @pytest.mark.parametrize("what", ["truncate", "part"])
-def test_what_only_an_order_gives_a_meaning_stops_the_table(table: ScriptedTable, what: str) -> None:
+def test_a_record_that_needs_an_order_stops_the_table(table: ScriptedTable, what: str) -> None:
     record = table.truncate() if what == "truncate" else table.update({"id": 0}, complete=False)
     result = table.apply([record])
     assert (result.outcome, result.problem and result.problem.code) == (Outcome.BLOCKED, "TGT037")
     assert table.rows() == [(0, "a")]
 
 
-def test_a_repair_leaves_keys_alone_that_wait_in_the_carry_over(table: ScriptedTable) -> None:
+def test_a_repair_skips_keys_that_wait_in_the_carry_over(table: ScriptedTable) -> None:
     table.apply([table.insert(row(1, "b")), table.insert(row(2, "c")), table.delete(row(0, "a"))])
     before = carried(table)
     table.spark.sql(f"UPDATE delta.`{table.definition.target.location}/t` SET v = 'damaged'")

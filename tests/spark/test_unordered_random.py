@@ -15,7 +15,7 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize("on_delete", OnDelete)
-def test_any_order_any_repetition_and_any_cut_end_as_the_source(
+def test_the_copy_equals_the_source_after_any_order_repetition_and_cut(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
     run_shuffled_histories(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))

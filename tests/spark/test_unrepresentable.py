@@ -44,8 +44,8 @@ def replicator(
         database.execute(f"CREATE TABLE {name} (id int, d date, t timestamptz, PRIMARY KEY ({key}))")
     name = f"unrep{abs(hash(str(tmp_path))) % 10**9}"
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE {', '.join(rule.source for rule in RULES)}")
-    place = Target(request.param, str(tmp_path / "lake"))
-    return Replicator(tmp_path, name, connection, RULES, target=place)
+    lake = Target(request.param, str(tmp_path / "lake"))
+    return Replicator(tmp_path, name, connection, RULES, target=lake)
 
 
 def fill(database: Database, table: str) -> None:
@@ -73,7 +73,7 @@ def rows(spark: SparkSession, replicator: Replicator, table: str, columns: Seque
     return sorted(map(tuple, frame.selectExpr(*columns).collect()), key=str)
 
 
-def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_stream(
+def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_the_stream(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     lo = dict(replicator.source.open_stream([rule.source for rule in RULES]))
@@ -105,9 +105,7 @@ def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_stream(
     ]
 
 
-def test_without_a_word_in_the_definition_they_stop_their_table_and_no_other(
-    replicator: Replicator, database: Database
-) -> None:
+def test_without_a_rule_they_stop_their_table_and_no_other(replicator: Replicator, database: Database) -> None:
     lo = dict(replicator.source.open_stream([rule.source for rule in RULES]))
     result = copied(replicator)
     assert {one.outcome for one in result.values()} == {Outcome.DONE}, result
@@ -124,7 +122,7 @@ def test_without_a_word_in_the_definition_they_stop_their_table_and_no_other(
     }
 
 
-def test_a_copy_that_meets_them_says_what_helps(replicator: Replicator, database: Database) -> None:
+def test_a_copy_that_reads_them_fails_with_a_remedy(replicator: Replicator, database: Database) -> None:
     replicator.source.open_stream([rule.source for rule in RULES])
     for table in ("stopped", "refused", "nulls"):
         fill(database, table)

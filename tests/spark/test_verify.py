@@ -78,8 +78,8 @@ def replicator(
     return made(tmp_path, database, connection, target=Target(request.param, str(tmp_path / "lake")))
 
 
-def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place: Any) -> Replicator:
-    """Tables of every type and rule, and their replicator in its ``place``."""
+def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **location: Any) -> Replicator:
+    """Tables of every type and rule, and their replicator in its ``location``."""
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     database.execute(f"CREATE TABLE kinds (k int PRIMARY KEY, {columns})")
     database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k, row) for k, row in enumerate(FULL))}")
@@ -107,7 +107,7 @@ def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place
         TableRule("public.heap", on_delete=OnDelete.IGNORE),
         TableRule("public.part", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
     ]
-    return Replicator(tmp_path, name, connection, rules, **place)
+    return Replicator(tmp_path, name, connection, rules, **location)
 
 
 def copied(replicator: Replicator) -> dict[str, str]:
@@ -139,7 +139,7 @@ def change(database: Database) -> None:
     database.execute("UPDATE part SET kept = NOT kept WHERE id > 16")
 
 
-def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_differences_are_named(
+def test_copies_of_every_type_are_verified_while_writers_continue_and_differences_are_named(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     lo = copied(replicator)
@@ -179,7 +179,9 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     assert result["public.part"].detail["identical"]
 
 
-def test_tables_that_are_not_compared_take_what_a_comparison_landed(replicator: Replicator, database: Database) -> None:
+def test_tables_that_are_not_compared_apply_the_windows_of_a_comparison(
+    replicator: Replicator, database: Database
+) -> None:
     lo = copied(replicator)
     change(database)
     tables = {"compare": ("public.kinds",), "catch_up": ("public.soft",)}

@@ -16,11 +16,11 @@ def control(table: ScriptedTable) -> ControlRecord:
 
 def require_accounted(record: ControlRecord) -> None:
     """Every record that the last batch had read, or that had waited for it, is in one place."""
-    told, carry = record.accounting, record.carry
-    if told:
-        assert told["read"] + told["waited"] == sum(told.values()) - told["read"] - told["waited"], told
-        assert min(told.values()) >= 0, told
-        assert (told["quarantined"], told["held"]) == (carry.quarantined, carry.dirty + carry.parked), told
+    counts, carry = record.accounting, record.carry
+    if counts:
+        assert counts["read"] + counts["waited"] == sum(counts.values()) - counts["read"] - counts["waited"], counts
+        assert min(counts.values()) >= 0, counts
+        assert (counts["quarantined"], counts["held"]) == (carry.quarantined, carry.dirty + carry.parked), counts
 
 
 def fence(table: ScriptedTable, state: TableState = TableState.REPLICATING) -> ControlRecord:

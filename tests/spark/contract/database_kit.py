@@ -35,7 +35,7 @@ class DatabaseKit:
         self.database = database
         self.proxy = proxy
         self.kind = database.kind
-        self.knows_odd_numbers = database.kind == "postgres"
+        self.has_odd_numbers = database.kind == "postgres"
         self.jars = (database.kind,)
         self.target = database.target
         self.secrets = Secrets(target=replace(database, port=proxy.port).connection)
@@ -56,11 +56,11 @@ class DatabaseKit:
         with self.database.session() as cursor:
             cursor.execute(begin)
             cursor.execute(f"SELECT cut_window FROM {view} WHERE replicator = 'hand' AND valid = 1")
-            told = cursor.fetchone()
+            published = cursor.fetchone()
             cursor.execute(f"SELECT {', '.join(columns)} FROM {self._t}")
             rows = list(cursor.fetchall())
             cursor.execute("COMMIT")
-        return (told[0], rows) if told else None
+        return (published[0], rows) if published else None
 
     def compact(self) -> None:
         self.write("VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}")

@@ -26,14 +26,14 @@ class TargetKit(Protocol):
 
     ``keeps_versions``: an older version can be read, and restored alone; the target's own history tells of it. Where
     it keeps none, what is restored is a backup, with the cursor in it. ``chores``: what upkeep may find to do.
-    ``knows_odd_numbers``: its floats know NaN and a negative zero. ``before_commit``: the failpoint up to which others
+    ``has_odd_numbers``: its floats know NaN and a negative zero. ``before_commit``: the failpoint up to which others
     get at the table."""
 
     kind: str
     jars: tuple[str, ...]
     keeps_versions: bool
     chores: frozenset[str]
-    knows_odd_numbers: bool
+    has_odd_numbers: bool
     before_commit: str
     target: Target
     secrets: Secrets

@@ -21,12 +21,12 @@ def lost_once(real: Callable[..., Any], reply: bool, as_lost: Callable[[], Any])
     return stand_in
 
 
-def once_at(place: str, action: Callable[[], object]) -> Callable[[str], None]:
-    """A failpoint that does something when its ``place`` is passed for the first time."""
+def once_at(point: str, action: Callable[[], object]) -> Callable[[str], None]:
+    """A failpoint that does something when its ``point`` is passed for the first time."""
     done: list[None] = []
 
     def failpoint(name: str) -> None:
-        if name == place and not done:
+        if name == point and not done:
             done.append(None)
             action()
 

@@ -36,7 +36,7 @@ def table(kit: TargetKit, tmp_path: Path) -> ScriptedTable:
     return table
 
 
-def test_a_batch_applies_once_and_never_under_an_old_fence(table: ScriptedTable) -> None:
+def test_a_batch_applies_once_and_not_under_an_old_fence(table: ScriptedTable) -> None:
     before = table.target_state()
     early, _ = table.staged()
     raised = fence(table)
@@ -54,7 +54,7 @@ def test_a_batch_applies_once_and_never_under_an_old_fence(table: ScriptedTable)
     assert table.rows() == APPLIED
 
 
-def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
+def test_a_fence_raised_during_a_merge_rejects_its_commit(
     table: ScriptedTable, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
@@ -64,7 +64,7 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
     assert table.rows() == [(1, "a")] and control(table).window == 0
 
 
-def test_a_commit_named_by_an_attempt_that_died_raises_the_fence_and_goes_on(table: ScriptedTable) -> None:
+def test_a_commit_named_by_a_dead_attempt_raises_the_fence_of_the_next_attempt(table: ScriptedTable) -> None:
     staged, _ = table.staged()
     before = control(table)
     assert table.log.write_control(replace(before, window=1, attempt="dead", nonce="dead"))
@@ -73,7 +73,7 @@ def test_a_commit_named_by_an_attempt_that_died_raises_the_fence_and_goes_on(tab
     assert table.rows() == APPLIED
 
 
-def test_of_two_merges_of_one_batch_at_once_one_applies(table: ScriptedTable) -> None:
+def test_one_of_two_concurrent_merges_of_a_batch_applies(table: ScriptedTable) -> None:
     staged, _ = table.staged()
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(table.merged, [staged, staged]))
@@ -82,9 +82,7 @@ def test_of_two_merges_of_one_batch_at_once_one_applies(table: ScriptedTable) ->
 
 
 @pytest.mark.parametrize("reply", [True, False], ids=["the reply", "the request"])
-def test_a_merge_of_which_a_message_is_lost_is_applied_once_in_the_end(
-    table: ScriptedTable, kit: TargetKit, reply: bool
-) -> None:
+def test_a_merge_that_loses_a_message_is_applied_once(table: ScriptedTable, kit: TargetKit, reply: bool) -> None:
     staged, _ = table.staged()
     with kit.lose(reply):
         result = table.merged(staged)
@@ -95,7 +93,7 @@ def test_a_merge_of_which_a_message_is_lost_is_applied_once_in_the_end(
     assert table.rows() == APPLIED and control(table).window == 1
 
 
-def test_upkeep_and_rows_of_somebody_else_cost_no_change_and_the_cursor_is_found_below_them(
+def test_upkeep_and_rows_of_another_client_lose_no_change_and_the_cursor_is_found_below_them(
     table: ScriptedTable, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.write("INSERT INTO {t} VALUES (9, 'z', '00000000')")
@@ -107,7 +105,7 @@ def test_upkeep_and_rows_of_somebody_else_cost_no_change_and_the_cursor_is_found
     assert control(table).window == 1 and not table.target_state().restored
 
 
-def test_a_table_that_somebody_took_back_is_brought_up_to_date_from_the_cursor_of_its_rows(
+def test_a_table_restored_by_another_client_is_brought_up_to_date_from_the_cursor_of_its_rows(
     table: ScriptedTable, kit: TargetKit
 ) -> None:
     """Where the target keeps versions, the highest token ever recorded stays known: nothing is applied until the fence
@@ -126,7 +124,7 @@ def test_a_table_that_somebody_took_back_is_brought_up_to_date_from_the_cursor_o
     assert table.rows() == [*APPLIED, (3, "d")]
 
 
-def test_a_table_dropped_or_made_by_somebody_else_blocks_and_a_copy_begins_above_every_fence_it_had(
+def test_a_table_dropped_or_created_by_another_client_blocks_and_a_copy_starts_above_every_fence(
     table: ScriptedTable, kit: TargetKit
 ) -> None:
     before = fence(table)

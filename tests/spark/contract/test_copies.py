@@ -28,7 +28,7 @@ def schema(*columns: Column) -> TableSchema:
     return TableSchema("public.t", (ID, *columns), ("id",))
 
 
-def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: TargetKit, tmp_path: Path) -> None:
+def test_an_empty_copy_accepts_changes_and_no_second_copy_under_its_fence(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([])
     assert table.rows() == []
@@ -76,14 +76,14 @@ def test_a_copy_over_a_table_may_have_none_of_its_columns(kit: TargetKit, tmp_pa
     assert other.rows() == [(5, 6)]
 
 
-def test_a_copy_over_a_table_of_somebody_else_is_refused(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_copy_over_a_foreign_table_is_refused(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     kit.create()
     with pytest.raises(ForeignTarget, match="TGT012"):
         table.copy([{"id": 1, "v": "a"}])
 
 
-def test_upkeep_leaves_rows_and_cursor_and_every_tenth_window_asks_for_it(kit: TargetKit, tmp_path: Path) -> None:
+def test_upkeep_keeps_rows_and_cursor_and_is_due_at_every_tenth_window(kit: TargetKit, tmp_path: Path) -> None:
     """Half of the rows are deleted, so the figures ask for it. Databases look after themselves."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([{"id": key, "v": "a"} for key in range(40)])

@@ -74,7 +74,7 @@ def keyed_cases(table: KitTable) -> Rows:
 
 
 @pytest.mark.parametrize("case", KEYED_CASES)
-def test_keyed_rows_end_as_the_source_holds_them(keyed: Rows, case: str) -> None:
+def test_keyed_rows_equal_the_source_after_each_case(keyed: Rows, case: str) -> None:
     assert keyed[case] == KEYED_CASES[case].after
 
 
@@ -86,7 +86,7 @@ def keyless(
     folder = tmp_path_factory.mktemp("bare")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield keyless_cases(
-            KitTable(kit, folder, KEYLESS), KEYLESS_CASES | (ODD_NUMBERS if kit.knows_odd_numbers else {})
+            KitTable(kit, folder, KEYLESS), KEYLESS_CASES | (ODD_NUMBERS if kit.has_odd_numbers else {})
         )
 
 
@@ -101,7 +101,7 @@ def keyless_cases(table: KitTable, cases: Mapping[str, Case]) -> Rows:
 
 
 @pytest.mark.parametrize("case", [*KEYLESS_CASES, *ODD_NUMBERS])
-def test_rows_without_key_end_as_often_as_the_source_holds_them(keyless: Rows, case: str) -> None:
+def test_rows_without_key_equal_the_source_after_each_case(keyless: Rows, case: str) -> None:
     if case not in keyless:
         pytest.skip("the database has no such numbers; what it does instead is a test of its own")
     assert [as_text(row) for row in keyless[case]] == [
@@ -134,7 +134,7 @@ def double_cases(table: KitTable) -> Rows:
 
 
 @pytest.mark.parametrize(("case", "way"), DOUBLE_VARIANTS)
-def test_of_two_rows_with_one_key_the_one_that_stays_holds_it(double: Rows, case: str, way: str) -> None:
+def test_of_two_rows_with_one_key_the_remaining_one_keeps_it(double: Rows, case: str, way: str) -> None:
     assert double[case, way] == DOUBLE_CASES[case].after
 
 
@@ -164,7 +164,7 @@ def unordered_cases(table: KitTable) -> Rows:
 
 
 @pytest.mark.parametrize("case", UNORDERED_CASES)
-def test_the_newest_news_of_a_key_wins_whenever_it_comes(unordered: Rows, case: str) -> None:
+def test_the_newest_change_of_a_key_wins_in_any_order(unordered: Rows, case: str) -> None:
     assert unordered[case] == UNORDERED_CASES[case].after
 
 

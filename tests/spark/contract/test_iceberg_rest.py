@@ -92,7 +92,7 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
     assert table.rows() == [(7, "new")]
 
 
-def test_a_catalog_that_refuses_the_key_is_named_and_the_key_is_not(kit: RestKit, tmp_path: Path) -> None:
+def test_an_error_of_the_credential_names_the_catalog_and_not_the_credential(kit: RestKit, tmp_path: Path) -> None:
     wrong = dataclasses.replace(kit.connection, password="wrong-key")
     kit.secrets = Secrets(target=wrong)
     table = KitTable(kit, tmp_path, TableSchema("public.t", COLUMNS, ("id",)))

@@ -24,7 +24,7 @@ def refused(result: TableResult) -> bool:
     return result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT031"
 
 
-def test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing(
+def test_a_truncate_removes_all_earlier_rows_and_a_change_without_its_row_applies_nothing(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     table = KitTable(kit, tmp_path, KEYED)
@@ -57,7 +57,7 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     assert refused(table.apply([changes.update(1, "x")]))
 
 
-def test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_flagged_row_that_is_upserted_keeps_no_old_value(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
     changes = changes_of(table)
     table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
@@ -66,7 +66,7 @@ def test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one(kit: Targe
     assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", False)]
 
 
-def test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last(kit: TargetKit, tmp_path: Path) -> None:
+def test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows(kit: TargetKit, tmp_path: Path) -> None:
     """However the log is cut into batches: what was told of a row before it went counts."""
     table = KitTable(kit, tmp_path, KEYED, OnDelete.IGNORE)
     changes = changes_of(table)
@@ -95,7 +95,7 @@ def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -
     assert table.rows() == [(3, 1, "a", "w"), (4, 3, "moved", "w"), (None, 1, "A", "W")]
 
 
-def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_stands_apart_from_the_rows(
+def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_does_not_depend_on_rows(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     """14: the row is newer than what the batch says of it. 9: no row is left that tells how far the table is."""

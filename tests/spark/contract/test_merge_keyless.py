@@ -17,7 +17,7 @@ pytestmark = pytest.mark.jvm
 A, B = ("a", 1.5), ("b", 1.5)
 
 
-def test_a_truncate_takes_all_equal_rows_and_fewer_rows_than_shall_go_block_the_table(
+def test_a_truncate_removes_all_equal_rows_and_a_delete_without_its_row_blocks_the_table(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     table = KitTable(kit, tmp_path, KEYLESS)

@@ -68,7 +68,7 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
 
 
-def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the_cursor(
+def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cursor(
     table: ScriptedTable, kit: TargetKit
 ) -> None:
     """A row that the slice deleted and somebody brought back goes again; one that it brought and that went later stays
@@ -90,7 +90,7 @@ def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the
     assert table.rows() == [(1, "AA"), (3, "C"), (4, "wrong")]
 
 
-def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_repair_restores_rows_as_deleted_if_the_log_contains_their_values(kit: TargetKit, tmp_path: Path) -> None:
     """Known: born in the slice, born partly known and completed, or told whole by the delete. Row 4 is not: its delete
     says the key only. Row 5 was deleted outside the slice, row 6 lives again."""
     table = KitTable(kit, tmp_path, schema(V, PLAIN), OnDelete.SOFT)

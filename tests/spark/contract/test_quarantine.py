@@ -28,7 +28,7 @@ def row(key: int, **values: object) -> Row:
 
 
 @pytest.mark.parametrize("kit", ["delta", "postgres"], indirect=True)
-def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost(
+def test_unrepresentable_values_wait_and_are_released_once_although_the_answer_of_the_commit_is_lost(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     table = KitTable(kit, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)

@@ -18,7 +18,7 @@ from tests.spark.contract.kits import TargetKit
 pytestmark = pytest.mark.jvm
 
 
-def test_a_table_goes_back_to_the_first_version_of_a_cursor_and_comes_forward_again(
+def test_a_table_rewinds_to_the_first_version_of_a_cursor_and_applies_the_log_again(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     """Somebody damaged it after that version. An attempt that looked before the table went back is shut out."""

@@ -28,7 +28,9 @@ def test_rows_are_counted_after_copies_changes_fences_and_truncates(kit: TargetK
     assert table.row_count() == len(table.rows()) == 1
 
 
-def test_soft_deleted_rows_are_counted_and_a_row_that_is_put_again_counts_once(kit: TargetKit, tmp_path: Path) -> None:
+def test_soft_deleted_rows_are_counted_and_a_row_that_is_upserted_again_counts_once(
+    kit: TargetKit, tmp_path: Path
+) -> None:
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
     changes = KeyedChanges(table, 0)
     table.copy([changes.row(key, "a", "w") for key in range(4)])

@@ -37,7 +37,7 @@ def merge_step(kit: TargetKit, table: ScriptedTable, folder: Path, staged: str) 
     return step
 
 
-def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
+def test_one_of_two_drivers_that_merge_a_batch_at_once_applies(
     kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is held just before its commit, and let go when this one is as far. The table has no key: no row
@@ -52,16 +52,16 @@ def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
     armed = {ARMED: f"{kit.before_commit}=stop:{go}", TOKEN: str(token)}
     driver = spark_submit(step, table.log.store.url(f"{step.folder}/step.json"), tmp_path, kit.jars, environment=armed)
     try:
-        wait_until_held_or_ended(driver, token)
+        wait_until_stopped_or_ended(driver, token)
         kit.meanwhile(monkeypatch, go.touch)
         ours = table.merged(job).outcome
     finally:
         go.touch()
-        told, _ = driver.communicate()
+        output, _ = driver.communicate()
     theirs = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json"))).tables[0].outcome
-    assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], told
+    assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], output
     assert table.rows() == [(1, "a"), (2, "b")] and control(table).window == 1
 
 
-def wait_until_held_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
+def wait_until_stopped_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
     until(lambda: not token.exists() or driver.poll() is not None, "the driver at its commit", every_s=0.2)

@@ -65,8 +65,8 @@ KEY = Column("id", LogicalType(Kind.INT32), nullable=False)
 SCHEMA = TableSchema("public.t", (KEY, *(Column(name, kind) for name, (kind, _, _) in FIELDS.items())), ("id",))
 
 
-def row(key: int, place: int | None) -> Row:
-    return {"id": key, **{name: None if place is None else given[place] for name, (_, given, _) in FIELDS.items()}}
+def row(key: int, index: int | None) -> Row:
+    return {"id": key, **{name: None if index is None else given[index] for name, (_, given, _) in FIELDS.items()}}
 
 
 def test_values_come_back_exactly_from_a_copy_and_from_a_merge(kit: TargetKit, tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_values_come_back_exactly_from_a_copy_and_from_a_merge(kit: TargetKit, t
     kinds = [kind for _, kind in read.dtypes[1:]]
     assert [WIDER.get(kind, kind) for kind in kinds] == SPARK_TYPES
     for found in (table.rows(), read.withColumn("atz", read["atz"].cast("timestamp_ntz")).collect()):
-        assert {one[0]: plain(one[1:]) for one in found} == {key: values(place) for key, place in wanted.items()}
+        assert {one[0]: plain(one[1:]) for one in found} == {key: values(index) for key, index in wanted.items()}
 
 
-def values(place: int | None) -> list[Any]:
-    return [None if place is None else native[place] for _, _, native in FIELDS.values()]
+def values(index: int | None) -> list[Any]:
+    return [None if index is None else native[index] for _, _, native in FIELDS.values()]
 
 
 def plain(found: Sequence[Any]) -> list[Any]:

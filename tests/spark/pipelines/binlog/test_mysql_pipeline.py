@@ -83,7 +83,9 @@ def write(server: Server, chance: random.Random, times: int) -> None:
         )
 
 
-def test_copies_follow_every_transaction_and_nothing_new_starts_no_job(shop: PollingPipeline, server: Server) -> None:
+def test_copies_follow_every_transaction_and_a_run_without_changes_starts_no_job(
+    shop: PollingPipeline, server: Server
+) -> None:
     chance = random.Random(SEED)
     for _ in range(3):
         write(server, chance, 25)
@@ -95,9 +97,7 @@ def test_copies_follow_every_transaction_and_nothing_new_starts_no_job(shop: Pol
     assert set(shop.run_successfully().states) <= {"open_window", "close_window"}
 
 
-def test_a_table_that_was_replaced_is_copied_again_and_its_sibling_goes_on(
-    shop: PollingPipeline, server: Server
-) -> None:
+def test_a_replaced_table_is_copied_again_and_the_other_table_continues(shop: PollingPipeline, server: Server) -> None:
     sql(server, "RENAME TABLE a TO gone", "CREATE TABLE a LIKE gone", "INSERT INTO a (id, word) VALUES (7, 'new')")
     sql(server, "UPDATE b SET word = 'later' WHERE id = 3")
     shop.run()
@@ -111,7 +111,7 @@ def test_a_table_that_was_replaced_is_copied_again_and_its_sibling_goes_on(
     assert shop.control("binlog.a").state.name is TableState.REPLICATING
 
 
-def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: PollingPipeline, server: Server) -> None:
+def test_verify_reads_up_to_now_and_reports_that_it_is_not_exact(shop: PollingPipeline, server: Server) -> None:
     write(server, random.Random(SEED), 10)
     request(shop.replicator(), CommandKind.VERIFY, {"tables": ["binlog.a", "binlog.b"], "key": "v"})
     results = shop.results(shop.run_successfully(), "verify")

@@ -21,7 +21,7 @@ SWAP = ("ALTER TABLE t RENAME a TO x", "ALTER TABLE t RENAME b TO a", "ALTER TAB
 ALL = {"t": ("name", "a", "b"), "emptied": ("name", "n")}
 
 
-def test_values_that_no_message_tells_stop_the_table_until_the_connector_tells_it_anew(
+def test_values_that_no_message_contains_stop_the_table_until_the_connector_sends_a_new_snapshot(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     with (

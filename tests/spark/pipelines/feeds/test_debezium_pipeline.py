@@ -74,7 +74,7 @@ class DebeziumWorkload:
     feed: FeedPipeline
 
 
-def test_copies_behind_a_real_debezium_are_what_its_databases_hold(tmp_path: Path, spark: SparkSession) -> None:
+def test_copies_behind_a_real_debezium_equal_its_databases(tmp_path: Path, spark: SparkSession) -> None:
     """Topics of transactions, of schemas and of a table without key are read with the others."""
     with EmbeddedKafka() as broker, EmbeddedPostgres() as postgres, embedded() as mariadb:
         info = ConnectionInfo("k", extra=broker.client)
@@ -109,7 +109,7 @@ def test_copies_behind_a_real_debezium_are_what_its_databases_hold(tmp_path: Pat
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("workload", "name"), [(postgres_story, "postgres"), (mariadb_story, "mariadb")])
-def test_copies_of_files_that_a_real_debezium_filled_are_what_its_database_held(
+def test_copies_of_files_that_a_real_debezium_wrote_equal_its_database(
     tmp_path: Path, spark: SparkSession, workload: ModuleType, name: str
 ) -> None:
     """From the first row to the last in one window, one folder per topic."""

@@ -53,9 +53,7 @@ def feed_pipeline(folder: Path, spark: SparkSession, *tables: SimulatedTable, **
     return FeedPipeline(folder, spark, definition(folder, Source("files", "", options=options), names, **rules))
 
 
-def test_copies_follow_files_of_several_tables_to_what_the_source_holds(
-    tmp_path: Path, spark: SparkSession, write: Write
-) -> None:
+def test_copies_of_files_of_several_tables_equal_the_source(tmp_path: Path, spark: SparkSession, write: Write) -> None:
     tables = [table("t", f"{SEED} t"), table("u", f"{SEED} u", manner=POSTGRES)]
     for one in tables:
         write(f"{one.name}/0.jsonl", one.next(3))
@@ -74,7 +72,7 @@ def test_copies_follow_files_of_several_tables_to_what_the_source_holds(
     assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
 
 
-def test_a_first_copy_that_failed_stands_before_what_was_read_meanwhile(
+def test_a_first_copy_after_a_failure_precedes_the_windows_read_meanwhile(
     tmp_path: Path, spark: SparkSession, write: Write
 ) -> None:
     one = table("t", f"{SEED} t")
@@ -88,7 +86,7 @@ def test_a_first_copy_that_failed_stands_before_what_was_read_meanwhile(
     assert list(feed.differences(one)) == []
 
 
-def test_a_table_that_is_added_later_is_refused_and_the_others_go_on(
+def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
     tmp_path: Path, spark: SparkSession, write: Write
 ) -> None:
     first, later = table("t", f"{SEED} t"), table("u", f"{SEED} u")
@@ -110,8 +108,8 @@ def test_a_resync_takes_the_table_from_the_head_of_the_log(tmp_path: Path, spark
     write("2.jsonl", one.rest())
     feed.run_successfully()
     replicator = feed.replicator()
-    place = replicator.target.locate(replicator.target.table_name(one.name))
-    spark.sql(f"DELETE FROM delta.`{place}`")
+    location = replicator.target.locate(replicator.target.table_name(one.name))
+    spark.sql(f"DELETE FROM delta.`{location}`")
     feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)
     feed.run()
     feed.run_successfully()
@@ -137,7 +135,7 @@ def test_a_line_of_no_table_stops_every_table_and_is_not_lost(
         assert "EVT001" in kept.reason
 
 
-def test_a_file_that_is_gone_before_it_is_read_is_a_hole_for_every_table(
+def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
     tmp_path: Path, spark: SparkSession, write: Write
 ) -> None:
     one = table("t", f"{SEED} t")

@@ -44,7 +44,7 @@ def send(topics: Topics, one: SimulatedTable, messages: Iterable[Message]) -> No
     topics.send(f"{topics.prefix}.{one.name}", messages)
 
 
-def test_copies_follow_topics_of_several_tables_to_what_the_source_holds(
+def test_copies_of_topics_of_several_tables_equal_the_source(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:
     first, second, later = table("t", f"{SEED} t"), table("u", f"{SEED} u", manner=POSTGRES), table("v", f"{SEED} v")
@@ -68,7 +68,7 @@ def test_copies_follow_topics_of_several_tables_to_what_the_source_holds(
 
 
 @pytest.mark.nightly
-def test_a_topic_that_was_made_anew_stops_its_table_alone_until_it_is_copied_from_there(
+def test_a_recreated_topic_stops_its_table_alone_until_a_resync(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:
     one, sibling = table("t", f"{SEED} t"), table("u", f"{SEED} u")
@@ -94,7 +94,7 @@ def test_a_topic_that_was_made_anew_stops_its_table_alone_until_it_is_copied_fro
 
 
 @pytest.mark.nightly
-def test_a_topic_whose_messages_are_all_gone_keeps_its_table(
+def test_a_topic_whose_messages_have_all_expired_keeps_its_table(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:
     one = table("t", f"{SEED} t")

@@ -48,7 +48,7 @@ def write(folder: Path, name: str, age_s: float, messages: list[Message]) -> Non
     os.utime(path, (time.time() - age_s,) * 2)
 
 
-def test_neighbours_of_the_calendars_ends_stay_apart(tmp_path: Path, spark: SparkSession) -> None:
+def test_neighbours_of_the_calendar_limits_stay_distinct(tmp_path: Path, spark: SparkSession) -> None:
     options: dict[str, Any] = {"format": "debezium", "location": f"{tmp_path}/events", "topic_prefix": "m"}
     made = definition(tmp_path, Source("files", "", options=options), ())
     feed = FeedPipeline(tmp_path, spark, replace(made, tables=RULES))

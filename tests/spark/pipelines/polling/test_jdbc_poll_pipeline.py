@@ -70,7 +70,9 @@ def write(database: Database, chance: random.Random, times: int) -> None:
         )
 
 
-def test_copies_follow_what_is_written_and_nothing_new_starts_no_job(shop: PollingPipeline, database: Database) -> None:
+def test_copies_follow_every_write_and_a_run_without_changes_starts_no_job(
+    shop: PollingPipeline, database: Database
+) -> None:
     chance = random.Random(SEED)
     for _ in range(3):
         write(database, chance, 25)
@@ -86,7 +88,9 @@ def test_copies_follow_what_is_written_and_nothing_new_starts_no_job(shop: Polli
     assert shop.differences() == []
 
 
-def test_deleted_rows_and_old_keys_go_with_the_audit_and_only_they(shop: PollingPipeline, database: Database) -> None:
+def test_the_audit_removes_deleted_rows_and_old_keys_and_nothing_else(
+    shop: PollingPipeline, database: Database
+) -> None:
     database.execute("DELETE FROM a WHERE id <= 3")
     database.execute("UPDATE a SET id = 100 WHERE id = 4")
     database.execute("INSERT INTO a VALUES (50, 1, 'new')")
@@ -129,7 +133,7 @@ def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: PollingP
     assert not shop.rows("public.a")[7]["_cdc_deleted"] and shop.rows("public.a")[7]["note"] == "again"
 
 
-def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: PollingPipeline, database: Database) -> None:
+def test_an_audit_with_many_deletes_waits_for_approval(shop: PollingPipeline, database: Database) -> None:
     database.execute("DELETE FROM a WHERE id <= 20")
     shop.with_source(options={"key_audit": 1.0})
     old_enough()
@@ -145,7 +149,7 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: PollingPipeline, 
 
 
 @pytest.mark.nightly
-def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: PollingPipeline, database: Database) -> None:
+def test_a_table_that_is_added_later_is_copied_completely(shop: PollingPipeline, database: Database) -> None:
     database.execute("CREATE TABLE c (LIKE b INCLUDING ALL)")
     database.execute("INSERT INTO c SELECT * FROM b")
     database.execute("UPDATE a SET note = 'at the same time'")
@@ -159,11 +163,11 @@ def test_a_table_that_comes_later_is_copied_and_misses_nothing(shop: PollingPipe
 
 
 @pytest.mark.nightly
-def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(
+def test_a_resync_copies_the_table_again_and_later_changes_apply_to_the_copy(
     shop: PollingPipeline, database: Database
 ) -> None:
-    place = shop.replicator().target.locate(shop.replicator().target.table_name("public.a"))
-    shop.spark.sql(f"UPDATE delta.`{place}` SET note = 'somebody else' WHERE id = 9")
+    location = shop.replicator().target.locate(shop.replicator().target.table_name("public.a"))
+    shop.spark.sql(f"UPDATE delta.`{location}` SET note = 'somebody else' WHERE id = 9")
     request(shop.replicator(), CommandKind.RESYNC, {"tables": ["public.a"], "key": "again"})
     write(database, random.Random(SEED), 10)
     old_enough()
@@ -174,7 +178,7 @@ def test_a_resync_copies_the_table_again_and_what_follows_comes_on_top(
 
 
 @pytest.mark.nightly
-def test_verify_reads_up_to_now_and_says_that_it_is_not_exact(shop: PollingPipeline, database: Database) -> None:
+def test_verify_reads_up_to_now_and_reports_that_it_is_not_exact(shop: PollingPipeline, database: Database) -> None:
     write(database, random.Random(SEED), 10)
     old_enough()
     request(shop.replicator(), CommandKind.VERIFY, {"tables": list(TABLES), "key": "v"})

@@ -65,7 +65,7 @@ def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> PolledSalesf
     return made
 
 
-def test_copies_follow_random_transactions_deletes_too(crm: PolledSalesforce, org: SalesforceOrg) -> None:
+def test_copies_follow_random_transactions_with_deletes(crm: PolledSalesforce, org: SalesforceOrg) -> None:
     writer = Writer(org, f"{SEED} again")
     for _ in range(3):
         writer.transact(12)
@@ -81,7 +81,7 @@ def test_copies_follow_random_transactions_deletes_too(crm: PolledSalesforce, or
 
 
 @pytest.mark.nightly
-def test_case_47_what_nothing_tells_is_found_by_the_audit(crm: PolledSalesforce, org: SalesforceOrg) -> None:
+def test_case_47_the_audit_finds_changes_that_no_poll_returns(crm: PolledSalesforce, org: SalesforceOrg) -> None:
     gone = sorted(org.ledger.state("Invoice__c"))[:3]
     with org.transaction() as tx:
         tx.delete("Invoice__c", *gone)
@@ -102,7 +102,7 @@ def test_case_47_what_nothing_tells_is_found_by_the_audit(crm: PolledSalesforce,
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("access", [Access.NONE, Access.OWN])
-def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
+def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     crm: PolledSalesforce, org: SalesforceOrg, access: Access
 ) -> None:
     before = crm.rows("Account")

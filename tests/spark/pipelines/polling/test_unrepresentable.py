@@ -30,7 +30,7 @@ def truth(table: str) -> Rows:
     raise AssertionError(f"the rows of {table} are looked at one by one")
 
 
-def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_windows(
+def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_windows(
     tmp_path: Path, database: Database, connection: ConnectionInfo, spark: SparkSession
 ) -> None:
     for name, key in (("texts", "d"), ("nulls", "id"), ("refused", "id")):

@@ -87,7 +87,9 @@ def left(shop: PublicationPipeline) -> None:
     assert 'ALTER PUBLICATION "cdc" ADD TABLE "public"."item"' in row.remedy
 
 
-def test_a_table_outside_is_blocked_alone_and_needs_a_resync_once_it_is_back(shop: PublicationPipeline) -> None:
+def test_a_table_outside_the_publication_is_blocked_alone_and_needs_a_resync_after_its_return(
+    shop: PublicationPipeline,
+) -> None:
     left(shop)
     shop.sql("ALTER PUBLICATION cdc ADD TABLE item", "INSERT INTO item VALUES (4, 'told again')")
     shop.sql("INSERT INTO other VALUES (3, 'c')")
@@ -100,7 +102,7 @@ def test_a_table_outside_is_blocked_alone_and_needs_a_resync_once_it_is_back(sho
     assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told", 4: "told again"}
 
 
-def test_a_table_that_is_back_is_copied_again_by_itself_with_reconcile_auto(shop: PublicationPipeline) -> None:
+def test_a_table_that_returns_is_copied_again_with_reconcile_auto(shop: PublicationPipeline) -> None:
     shop.with_source(reconcile=Reconcile.AUTO)
     left(shop)
     assert not shop.run().green, "a table outside is not put back by a run"
@@ -109,14 +111,14 @@ def test_a_table_that_is_back_is_copied_again_by_itself_with_reconcile_auto(shop
     assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told"}
 
 
-def test_a_resync_of_a_table_outside_puts_it_back_where_the_role_may(shop: PublicationPipeline) -> None:
+def test_a_resync_adds_a_table_to_the_publication_if_the_role_may(shop: PublicationPipeline) -> None:
     left(shop)
     shop.resync(ITEM)
     shop.run_until_idle()
     assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told"}
 
 
-def test_a_table_that_left_and_returned_before_any_run_looked_is_noticed(shop: PublicationPipeline) -> None:
+def test_a_table_that_left_and_returned_between_two_runs_is_detected(shop: PublicationPipeline) -> None:
     shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (2, 'not told')")
     shop.sql("ALTER PUBLICATION cdc ADD TABLE item", "INSERT INTO other VALUES (2, 'b')")
     assert not shop.run().green

@@ -105,7 +105,7 @@ IN_A_WINDOW: dict[str, Fault] = {
 }
 
 
-def test_copies_are_whole_whatever_goes_wrong_while_they_are_read(
+def test_copies_are_complete_after_any_fault_during_their_read(
     org: SalesforceOrg, writer: Writer, crm: SalesforcePipeline
 ) -> None:
     """First copies and later ones; each fault hits one of them, with transactions around it."""
@@ -125,7 +125,7 @@ def test_copies_are_whole_whatever_goes_wrong_while_they_are_read(
         assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {said}"
 
 
-def test_windows_lose_and_double_nothing_whatever_goes_wrong_while_they_are_read(
+def test_windows_lose_and_duplicate_nothing_after_any_fault_during_their_read(
     org: SalesforceOrg, writer: Writer, crm: SalesforcePipeline
 ) -> None:
     crm.run_successfully()

@@ -29,7 +29,7 @@ def sandbox() -> Iterator[SalesforceOrg]:
 @pytest.mark.jvm
 @pytest.mark.server
 @pytest.mark.parametrize("by_bulk", [True, False], ids=["bulk", "rest"])
-def test_the_shares_of_a_copy_become_rows_of_the_tables_types(
+def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
     spark: SparkSession, sandbox: SalesforceOrg, by_bulk: bool
 ) -> None:
     values = {"Amount__c": "12.5", "Issued__c": "1815-12-10", "Due__c": "2026-03-01T12:00:00Z", "Paid__c": True}
@@ -56,7 +56,7 @@ def test_the_shares_of_a_copy_become_rows_of_the_tables_types(
 
 
 @pytest.mark.jvm
-def test_a_table_without_shares_has_no_rows(spark: SparkSession) -> None:
+def test_a_table_without_splits_has_no_rows(spark: SparkSession) -> None:
     schema = TableSchema("Account", (Column("Id", LogicalType(Kind.TEXT), nullable=False),), ("Id",))
     definition = Definition("crm", Source("salesforce", "crm"), Target("delta"), (), Staging("/nowhere"))
     assert read_splits(spark, definition, ConnectionInfo("crm"), (), schema).count() == 0

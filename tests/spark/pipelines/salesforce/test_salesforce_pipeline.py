@@ -101,7 +101,7 @@ def test_case_15_copies_follow_random_transactions_and_are_published_when_replay
     assert org.requests - before <= 4, "however many objects there are"
 
 
-def test_case_08_overflows_take_their_table_through_the_branch_once_while_the_others_go_on(
+def test_case_08_overflows_reconcile_their_table_once_while_the_others_continue(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg
 ) -> None:
     """Windows are landed until nothing is left: two overflows, one copy."""
@@ -134,7 +134,7 @@ def test_case_08_overflows_take_their_table_through_the_branch_once_while_the_ot
 
 
 @pytest.mark.nightly
-def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
+def test_case_16_changes_that_are_delivered_again_later_do_not_revert_rows(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg
 ) -> None:
     crm = copied("Account")
@@ -153,7 +153,7 @@ def test_case_16_changes_that_are_told_again_later_do_not_take_rows_back(
 
 
 @pytest.mark.parametrize("lost", ["reset", pytest.param("moved", marks=pytest.mark.nightly)])
-def test_case_26_a_position_that_is_lost_takes_every_table_through_the_branch(
+def test_case_26_a_lost_position_reconciles_every_table(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, lost: str
 ) -> None:
     tables = ("Account", "Contact") if lost == "reset" else ("Invoice__c",)
@@ -170,7 +170,7 @@ def test_case_26_a_position_that_is_lost_takes_every_table_through_the_branch(
     assert crm.differences() == [], f"CDC_SEED={SEED}"
 
 
-def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_to_do(
+def test_case_26_with_manual_reconcile_a_lost_position_blocks_the_tables_with_a_remedy(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg
 ) -> None:
     crm = copied("Account")
@@ -187,7 +187,7 @@ def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_t
 
 
 @pytest.mark.parametrize("access", [Access.NONE, pytest.param(Access.OWN, marks=pytest.mark.nightly)])
-def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
+def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, access: Access
 ) -> None:
     """A lost permission looks like a mass delete. Rows go only when somebody says that they may."""
@@ -233,7 +233,7 @@ BRANCH = {
 }
 
 
-def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
+def test_case_08_a_reconcile_that_is_killed_in_every_step_has_the_same_result(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each step is killed once, at one of its places; the next try goes on."""
@@ -241,17 +241,17 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
     change_many(org, "Account", "told by nobody")
     with org.transaction() as tx:
         tx.insert("Account", {"Name": "behind"})
-    places = {task: random.Random(f"{SEED} {task}").choice(known) for task, known in BRANCH.items()}
-    tokens = {task: tmp_path / task for task in places}
+    points = {task: random.Random(f"{SEED} {task}").choice(known) for task, known in BRANCH.items()}
+    tokens = {task: tmp_path / task for task in points}
     for token in tokens.values():
         token.touch()
     tasks: list[str] = []
 
     def killed() -> dict[str, str] | None:
         task = tasks[-1]
-        if task not in places or not tokens[task].exists():
+        if task not in points or not tokens[task].exists():
             return None
-        return {ARMED: f"{places[task]}=kill9", TOKEN: str(tokens[task])}
+        return {ARMED: f"{points[task]}=kill9", TOKEN: str(tokens[task])}
 
     def before(task: str) -> None:
         tasks.append(task)
@@ -261,13 +261,13 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
     monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
     dag_run = crm.dag_run(between=before)
     assert crm.execute(dag_run).green, (dag_run.states, dag_run.said)
-    assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {places}"
+    assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {points}"
     assert crm.control("Account").state.name is TableState.REPLICATING
     crm.run_until_idle()
-    assert crm.differences() == [], f"CDC_SEED={SEED}, {places}"
+    assert crm.differences() == [], f"CDC_SEED={SEED}, {points}"
 
 
-def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
+def test_case_58_an_undecodable_event_stops_its_table_and_no_other(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crm = copied("Account", "Contact")
@@ -291,7 +291,7 @@ def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
     assert crm.differences() == []
 
 
-def test_verify_compares_what_events_tell_and_says_that_it_is_not_exact(
+def test_verify_compares_the_columns_of_events_and_reports_that_it_is_not_exact(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, spark: SparkSession
 ) -> None:
     crm = copied("Account")
@@ -300,13 +300,13 @@ def test_verify_compares_what_events_tell_and_says_that_it_is_not_exact(
     assert result.detail["identical"] and result.detail["inexact"], result
     assert "Phone" in result.detail["columns"] and "SystemModstamp" not in result.detail["columns"]
     one = min(org.ledger.state("Account"))
-    place = crm.replicator().target.locate(crm.target("Account"))
-    spark.sql(f"UPDATE delta.`{place}` SET Phone = 'somebody else' WHERE Id = '{one}'")
+    location = crm.replicator().target.locate(crm.target("Account"))
+    spark.sql(f"UPDATE delta.`{location}` SET Phone = 'somebody else' WHERE Id = '{one}'")
     result = proved(crm, "second")["Account"]
     assert result.detail["differences"] == [one] and not result.detail["columns"]["Phone"]
 
 
-def test_a_copy_that_comes_short_is_not_committed(
+def test_a_copy_with_missing_rows_is_not_committed(
     org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server counts the rows of a query; a page that is missing from its list shows."""
@@ -321,7 +321,7 @@ def test_a_copy_that_comes_short_is_not_committed(
     assert crm.differences() == []
 
 
-def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
+def test_an_error_of_a_page_is_reported_with_the_message_of_the_reader(
     org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession
 ) -> None:
     crm = salesforce_pipeline(org, tmp_path, spark, "Account")

@@ -145,8 +145,8 @@ class StatementsPipeline(Pipeline):
         raise AssertionError("there is no end of it")
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
-        place = self.replicator().target.locate(self.target(f"{self.schema}.{table}"))
-        yield from read(DeltaTable(place)).to_pylist()
+        location = self.replicator().target.locate(self.target(f"{self.schema}.{table}"))
+        yield from read(DeltaTable(location)).to_pylist()
 
 
 def _text(value: Any) -> str | None:

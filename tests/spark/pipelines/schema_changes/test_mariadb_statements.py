@@ -105,11 +105,11 @@ def pipeline(
 
 
 @pytest.mark.parametrize(("case", "busy"), parameters(CASES, IN_EVERY_RUN))
-def test_the_copy_is_the_source_or_is_stopped_with_the_reason(
+def test_the_copy_equals_the_source_or_is_stopped_with_a_reason(
     pipeline: MariadbPipeline, case: Case, busy: bool
 ) -> None:
     pipeline.check_case(case, busy)
 
 
-def test_what_was_stopped_is_the_source_again_after_a_resync(pipeline: MariadbPipeline) -> None:
+def test_a_stopped_table_equals_the_source_after_a_resync(pipeline: MariadbPipeline) -> None:
     assert pipeline.resynced() == {}

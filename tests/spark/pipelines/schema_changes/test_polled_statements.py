@@ -158,18 +158,20 @@ def of_mariadb(
 
 
 @pytest.mark.parametrize(("case", "busy"), parameters(POSTGRES_CASES, IN_EVERY_RUN))
-def test_the_copy_of_postgresql_is_the_source_or_is_stopped(
+def test_the_copy_of_postgresql_equals_the_source_or_is_stopped(
     of_postgres: PolledPipeline, case: Case, busy: bool
 ) -> None:
     of_postgres.check_case(case, busy)
 
 
 @pytest.mark.parametrize(("case", "busy"), parameters(MARIADB_CASES, IN_EVERY_RUN))
-def test_the_copy_of_mariadb_is_the_source_or_is_stopped(of_mariadb: PolledPipeline, case: Case, busy: bool) -> None:
+def test_the_copy_of_mariadb_equals_the_source_or_is_stopped(
+    of_mariadb: PolledPipeline, case: Case, busy: bool
+) -> None:
     of_mariadb.check_case(case, busy)
 
 
-def test_what_was_stopped_is_the_source_again_after_a_resync(
+def test_a_stopped_table_equals_the_source_after_a_resync(
     of_postgres: PolledPipeline, of_mariadb: PolledPipeline
 ) -> None:
     assert of_postgres.resynced() == {} and of_mariadb.resynced() == {}

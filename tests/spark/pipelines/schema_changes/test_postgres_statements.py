@@ -22,7 +22,7 @@ from tests.spark.pipelines.schema_changes.statements import Case, Chosen, Statem
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DATABASE = "statements"
-SHARES = 8
+PARTS = 8
 GENERATED = "SELECT attname::text FROM pg_attribute WHERE attrelid = %s::regclass AND attgenerated <> ''"
 PARTITIONED = "SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass"
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
@@ -133,23 +133,23 @@ def run(connection: psycopg.Connection[Any], table: str, statements: tuple[str, 
 
 
 @pytest.mark.parametrize(("case", "busy"), parameters(CASES, IN_EVERY_RUN))
-def test_the_copy_is_the_source_or_is_stopped_with_the_reason(
+def test_the_copy_equals_the_source_or_is_stopped_with_a_reason(
     pipeline: PostgresPipeline, case: Case, busy: bool
 ) -> None:
     pipeline.check_case(case, busy)
 
 
-def test_what_was_stopped_is_the_source_again_after_a_resync(pipeline: PostgresPipeline) -> None:
+def test_a_stopped_table_equals_the_source_after_a_resync(pipeline: PostgresPipeline) -> None:
     assert pipeline.resynced() == {}
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("major", EARLIER)
-def test_all_of_it_on_an_earlier_version(spark: SparkSession, tmp_path: Path, major: int, share: int) -> None:
+def test_every_case_on_an_earlier_version(spark: SparkSession, tmp_path: Path, major: int, part: int) -> None:
     """What the version does not take is left out. A share of the list is a replicator of its own: a run ends at each
     statement that breaks a schema, so that one of the whole list needs more time than a test has."""
-    tables = [(case, busy) for case in CASES[share::SHARES] if case.since <= major for busy in (False, True)]
+    tables = [(case, busy) for case in CASES[part::PARTS] if case.since <= major for busy in (False, True)]
     with EmbeddedPostgres(major=major) as postgres, run_pipeline(postgres, spark, tmp_path, tables) as pipeline:
         strange = {}
         for case, busy in tables:
