@@ -1,4 +1,4 @@
-"""Records that nobody can apply, and what an operator decides about them."""
+"""Records that cannot be applied, and the decisions of an operator about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RAW = "bm9ib2R5IHJlYWRzIHRoaXM="
 
 
 def unreadable(record: ChangeRecord, *columns: str, key: bool = True) -> ChangeRecord:
-    """The record as a decoder puts it aside that understood all but ``columns``; without any, nothing."""
+    """The record after a decoder that decoded all but ``columns``; nothing of it if none are named."""
     known = {name: value for name, value in _image(record).items() if name not in columns} if columns else {}
     what = UndecodedRecord("tests", RAW, "no telling", op=record.op, known=known, columns=columns)
     own = record.key_before if record.op == "delete" else record.key
@@ -34,8 +34,8 @@ def unreadable(record: ChangeRecord, *columns: str, key: bool = True) -> ChangeR
 
 
 def lost_values(record: ChangeRecord, bad: ChangeRecord) -> dict[str, Any]:
-    """What an operator has to say to make ``record`` of what became of it. Where the whole message was lost, all that
-    it told."""
+    """The values with which an operator turns the bad record into ``record``: all of its values if the whole message
+    was lost."""
     what, image = undecoded(bad), _image(record)
     columns: Sequence[str] = what.columns if what and what.columns else list(image)
     return {name: image[name] for name in columns}

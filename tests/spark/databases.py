@@ -1,4 +1,4 @@
-"""Schemas of their own on both kinds of database, and what a bystander sees in them without our code."""
+"""Schemas on both kinds of database, and their content as seen by another client."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Database:
                 yield connection.cursor()
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """The rows that the last statement answers with."""
+        """Returns the rows of the last statement."""
         with self.session() as cursor:
             for statement in statements:
                 cursor.execute(statement)

@@ -24,7 +24,7 @@ from tests.spark.scripted_table import ScriptedTable
 
 WINDOWS = 3
 TEST_FILES = {True: "test_merge_random.py", False: "test_keyless_random.py"}
-"""Whether the table has a key."""
+"""By whether the table has a key."""
 
 
 def run_some_histories(spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelete) -> None:

@@ -50,7 +50,7 @@ class Driver:
         return self.java.org.apache.hadoop.fs.Path(url)
 
     def commit(self, url: str, line: str, overwrite: bool = False) -> bool:
-        """False where somebody else has the version."""
+        """False if another writer has the version."""
         return self.commit_lines(url, self.java.java.util.List.of(line).iterator(), overwrite)
 
     def commit_lines(self, url: str, lines: Any, overwrite: bool = False) -> bool:
@@ -104,7 +104,7 @@ def at_once(*acts: Callable[[], bool]) -> list[bool]:
 
 
 def appended(opened: DeltaTable, number: int) -> bool:
-    """A commit of no rows by Delta's other library; False where somebody else has the version."""
+    """A commit without rows by deltalake; False if another writer has the version."""
     mine = CommitProperties(app_transactions=[Transaction("library", number)], max_commit_retries=0)
     try:
         write_deltalake(opened, EMPTY, mode="append", commit_properties=mine)

@@ -94,7 +94,7 @@ class MergedTable:
         return pa.Table.from_pylist(rows, columns)
 
     def partial(self, random: Random, row: Row) -> Row:
-        """The row with some values unknown; one that must exist knows them all where it does not."""
+        """The row with some unknown values; a row that must exist and does not has all values."""
         old = self.model.get(self.key_of(row))
         there = old is not None and not old.get(DELETED)
         names = [name for name in VALUES if random.random() < 0.5]
@@ -122,7 +122,7 @@ class MergedTable:
         assert counts == (prepared.inserted, prepared.updated, prepared.deleted)
 
     def expect(self, staged: pa.Table, not_older: bool) -> tuple[int, int, int]:
-        """What the plan says happens, to the model."""
+        """Applies the plan to the model."""
         inserted = updated = deleted = 0
         for row in staged.to_pylist():
             op, key, old = row.pop(OP), self.key_of(row), self.model.get(self.key_of(row))
@@ -144,8 +144,8 @@ class MergedTable:
                     del self.model[key]
         return inserted, updated, deleted
 
-    def by_others(self) -> None:
-        """Rows as deltalake reads them are the model's."""
+    def check_read_by_deltalake(self) -> None:
+        """The rows that deltalake reads are those of the model."""
         rows = read(DeltaTable(self.path)).to_pylist()
         assert len(rows) == len(self.model)
         assert {self.key_of(row): row for row in rows} == self.model

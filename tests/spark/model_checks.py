@@ -20,8 +20,8 @@ Keys = frozenset[Row]
 
 @dataclass(frozen=True)
 class State:
-    """``flagged``: the keys of rows marked deleted. ``may``: those that may be flagged or not, because their rows were
-    born and died between two commits: only a repair brings them back."""
+    """``flagged``: the keys of rows marked deleted. ``may``: those that may be flagged or not, because their rows
+    existed only between two commits: only a repair restores them."""
 
     rows: Rows
     flagged: Keys = frozenset()
@@ -98,7 +98,7 @@ def _state(table: ScriptedTable, version: DeltaTable) -> State:
 
 
 def _as_in_model(value: object) -> object:
-    """Floats as the model has them: as text."""
+    """Floats as text, as in the model."""
     if not isinstance(value, float):
         return value
     return str(value) if value == value else "NaN"

@@ -30,7 +30,7 @@ class Commit:
 
 @dataclass
 class ModelRun:
-    """``at_once``: all windows are staged as one batch, the new copies left out."""
+    """``at_once``: all windows are staged as one batch, without the later copies."""
 
     spark: SparkSession
     folder: Path

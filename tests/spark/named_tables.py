@@ -1,4 +1,4 @@
-"""A second application on a metastore, for ``test_catalog``: it applies a window, copies again, meets names that are
+"""A second application on a metastore, for ``test_catalog``: it applies a window, copies again, uses names that are
 taken, and prints as JSON what a reader finds under the names.
 
     python -m tests.spark.named_tables SETUP.json
@@ -60,7 +60,7 @@ def session(conf: dict[str, str]) -> SparkSession:
 
 
 def found(spark: SparkSession) -> list[dict[str, Any]]:
-    """The rows under the name, as a reader sees them who knows nothing of folders."""
+    """The rows under the name, for a reader without the paths of the folders."""
     rows = spark.sql(f"SELECT * FROM {CATALOG}.a ORDER BY id").drop("_cdc_order").collect()
     return [row.asDict() for row in rows]
 

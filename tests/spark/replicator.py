@@ -133,7 +133,7 @@ class Replicator:
         conf: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[str]:
-        """By spark-submit, as the operator does."""
+        """Starts the step by spark-submit, as the operator does."""
         url = self.log.store.url(f"{step.folder}/step.json")
         return spark_submit(step, url, self.folder, self.jars, job, conf, environment)
 
@@ -155,7 +155,7 @@ class Replicator:
 
 
 def driver_settings(groups: Sequence[str]) -> dict[str, str]:
-    """Of a JVM that lives for one job."""
+    """Settings of a JVM that runs one job."""
     on_path = class_path(groups)
     archive = appcds.archive(on_path) if tuple(groups) == BUILT_AHEAD else None
     return {

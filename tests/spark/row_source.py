@@ -1,4 +1,4 @@
-"""A source that can be asked for single rows, and news that say too little of them."""
+"""A source that fetches single rows, and records that contain too little of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at(second: float) -> datetime:
 
 
 class RowSource:
-    """``rows``: what it holds now, and since when; None where a row is gone. Of other keys it says nothing."""
+    """``rows``: the current rows, and since when; None for a deleted row. A fetch of another key returns nothing."""
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[Row | None, datetime]] = {}
@@ -48,14 +48,14 @@ def gap(table: ScriptedTable, key: int, second: float = 0) -> ChangeRecord:
 
 
 def change(table: ScriptedTable, second: float, **values: Any) -> ChangeRecord:
-    """An update that tells some columns."""
+    """An update with some of the columns."""
     record = table.update(values, complete=False)
     record.commit_ts = at(second)
     return record
 
 
 def key_only(table: ScriptedTable, key: int) -> ChangeRecord:
-    """News of a source that sends keys and nothing else."""
+    """A record of a source that sends keys alone."""
     record = table.update({"id": key}, complete=False, op="upsert")
     record.refetch = ("*",)
     return record

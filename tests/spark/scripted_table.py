@@ -50,7 +50,7 @@ FLOOR = "0" * 8
 
 
 class ScriptedTable:
-    """One table ``public.t``. Order keys are running numbers; values are given as canonical JSON values."""
+    """One table ``public.t``. Order keys are consecutive numbers; values are canonical JSON values."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class ScriptedTable:
         return self.record("delete", key_before=self.key(row), before=canonical(row), before_complete=whole, **more)
 
     def move(self, old: Row, new: Row, complete: bool = True) -> list[ChangeRecord]:
-        """A key-changing update, as a connector splits it. ``old``: at least the key."""
+        """A key change, split as a connector splits it. ``old``: at least the key."""
         link = uuid.uuid4().hex
         return [
             self.delete(old, phase=DEPARTS, link_id=link),
@@ -244,7 +244,7 @@ class ScriptedTable:
         return self.merged(job)
 
     def rows(self, *technical: str) -> list[tuple[Any, ...]]:
-        """The target's rows in order, in the order of the schema's columns."""
+        """The target's rows, sorted, with the columns of the schema."""
         names, tables = (*self.schema.names, *technical), self.job_tables()
         if isinstance(tables, DeltaTarget):
             columns = read(tables.open("t"), *names).columns
@@ -254,13 +254,13 @@ class ScriptedTable:
         return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])
 
     def read_at(self, version: int | None) -> DataFrame:
-        """The target as a job reads it."""
+        """Reads the target as a job does."""
         tables = self.job(StepKind.STAGE, ()).tables
         return open_writer(self.definition.target.type, lambda: self.spark, tables).read(self.task(), version)
 
 
 def _naive(value: Any) -> Any:
-    """Times as Spark gives them to Python."""
+    """Times as Spark returns them to Python."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 

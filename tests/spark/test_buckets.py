@@ -1,4 +1,4 @@
-"""Staging and target in buckets of a real S3 server: the whole road, and who may commit."""
+"""Staging and target in buckets of a real S3 server: all steps, and who may commit."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def test_every_step_from_snapshot_to_verify_works_with_staging_and_target_in_a_b
     assert {one.outcome for one in merged.values()} == {Outcome.DONE}, merged
 
     hi = replicator.log.manifest(1).hi
-    proved = by_table(replicator.run(replicator.step(StepKind.VERIFY, window=2, lo=hi), verify.run))
-    assert all(one.detail["identical"] for one in proved.values()), proved
-    assert proved["public.t"].detail["target_rows"] == 480
+    verified = by_table(replicator.run(replicator.step(StepKind.VERIFY, window=2, lo=hi), verify.run))
+    assert all(one.detail["identical"] for one in verified.values()), verified
+    assert verified["public.t"].detail["target_rows"] == 480
 
     for folder in replicator.log.store.names("batches"):
         replicator.log.store.delete(f"batches/{folder}")
@@ -144,7 +144,7 @@ def test_a_fence_raised_during_a_merge_rejects_its_commit(
 
 @pytest.mark.nightly
 def test_a_merge_that_loses_its_version_to_another_library_reads_the_table_again(table: ScriptedTable) -> None:
-    """Spark and Delta's other library write the same version, over and over: no commit is ever lost."""
+    """Spark and deltalake write the same version again and again: no commit is ever lost."""
     options = storage_options(parse_location(table.definition.target.location), table.secrets.target)
     url = f"{table.definition.target.location}/t"
     done = 0
@@ -165,7 +165,7 @@ def test_a_merge_that_loses_its_version_to_another_library_reads_the_table_again
 
 
 def _touch(url: str, options: dict[str, str], number: int) -> None:
-    """An empty append by the other library, which tries again by itself until its commit stands."""
+    """An empty append by deltalake, which retries until it is committed."""
     opened = DeltaTable(url, storage_options=options)
     write_deltalake(
         opened,

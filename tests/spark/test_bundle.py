@@ -1,4 +1,4 @@
-"""The zip for Spark holds all that jobs import, and nothing of Airflow."""
+"""The zip for Spark contains everything that jobs import, and nothing of Airflow."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 def metastore(folder: Path) -> dict[str, str]:
-    """What a user writes under ``spark.conf``."""
+    """The settings of a user under ``spark.conf``."""
     return {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

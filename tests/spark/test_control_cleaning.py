@@ -1,4 +1,4 @@
-"""Control records are removed, and nothing that a cursor, a restore or a fence needs: random histories, no JVM."""
+"""Control records are removed, except those that a cursor, a restore or a fence needs: random histories, no JVM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEPS = ("merge", "merge", "merge", "fence", "foreign", "restore", "expire", "cl
 
 
 class History:
-    """One table of ours, and what happens to it."""
+    """One table of ours, and its commits."""
 
     def __init__(self, folder: Path, random: Random) -> None:
         log = ChangeLog(LocalStore(str(folder / "staging")))
@@ -63,8 +63,8 @@ class History:
         foreign_append(self.tables)
 
     def restore(self) -> None:
-        """By somebody else. The next run raises the fence over it, or copies again where the commit that counts at that
-        version is out of the history."""
+        """By another client. The next run raises the fence above it, or copies again if the current commit of that
+        version has left the history."""
         opened = self.opened()
         version = self.random.randint(self.oldest(), opened.version())
         self.steps.append(str(version))
@@ -77,7 +77,7 @@ class History:
             self.fence()
 
     def expire(self) -> None:
-        """What Delta does with its log after a while: commits before some checkpoint go."""
+        """Removes the commits before a checkpoint, as Delta does after a while."""
         opened = self.opened()
         opened.create_checkpoint()
         folder = Path(self.tables.locate(TARGET), "_delta_log")

@@ -1,4 +1,4 @@
-"""What a database says before any job starts, and that a share of rows is loaded once."""
+"""The check of a database before any job starts, and partitions of rows that are loaded once."""
 
 from __future__ import annotations
 

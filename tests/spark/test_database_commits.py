@@ -1,4 +1,4 @@
-"""What is particular to commits in a database: lost answers, tables of dead attempts, copies that are swapped in."""
+"""Commits in a database: lost answers, tables of dead attempts, copies that are swapped in."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_views_on_a_table_stop_its_replacement_with_a_message(table: ScriptedTab
     assert stored_rows(warehouse) == [(1, "a")]
 
 
-class Died(Exception):
-    """A process that ended here."""
+class ProcessEnded(Exception):
+    """The end of the process at this point."""
 
 
 @pytest.mark.parametrize("point", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
@@ -106,12 +106,12 @@ def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new
 
     def die(name: str) -> None:
         if name == point:
-            raise Died(name)
+            raise ProcessEnded(name)
 
     with monkeypatch.context() as patch:
         patch.setattr(postgres_server, "failpoint", die)
         patch.setattr("airflow_cdc_provider.targets.mysql.server.failpoint", die)
-        with pytest.raises(Died):
+        with pytest.raises(ProcessEnded):
             table.copy([row(5, "e")])
     if point == "copy.after_swap":
         assert stored_rows(warehouse) == [(5, "e")] and control(table).fence > before.fence

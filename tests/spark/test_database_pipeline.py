@@ -1,4 +1,4 @@
-"""The whole road into a database: copy, follow, prove, copy again."""
+"""A database as target, end to end: copy, merge, verify, copy again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs import resync
 from tests.spark.databases import Database
 from tests.spark.replicator import by_table, now
-from tests.spark.test_verify import change, copied, made, proved
+from tests.spark.test_verify import build_replicator, change, copied, verified
 
 pytestmark = pytest.mark.jvm
 
@@ -29,11 +29,11 @@ def test_tables_of_every_type_and_rule_are_copied_merged_verified_and_copied_aga
 ) -> None:
     floats = {} if warehouse.kind == "postgres" else {"floats": "text"}
     target = Target(warehouse.kind, connection="warehouse", options={"schema": warehouse.schema, **floats})
-    replicator = made(tmp_path, database, connection, target=target, warehouse=warehouse.connection)
+    replicator = build_replicator(tmp_path, database, connection, target=target, warehouse=warehouse.connection)
     assert replicator.target.check(replicator.tasks()) == []
     lo = copied(replicator)
     change(database)
-    result = proved(replicator, lo)
+    result = verified(replicator, lo)
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
     assert wrong == {f"public.{name}": [] for name in ("kinds", "soft", "bare", "heap", "part", "late")}

@@ -1,4 +1,4 @@
-"""Rows become the texts that databases read."""
+"""Rows are written as the texts that databases read."""
 
 from __future__ import annotations
 

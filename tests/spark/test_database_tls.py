@@ -1,4 +1,4 @@
-"""What Spark's JDBC drivers do with what a connection says of TLS: the same as the libraries without a JVM."""
+"""Spark's JDBC drivers apply the TLS settings of a connection as the libraries without a JVM do."""
 
 from __future__ import annotations
 

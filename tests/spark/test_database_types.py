@@ -1,4 +1,4 @@
-"""Values that a database has no place for: kept another way, or refused with words."""
+"""Values that a database cannot represent: kept in another form, or refused with a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole copies into Delta without Spark: the table is as one that Spark made, and every reader finds the rows."""
+"""Full copies into Delta without Spark: the table is as one that Spark made, and every reader finds the rows."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_copy_of_no_rows_empties_the_table(tmp_path: Path) -> None:
 
 
 def test_a_copy_with_an_outdated_token_is_not_prepared(tmp_path: Path) -> None:
-    """The table is looked at once more right before the commit: that look alone sees who came last."""
+    """The commit reads the table again: only that read sees the newest token."""
     copying = Copying(tmp_path)
     for _ in range(2):
         copying.copy(KEYED, [])

@@ -39,7 +39,7 @@ def tables(tmp_path: Path) -> DeltaTarget:
 
 
 def commit(tables: DeltaTarget, record: ControlRecord, value: int, named: bool = True) -> None:
-    """A data commit of ours, as a merge makes it."""
+    """A data commit, as a merge makes it."""
     if named:
         assert tables.log.write_control(record)
     properties = CommitProperties(

@@ -1,4 +1,4 @@
-"""Merges into a Delta table without Spark: the table stays as a table of Spark's is, and holds what a model holds."""
+"""Merges into a Delta table without Spark: the table remains a table of Spark, and equals a model."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def test_random_merges_equal_the_model(
             spark.sql(f"UPDATE delta.`{table.path}` SET v = 'Spark' WHERE v = ''")
             for row in table.model.values():
                 row["v"] = "Spark" if row["v"] == "" else row["v"]
-    table.by_others()
-    found_by_their_statistics(table, random)
+    table.check_read_by_deltalake()
+    check_file_skipping(table, random)
     spark.sql(f"OPTIMIZE delta.`{table.path}`")
     spark.sql(f"REORG TABLE delta.`{table.path}` APPLY (PURGE)")
     table.merge(table.staged(random, random.sample(range(400), 90), 1600))
-    table.by_others()
+    table.check_read_by_deltalake()
 
 
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
@@ -93,18 +93,18 @@ def test_random_merges_of_partial_rows_equal_the_model(spark: SparkSession, tmp_
     for turn in range(8):
         numbers = random.sample(range(90), random.choice([1, 5, 40]))
         table.merge(table.staged(random, numbers, 100 + 80 * turn, partial=True))
-        table.by_others()
+        table.check_read_by_deltalake()
     if not soft:
         table.merge(table.staged(random, random.sample(range(90), 30), 9_000).filter(above(5_000)), truncated=True)
-        table.by_others()
+        table.check_read_by_deltalake()
 
 
 def above(order: int) -> pc.Expression:
     return pc.field(ORDER) > f"{order:06d}"
 
 
-def found_by_their_statistics(table: MergedTable, random: Random) -> None:
-    """Spark skips files by what we have written about them."""
+def check_file_skipping(table: MergedTable, random: Random) -> None:
+    """Spark skips files by the statistics that the driver wrote."""
     kinds = {name: KINDS[name][0] for name in table.key}
     found = []
     for number, row in enumerate(random.sample(list(table.model.values()), 3)):
@@ -132,7 +132,7 @@ def test_of_two_merges_of_one_version_the_second_is_refused(table: MergedTable) 
     first, second = (table.prepared(table.staged(random, [1, 2], 99)) for _ in range(2))
     assert first is not None and second is not None
     assert first.commit() and not second.commit()
-    assert first.commit(), "its answer was lost, and it is asked again"
+    assert first.commit(), "a retry after a lost answer"
     assert DeltaTable(table.path).transaction_version("app") == 1
 
 
@@ -214,7 +214,7 @@ def test_a_file_that_another_library_has_written_is_read_too(spark: SparkSession
     for row in table.model.values():
         row["v"] = "by others"
     table.merge(table.staged(random, list(range(30)), 99))
-    table.by_others()
+    table.check_read_by_deltalake()
 
 
 def test_a_duplicate_key_is_left_to_spark(table: MergedTable) -> None:
@@ -249,7 +249,7 @@ def test_a_table_is_read_from_a_checkpoint_as_from_its_commits(table: MergedTabl
     assert (after.version, after.tokens) == (before.version, before.tokens)
     assert {file.path: file.add for file in after.files} == {file.path: file.add for file in before.files}
     table.merge(table.staged(random, [1, 2, 3], 999))
-    table.by_others()
+    table.check_read_by_deltalake()
     assert table.frame().count() == len(table.model)
 
 
@@ -258,7 +258,7 @@ def test_a_text_that_is_truncated_in_the_statistics_is_found(table: MergedTable)
     texts.create([])
     texts.merge(texts.staged(Random(1), [1, 2, 3], 9))
     texts.merge(texts.staged(Random(1), [1, 2, 3], 99))
-    texts.by_others()
+    texts.check_read_by_deltalake()
     assert all(len(key[0]) > PREFIX for key in texts.model)
 
 

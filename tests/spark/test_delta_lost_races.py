@@ -1,5 +1,5 @@
-"""A commit of Spark that comes too late for Delta, whatever Delta calls that: fenced where another owns the table, else
-tried again."""
+"""A commit of Spark that conflicts with another one, under each name that Delta has for it: fenced if another
+attempt owns the table, else retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows that only the source can tell: asked for, waited for, and what came before them left out."""
+"""Rows that must be fetched from the source: their fetches, the changes that wait for them, and the older changes
+that are left out."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[ScriptedTable, RowSource]:
+def copied_table(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[ScriptedTable, RowSource]:
     source = RowSource()
     table = ScriptedTable(small_session(spark), folder, SCHEMA, source=source, **more)
     table.copy([row(key, "a") for key in keys])
@@ -38,13 +39,13 @@ def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[Sc
 
 
 def waiting(table: ScriptedTable) -> dict[str, int]:
-    """What the carry-over holds. Every record of the last batch is in one place."""
+    """The counts of the carry-over. Every record of the last batch is counted in exactly one category."""
     require_accounted(control(table))
     return control(table).carry.counts
 
 
 def batch(table: ScriptedTable, records: Sequence[ChangeRecord] = ()) -> TableResult:
-    """Land, stage, merge what was staged. The result of the stage."""
+    """Land, stage, and merge what was staged. Returns the result of the stage."""
     if records:
         table.land(records)
     job, staged = table.staged()
@@ -54,7 +55,7 @@ def batch(table: ScriptedTable, records: Sequence[ChangeRecord] = ()) -> TableRe
 
 
 def test_the_row_is_fetched_and_newer_changes_apply_to_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+    table, source = copied_table(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
     before = [change(table, 1, id=1, v="1"), change(table, 1, id=2, v="b")]
     behind = [gap(table, 1, 2), change(table, 9, id=1, v="9"), change(table, 11, id=1, w="11")]
@@ -66,7 +67,7 @@ def test_the_row_is_fetched_and_newer_changes_apply_to_it(spark: SparkSession, t
 def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_does(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    table, source = made(spark, tmp_path, 1, 2, 3)
+    table, source = copied_table(spark, tmp_path, 1, 2, 3)
     source.away = True
     source.rows[3] = row(3, "in time"), at(1)
     before = [change(table, 0, id=1, v="before"), change(table, 5, id=2, v="b")]
@@ -75,11 +76,11 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
     assert table.rows() == [(1, "before", "w"), (2, "b", "w"), (3, "in time", "w")]
     assert waiting(table) == {"dirty": 1, "parked": 1, "fetched": 1}
     before = control(table)
-    assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "nothing new: nothing committed"
+    assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "no change: no commit"
     staged = batch(table, [change(table, 6, id=1, w="held")])
     assert staged.outcome is Outcome.FAILING and waiting(table) == {"dirty": 1, "parked": 2, "fetched": 1}
     source.away = False
-    assert table.staged()[1].problem.code == "SRC020", "it answered, but not for this row"  # type: ignore[union-attr]
+    assert table.staged()[1].problem.code == "SRC020", "it answered, without this row"  # type: ignore[union-attr]
     source.rows[1] = row(1, "fetched"), at(5)
     fence = control(table).fence
     assert batch(table).outcome is Outcome.DONE and control(table).fence > fence
@@ -89,17 +90,17 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
 
 
 def test_changes_from_before_the_fetch_are_ignored_in_later_windows(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+    table, source = copied_table(spark, tmp_path, 1)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
     batch(table, [gap(table, 1)])
     batch(table, [change(table, 8, id=1, v="8")])
     assert table.rows() == [(1, "fetched", "fetched")] and waiting(table) == {"fetched": 1}
     batch(table, [change(table, 9, id=1, w="9"), change(table, 10, id=1, v="10")])
-    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no window behind this was begun before it"
+    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no later window started before it"
 
 
 def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
+    table, source = copied_table(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     source.rows[1] = None, at(10)
     batch(table, [gap(table, 1), change(table, 3, id=1, v="lost"), change(table, 3, id=2, v="b")])
     assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "b", "w", False)]
@@ -112,7 +113,7 @@ def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: Spark
 
 
 def test_columns_that_were_not_sent_are_fetched_for_a_new_row_too(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+    table, source = copied_table(spark, tmp_path, 1)
     born, changed = table.insert(row(2, None)), change(table, 1, id=1)
     born.refetch, changed.refetch = ("v",), ("v", "w")
     staged = batch(table, [born, changed, change(table, 2, id=2, w="x")])
@@ -124,13 +125,13 @@ def test_columns_that_were_not_sent_are_fetched_for_a_new_row_too(spark: SparkSe
 
 
 def test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+    table, source = copied_table(spark, tmp_path, 1, 2)
     batch(table, [gap(table, 1), gap(table, 2), table.delete({"id": 1}), table.update(row(2, "whole"))])
     assert (table.rows(), source.fetched, waiting(table)) == ([(2, "whole", "w")], [], {})
 
 
 def test_a_change_without_its_row_causes_a_fetch_in_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
+    table, source = copied_table(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     batch(table, [table.delete({"id": 2})])
     source.rows = {2: (row(2, "back"), at(2)), 7: (row(7, "there"), at(2)), 8: (None, at(2))}
     result = table.apply([change(table, 1, id=key, v="x") for key in (1, 2, 7, 8)])
@@ -144,7 +145,7 @@ def test_a_change_without_its_row_causes_a_fetch_in_the_next_run(spark: SparkSes
 
 
 def test_a_bad_record_is_released_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
+    table, source = copied_table(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
     bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]
     source.away = True
     staged = batch(table, [*bad, gap(table, 1), gap(table, 2), change(table, 9, id=1, w="x")])
@@ -186,7 +187,7 @@ def test_a_source_that_cannot_fetch_rows_stops_the_table(spark: SparkSession, tm
 
 
 def test_a_repair_keeps_fetched_rows(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+    table, source = copied_table(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched"), at(5)
     batch(table, [change(table, 1, id=1, v="b"), gap(table, 1), table.update(row(2, "b"))])
     job, _ = table.staged(repair=(1, 1))
@@ -195,7 +196,7 @@ def test_a_repair_keeps_fetched_rows(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_one_of_two_attempts_that_fetched_counts(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+    table, source = copied_table(spark, tmp_path, 1)
     source.rows[1] = row(1, "first"), at(5)
     table.land([gap(table, 1), change(table, 5, id=1, w="held")])
     job, _ = table.staged()

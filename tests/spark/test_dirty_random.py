@@ -1,7 +1,7 @@
-"""Random histories of which a part is never told: whatever is fetched when, in the end every row is as at the source.
+"""Random histories with omissions: whenever rows are fetched, in the end every row equals the source.
 
-A source of plain dicts, with a clock. Its stream leaves out news, or their values; asked for a row it tells the newest
-one, with a time that is cut to whole seconds, and now and then it tells nothing.
+The source is a set of dicts with a clock. Its stream omits changes, or their values; a fetch returns the newest row,
+with a time truncated to whole seconds, and sometimes nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ GAPS, UNSENT, SILENT = 0.2, 0.1, 0.3
 
 
 class HistorySource:
-    """``history``: per key the row after each of its changes, None where it is gone, and the tick of the change. Until
-    ``now`` it has happened."""
+    """``history``: per key the row after each of its changes, None if it is deleted, and the tick of the change. The
+    changes up to ``now`` have happened."""
 
     def __init__(self, random: Random, keys: int) -> None:
         self.random, self.now, self.reliable = random, 0, False
@@ -63,7 +63,7 @@ class HistorySource:
 
 
 class Stream(ScriptedTable):
-    """Changes of random keys, one per tick, told in order."""
+    """Changes of random keys, one per tick, in order."""
 
     def changes(self, source: HistorySource, random: Random, ticks: int) -> list[ChangeRecord]:
         return [self._change(source, random, tick + 1) for tick in range(ticks)]
@@ -122,7 +122,7 @@ def test_rows_equal_the_source_after_random_omissions_and_fetches(spark: SparkSe
 
 
 def batch(table: ScriptedTable) -> None:
-    """Stage and merge what came; every record is accounted for."""
+    """Stage and merge the new windows; every record is accounted for."""
     job, staged = table.staged()
     if not staged.detail:
         assert staged.outcome is Outcome.UNCHANGED or (staged.problem and staged.problem.code in ("SRC999", "SRC020"))

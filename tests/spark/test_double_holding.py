@@ -1,4 +1,4 @@
-"""Keys that two rows hold within a transaction: at its end the right row holds each."""
+"""Keys that two rows hold within a transaction: at its end each key belongs to the right row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jvm
 
 
 def test_two_rows_that_both_stay_stop_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """The key that the definition names is none."""
+    """The key of the definition is not unique."""
     table = ScriptedTable(spark, tmp_path, DOUBLE)
     table.copy([row(1, "x")])
     writer = DoubleKeyChanges(table)
@@ -56,7 +56,8 @@ HISTORIES, KEYS, TRANSACTIONS = 300, 4, 4
 def test_rows_equal_the_source_after_random_transactions(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    """Every history has keys of its own. Within a transaction its rows go anywhere; at its end no two share a key."""
+    """Every history has its own keys. Within a transaction its rows take any of them; at its end no two rows have
+    the same key."""
     random = Random(seed := seeds.seed())
     print(f"again: {seeds.SEED}={seed}")
     table = ScriptedTable(spark, tmp_path, DOUBLE, on_delete)
@@ -80,7 +81,7 @@ def _start(random: Random, base: int) -> list[Row]:
 
 
 def _transaction(random: Random, writer: DoubleKeyChanges, rows: list[Row], base: int) -> list[list[ChangeRecord]]:
-    """Changes ``rows`` in place. Few values, so that equal copies meet."""
+    """Changes ``rows`` in place. There are few values, so that equal rows occur."""
     changes = []
     for _ in range(random.randrange(6)):
         key, value = base + random.randrange(KEYS), random.choice("ab")

@@ -1,4 +1,4 @@
-"""Executors that lack a package or a folder are named as such, by the job and before anything is written."""
+"""The job names executors that lack a package or a folder, before it writes anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A window is landed from a real slot, sealed once, and joins on to the one before."""
+"""A window is landed from a real slot, sealed once, and starts at the end of the one before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 
 
 class Stream:
-    """Windows one after the other, as open_window plans them."""
+    """Consecutive windows, as open_window plans them."""
 
     def __init__(self, replicator: Replicator) -> None:
         self.replicator = replicator
@@ -95,7 +95,7 @@ def test_a_window_holds_the_changes_of_its_tables_and_lists_them_all(
     assert replicator.log.schema(manifest.tables["public.a"].schema_ids[-1]).names == ("id", "note")
     assert result.window is not None
     assert (result.window.cut, result.window.adopted, result.window.records) == ("limit", False, 5)
-    assert "jvm_heap" not in result.peak_memory_bytes, "one share: the driver lands it"
+    assert "jvm_heap" not in result.peak_memory_bytes, "one split: the driver lands it"
 
 
 def test_windows_of_any_size_are_contiguous_and_complete(
@@ -148,7 +148,7 @@ def test_of_two_attempts_that_land_one_window_one_wins_and_the_other_adopts(
     monkeypatch.setenv(ARMED, "seal.before=raise:SourceUnavailable")
 
     def overtaken(job: Job) -> StepResult:
-        """The quick attempt seals while the slow one stands before its seal."""
+        """The fast attempt seals while the slow one is just before its seal."""
         monkeypatch.setattr(changelog, "failpoint", lambda name: name == "seal.before" and overtake())
         return extract.run(job)
 
@@ -225,7 +225,7 @@ def test_nothing_but_foreign_changes_seals_an_empty_window_at_the_limit(
 def test_a_table_blocked_by_a_breaking_schema_does_not_cut_every_later_window(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
-    """Its target stays at the old schema; the log knows the new one."""
+    """Its target keeps the old schema; the log has the new one."""
     stream = Stream(replicator)
     database.execute("INSERT INTO a VALUES (1, 'x')")
     stream.land()

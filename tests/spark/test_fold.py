@@ -1,4 +1,4 @@
-"""What a batch takes from the log, whatever the target: which records count, and when a table is blocked or waits."""
+"""The records of a batch on any target: which records count, and when a table is blocked or waits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_e18_two_different_changes_of_a_row_at_one_position_block_the_table(
     table.copy([changes.row(1, "a", "w")])
     one = changes.update(1, *values)
     table.apply([one, replace(one, position="again")])
-    assert table.rows() == [(1, "b", "w")], "it came twice"
+    assert table.rows() == [(1, "b", "w")], "it was delivered twice"
     one = changes.update(1, *values)
     result = table.apply(
         [one, changes.insert(2, "b", "w"), replace(one, after=changes.update(1, "c", *values[1:]).after)]
@@ -57,7 +57,7 @@ def test_e18_two_different_changes_of_a_row_at_one_position_block_the_table(
 def test_a_row_that_a_copy_read_twice_at_one_position_equals_one_of_the_reads(
     table: ScriptedTable, changes: KeyedChanges
 ) -> None:
-    """It began anew while the source's log, which is written later, stood where it was."""
+    """The snapshot restarted while the position in the source's log, which is written later, stayed the same."""
     table.copy([])
     one, other = (replace(changes.insert(1, value, "w"), op="read", order_key="00000001") for value in "ab")
     table.apply([one, other])

@@ -1,4 +1,4 @@
-"""What a job folds by itself is what Spark would have made of it, or it is left to Spark."""
+"""The driver folds a batch exactly as Spark does, or leaves it to Spark."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_row_that_is_kept_deleted_is_flagged_with_its_last_values(spark: Spark
 
 
 def folded(table: ScriptedTable) -> list[str]:
-    """The files of the staged rows, which are merged then."""
+    """Merges the staged rows and returns their files."""
     job, result = table.staged()
     assert result.outcome is Outcome.DONE, result.problem
     assert table.merged(job).outcome is Outcome.DONE
@@ -147,7 +147,7 @@ def one_of(kind: Kind) -> TableSchema:
 
 
 def staged(table: ScriptedTable) -> tuple[dict[tuple[int, str], dict[str, str]], list[str]]:
-    """Rows by key, and the files that hold them. Of a row that goes only its key is looked at."""
+    """Rows by key, and their files. Of a deleted row only the key is compared."""
     job, result = table.staged()
     assert result.outcome is Outcome.DONE, result.problem
     folder = Path(table.log.store.url(batch_folder("public.t", job.step.attempt)), "rows")

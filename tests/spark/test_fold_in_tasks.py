@@ -1,4 +1,4 @@
-"""However the entries of a batch are spread over Spark's tasks, they fold to what the driver folds them to."""
+"""Spark's tasks fold the entries of a batch as the driver does, however the entries are distributed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_tasks_fold_as_the_driver_does(spark: SparkSession, monkeypatch: pytest.
     in_tasks = frames.fold_in_tasks(frame, fold, len(entries), moved=True)
     assert in_tasks.rdd.getNumPartitions() > 10
     assert in_tasks.toArrow().sort_by("key").to_pylist() == on_driver.to_pylist(), f"again: {seeds.SEED}={seeds.seed()}"
-    assert any(row["root"] for row in on_driver.to_pylist()), "rows that moved without all their columns"
+    assert any(row["root"] for row in on_driver.to_pylist()), "partial rows that moved"
 
 
 def history(random: Random) -> Iterator[dict[str, Any]]:

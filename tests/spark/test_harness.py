@@ -1,4 +1,4 @@
-"""A job always leaves a result that says what to do, and never a secret."""
+"""A job always writes a result with a remedy, and never a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stream does not tell is never stepped over: a batch ends before the hole, and only a copy leads past it."""
+"""A batch never skips what the stream does not contain: it ends before the hole, and only a copy passes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(spark: SparkSession, tmp_path: Path) -> ScriptedTable:
 
 
 def hole(table: ScriptedTable, kind: str, ids: tuple[str, ...] = ()) -> Hole:
-    """One that lies behind everything told so far."""
+    """A hole after all changes landed so far."""
     return Hole(kind, SCHEMA.table, f"{table.order + 1:08x}", ids)
 
 
@@ -61,7 +61,7 @@ def test_a_window_that_did_not_capture_the_table_is_not_skipped(table: ScriptedT
 
 
 def test_a_hole_that_the_copy_has_filled_stops_no_batch(table: ScriptedTable) -> None:
-    """The window was cut while the copy was taken: it begins before the copy's place in the stream."""
+    """The window was cut during the copy: it begins before the position of the copy."""
     filled = hole(table, "overflow")
     early = table.insert(row(2))
     table.copy([row(1), row(2), row(3)])
@@ -81,7 +81,7 @@ def test_a_repair_skips_windows_before_the_table_was_captured(table: ScriptedTab
 
 
 def test_a_repair_does_not_restore_rows_that_were_deleted_in_a_hole(table: ScriptedTable) -> None:
-    """The first copy of a feed is empty and stands below every record, so its floor tells nothing of what it holds."""
+    """The first copy of a feed is empty and older than every record, so its floor says nothing about its rows."""
     table.apply([table.insert(row(2)), table.insert(row(3))])
     table.land([table.update(row(3, "late"))], holes=[hole(table, "expired")])
     behind, table.order = table.order, 0

@@ -1,4 +1,4 @@
-"""A window holds whole transactions, whatever their size, and says so in its files."""
+"""A window contains whole transactions of any size, and its files record that."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def keys(folder: Path, landed: LandedSplit) -> dict[str, list[str]]:
 
 
 def packed(stream: Iterable[StreamItem]) -> Iterator[StreamItem]:
-    """The same with blocks in the place of records that follow each other."""
+    """The same with blocks instead of consecutive records."""
     for table, some in groupby(stream, lambda one: one.table if isinstance(one, ChangeRecord) else None):
         items = list(some)
         records = [one for one in items if isinstance(one, ChangeRecord)]
@@ -271,7 +271,7 @@ print(landed.records, int(peak[1]) // 1024)
 
 
 def test_a_transaction_of_a_million_changes_passes_in_flat_memory(tmp_path: Path) -> None:
-    """In a process of its own, as memory once touched is never given back."""
+    """In a separate process, as memory that was used once is never returned."""
     done = subprocess.run([sys.executable, "-c", MILLION, str(tmp_path)], capture_output=True, text=True, check=True)
     records, peak_mib = map(int, done.stdout.split())
     assert records == 1_000_000

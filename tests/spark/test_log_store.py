@@ -1,5 +1,5 @@
-"""The log store of Delta on S3, without Spark: Java processes that write the same version of a table, and Delta's other
-library against them. Of those who write one version, exactly one has it."""
+"""The log store of Delta on S3, without Spark: Java processes that write the same version of a table, and deltalake
+against them. Exactly one writer commits a version."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(objects: ObjectStore) -> str:
 def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_overwritten(
     drivers: tuple[Driver, Driver], table: str
 ) -> None:
-    """With S3A's plain create, which Delta's own log store uses, it would be: that is shown too."""
+    """The test shows, too, that S3A's plain create, which Delta's own log store uses, overwrites it."""
     one, other = drivers
     path = one.path(version(table, 1))
     late = path.getFileSystem(one.hadoop).create(path, False)
@@ -57,7 +57,9 @@ def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_over
     assert not one.commit(version(table, 1), "second")
     assert one.lines(version(table, 1)) == ["first"]
     late.close()
-    assert one.lines(version(table, 1)) == ["late"], "S3A excludes others by itself now: the log store has had its day"
+    assert one.lines(version(table, 1)) == ["late"], (
+        "S3A refuses an existing file by itself now: the log store is obsolete"
+    )
 
 
 def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: tuple[Driver, Driver], table: str) -> None:

@@ -1,5 +1,5 @@
 """The log store of Delta in a folder, without Spark: Java processes that write the same version of a table, and the
-other writers of such a table against them. Of those who write one version, exactly one has it."""
+other writers of such a table against them. Exactly one writer commits a version."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def file_of(url: str) -> Path:
 
 
 def late(driver: Driver, fifo: Path) -> Callable[[str], bool]:
-    """A commit whose lines come from a pipe: it stands still until they are written there."""
+    """A commit that reads its lines from a pipe and waits until they are written there."""
     os.mkfifo(fifo)
     to_pipe = driver.java.java.nio.file.Path.of(driver.java.java.net.URI.create(fifo.as_uri()))
     return lambda url: driver.commit_lines(url, driver.java.java.nio.file.Files.lines(to_pipe).iterator())
@@ -54,7 +54,7 @@ def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_over
     begun = late(one, tmp_path / "pipe")
     thread = threading.Thread(target=lambda: commits.append(begun(url)))
     thread.start()
-    with (tmp_path / "pipe").open("w") as pipe:  # from here on it is in the midst of its commit
+    with (tmp_path / "pipe").open("w") as pipe:  # the commit has started now
         assert other.commit(url, "first")
         pipe.write("late\n")
     thread.join()
@@ -92,7 +92,7 @@ def test_either_a_driver_or_deltalake_commits_a_version_that_both_write_at_once(
 
 
 def test_a_version_of_another_writer_is_refused_by_deltalake_and_by_our_log_store(table: str) -> None:
-    """Also where they had looked before: neither replaces what it did not see."""
+    """Also if they read the table before: neither replaces a version that it did not read."""
     folder = file_of(table)
     write_deltalake(folder, EMPTY)
     opened = DeltaTable(folder)

@@ -25,7 +25,8 @@ TABLES = 60
 
 @pytest.fixture
 def stock() -> Iterator[EmbeddedPostgres]:
-    """With the settings that PostgreSQL comes with; one slot is that of the stream, another one somebody else's."""
+    """With the default settings of PostgreSQL; one slot is that of the stream, another one belongs to another
+    client."""
     with EmbeddedPostgres({"max_replication_slots": "10", "max_wal_senders": "10"}) as server:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             for number in range(TABLES):

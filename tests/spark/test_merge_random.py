@@ -1,4 +1,4 @@
-"""Random histories of keyed tables: every version of the copy is a state of the source, however the log is cut."""
+"""Random histories of keyed tables: every version of the copy is a state of the source, for any cut of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pandas stays out of drivers and tasks, and whoever insists on it gets it."""
+"""Drivers and tasks do not load pandas; an explicit import does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns whose names others trip over, on the whole road: copy, stream, key changes, fence, added column, proof."""
+"""Columns with difficult names, in every step: copy, stream, key changes, fence, added column, verify."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ODD = (
 )
 KEYED = (*ODD, "_op", "_known", "root", "found", "k", "v", "t", "s")
 KEYLESS = (*ODD[:8], "_op", "row", "net", "stay", "held", "col", "n", "t0", "v")
-"""Beside the odd ones, names that our own SQL uses or used to."""
+"""The odd names, and names that our own SQL uses or used to."""
 
 WIDE, ADDED, SAY_NO = "wide, stored apart", 'added; later = "odd".ly', 'say "no"'
 
@@ -70,7 +70,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 
 
 def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
-    """One window landed, staged and merged; where it ends."""
+    """Lands, stages and merges one window; returns its end."""
     tables, window = [rule.source for rule in replicator.definition.tables], replicator.log.sealed() + 1
     limit = dict(replicator.source.status(lo, tables).limit)
     done(replicator, StepKind.EXTRACT, extract.run, window=window, lo=lo, limit=limit)
@@ -138,9 +138,9 @@ def test_columns_of_any_name_are_copied_changed_fenced_added_and_verified(
     database.execute(f"INSERT INTO bag ({one}) VALUES (9)")
     lo = streamed(replicator, lo)
     step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo)
-    proved = by_table(replicator.run(step, verify.run))
-    assert {name: one.problem for name, one in proved.items()} == dict.fromkeys(proved)
-    for name, result in proved.items():
+    verified = by_table(replicator.run(step, verify.run))
+    assert {name: one.problem for name, one in verified.items()} == dict.fromkeys(verified)
+    for name, result in verified.items():
         assert result.detail["identical"], (name, result.detail)
     assert replicator.copied(spark, replicator.tasks("public.twins")[0]).count() == 2
     fence(replicator)

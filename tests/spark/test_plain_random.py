@@ -1,4 +1,4 @@
-"""Random histories of whole rows: what a job folds and merges by itself ends every batch as the source was."""
+"""Random histories of whole rows: batches that the driver folds and merges end in the rows of the source."""
 
 from __future__ import annotations
 

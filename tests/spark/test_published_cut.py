@@ -1,4 +1,4 @@
-"""Readers of two tables beside the writers: by the published cut they see one moment of the source, always."""
+"""Readers of two tables beside the writers: at the published cut they always see one moment of the source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES = ("public.a", "public.b")
 WINDOWS = 2
 
 Pair = tuple[int, int]
-"""What a reader saw in both tables; the source changes them together, so at any moment it holds the same in both."""
+"""The values that a reader saw in both tables; the source changes them together, so at any moment they are equal."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def source(database: psycopg.Connection[object]) -> psycopg.Connection[object]:
 
 
 class PublishedTables:
-    """Two tables on their way, each window merged and then published, as the end of a run does it."""
+    """Two tables whose windows are merged and then published, as the end of a run does it."""
 
     def __init__(self, replicator: Replicator, source: psycopg.Connection[object]) -> None:
         source.execute(f"CREATE PUBLICATION {replicator.definition.name} FOR TABLE a, b")
@@ -90,7 +90,7 @@ class PublishedTables:
 def observed_pairs(
     source: psycopg.Connection[object], published: PublishedTables, read: Callable[[], Pair | None]
 ) -> list[Pair]:
-    """What a reader saw again and again, while one writer changed both tables and windows were merged."""
+    """The pairs of repeated reads, while one writer changed both tables and windows were merged."""
     stop, seen = threading.Event(), list[Pair]()
 
     def write() -> None:

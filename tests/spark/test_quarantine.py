@@ -1,4 +1,4 @@
-"""Bad records of keyed tables: put aside with all that comes behind them, tried again, or given up."""
+"""Bad records of keyed tables: quarantined with all later records of their keys, retried, or discarded."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> ScriptedTable:
+def copied_table(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> ScriptedTable:
     table = ScriptedTable(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
     table.copy([row(key, "a") for key in keys])
     return table
 
 
 def waiting(table: ScriptedTable) -> tuple[int, int]:
-    """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
+    """The numbers of records in quarantine and of those parked behind them. No record is lost."""
     carry = control(table).carry
     require_accounted(control(table))
     assert carry.dirty == 0 and carry.quarantined == len(table.log.quarantined_records(carry))
     return carry.quarantined, carry.parked
 
 
-def let_go(table: ScriptedTable) -> TableResult:
-    """A batch without windows: it exists only for what was decided."""
+def release(table: ScriptedTable) -> TableResult:
+    """A batch without windows: it contains decisions alone."""
     fence = control(table).fence
     job, staged = table.staged()
     if staged.outcome is not Outcome.DONE:
@@ -60,7 +60,7 @@ def let_go(table: ScriptedTable) -> TableResult:
 
 
 def test_a_bad_record_and_its_key_wait_and_all_other_keys_continue(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, 2, 3, 4)
+    table = copied_table(spark, tmp_path, 1, 2, 3, 4)
     bad = unreadable(table.update(row(1, "b")), "v")
     whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
     gone = [unreadable(table.update(row(3, "?"))), table.delete({"id": 3})]
@@ -78,19 +78,19 @@ def test_a_bad_record_and_its_key_wait_and_all_other_keys_continue(spark: SparkS
     assert waiting(table) == (1, 2)
     (listed,) = table.log.quarantined_records(control(table).carry)
     assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, stored.first_seen)
-    assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
+    assert release(table).outcome is Outcome.UNCHANGED, "there is no decision"
 
     decide(table, bad, REPLAY)
-    assert let_go(table).outcome is Outcome.UNCHANGED, "it is as bad as it was"
+    assert release(table).outcome is Outcome.UNCHANGED, "the replayed record is bad again"
     decide(table, bad, REPLAY, v="b")
-    let_go(table)
+    release(table)
     assert table.rows()[0] == (1, "b", "y") and waiting(table) == (0, 0)
-    assert let_go(table).outcome is Outcome.UNCHANGED
+    assert release(table).outcome is Outcome.UNCHANGED
     assert table.log.store.read(kept) == content
 
 
 def test_a_value_that_does_not_fit_is_bad_after_another_bad_record_too(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing folds it, so nothing stops at it; let go as a good one, it would stop every batch from then on."""
+    """No batch folds it while it waits; released as a good record, it would stop every later batch."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
     table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([{"id": 1, "n": 1, "v": "a"}])
@@ -101,15 +101,15 @@ def test_a_value_that_does_not_fit_is_bad_after_another_bad_record_too(spark: Sp
     assert (table.rows(), waiting(table)) == ([(1, 1, "a")], (2, 1))
 
     decide(table, bad, REPLAY, v="b")
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(1, 2, "b")], (1, 1))
     decide(table, much, REPLAY, n=3)
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
 
 
 def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
-    """All rows that a connector's own copy met stand at one place of the source's log."""
+    """All rows of a connector's own snapshot have one position in the source's log."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
     table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([])
@@ -118,16 +118,16 @@ def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSes
     bad = [unreadable(rows[0], "v"), unreadable(rows[1], "v"), rows[2]]
     table.apply([*bad, *rows[3:]])
     assert (table.rows(), waiting(table)) == ([(4, 4, "a"), (5, 5, "a")], (3, 0))
-    assert len(table.log.store.names(quarantine_folder(schema.table))) == 3, "each is kept as it came"
+    assert len(table.log.store.names(quarantine_folder(schema.table))) == 3, "each is kept as it arrived"
 
     decide(table, bad[1], REPLAY, v="b")
     decide(table, bad[2], REPLAY, n=3)
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(2, 2, "b"), (3, 3, "a"), (4, 4, "a"), (5, 5, "a")], (1, 0))
 
 
 def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
+    table = copied_table(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
     changed = unreadable(table.update(row(1, "b")), "v")
     born = unreadable(table.insert(row(2, "b")), "v")
     again = unreadable(table.insert(row(3, "b")), "v")
@@ -140,7 +140,7 @@ def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: Spark
     table.apply([table.insert(row(3, "c"))])
     assert table.rows("_cdc_deleted") == [(1, "b", "x", False), (3, "c", "w", False)]
     assert waiting(table) == (0, 0)
-    assert control(table).accounting["discarded"] == 4, "two bad ones, and two changes of rows that never were"
+    assert control(table).accounting["discarded"] == 4, "two bad records, and two changes without their rows"
 
     table.spark.sql(f"UPDATE delta.`{table.definition.target.location}/t` SET v = 'damaged'")
     job, _ = table.staged(repair=(1, 2))
@@ -149,18 +149,18 @@ def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: Spark
 
 
 def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, 2, 3)
+    table = copied_table(spark, tmp_path, 1, 2, 3)
     bad = unreadable(table.update(row(1, "b", "b")), "v", "w")
     there, further = table.move({"id": 1}, {"id": 11, "w": "x"}, False), table.move({"id": 11}, {"id": 12}, False)
     came = table.move({"id": 2}, row(1, "whole"))
     lost = table.move({"id": 3}, row(13, "c"), False)
     lost[1] = unreadable(lost[1], "v")
     table.apply([bad, there, further, came, lost])
-    assert table.rows() == [(1, "a", "w"), (3, "a", "w")], "what came to key 1 waits behind what leaves it"
+    assert table.rows() == [(1, "a", "w"), (3, "a", "w")], "the arrival at key 1 waits behind the departure from it"
     assert waiting(table) == (2, 6)
     decide(table, bad, REPLAY, v="b", w="b")
     decide(table, lost[1], REPLAY, v="c")
-    let_go(table)
+    release(table)
     assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (13, "c", "w")] and waiting(table) == (0, 0)
 
 
@@ -176,7 +176,7 @@ def test_a_crash_at_any_point_loses_and_duplicates_nothing(
     def died(result: TableResult) -> bool:
         return result.outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
 
-    table = made(spark, tmp_path, 1, 2)
+    table = copied_table(spark, tmp_path, 1, 2)
     bad = unreadable(table.update(row(1, "b")), "v")
     table.land([bad, table.update({"id": 1, "w": "x"}, complete=False), table.update(row(2, "c"))])
     die_at("quarantine.after_write")
@@ -206,7 +206,7 @@ def test_in_a_wide_table_a_value_that_does_not_fit_is_found_as_fast(spark: Spark
 
 
 def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
+    table = copied_table(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
     table.land([table.update(row(1, "b"))])
     bad = unreadable(table.update(row(1, "c")), "v")
     table.land([bad, table.insert(row(2, "a"))])
@@ -225,7 +225,7 @@ def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp
 
 
 def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1)
+    table = copied_table(spark, tmp_path, 1)
     anybodys = unreadable(table.update(row(1, "c")), key=False)
     result = table.apply([anybodys])
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA002"
@@ -236,5 +236,5 @@ def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkS
     result = table.apply(many)
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA003"
     assert len(table.log.store.names(f"quarantine/{table.schema.table}")) == 100 + 1, (
-        "a hundred of them, and the one before"
+        "a hundred records, and the one before"
     )

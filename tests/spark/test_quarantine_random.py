@@ -1,4 +1,4 @@
-"""Random histories of which a part cannot be read or held: all other keys are as at the source, in the end all are."""
+"""Random histories with records that cannot be decoded or held: all other keys equal the source, and finally all do."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.spark.model_run import ModelRun
 pytestmark = pytest.mark.jvm
 
 OFTEN = 0.04
-"""How many of the changes are spoiled."""
+"""The fraction of damaged changes."""
 
 
 class DamagedRun(ModelRun):
-    """``damaged``: by order key, what a record was and what became of it."""
+    """``damaged``: by order key, a record before and after its damage."""
 
     def __init__(self, spark: SparkSession, folder: Path, seed: str, histories: int) -> None:
         super().__init__(small_session(spark), folder, story(seed, histories, 2, True, seeds.only()), OnDelete.HARD)
@@ -44,7 +44,7 @@ class DamagedRun(ModelRun):
         return [self._damage(record) for record in super()._records(window)]
 
     def _damage(self, record: ChangeRecord) -> ChangeRecord:
-        """The same record is spoiled whenever it comes, and in the same way."""
+        """A record is damaged at each delivery, in the same way."""
         random = Random(f"{self.seed} {record.order_key}")
         if record.op == "truncate" or random.random() > OFTEN:
             return record
@@ -78,7 +78,7 @@ class DamagedRun(ModelRun):
         assert self.carry.counts == {}
 
     def check(self) -> None:
-        """Every key for which nothing waits is as at the source."""
+        """Every key without a waiting record equals the source."""
         waiting = self._waiting()
         known = [tuple(map(_as_in_model, row)) for row in self.table.rows()]
         found = Counter(row for row in known if row[:KEY] not in waiting)

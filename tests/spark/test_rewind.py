@@ -1,4 +1,4 @@
-"""A table goes back to an earlier state of its own, and the change log brings it forward again."""
+"""A table is restored to an earlier state, and the change log is applied again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
 
 
-class Rewound:
-    """A table and what an operator does with it."""
+class RewindCase:
+    """A table and the rewinds of an operator."""
 
     def __init__(self, table: ScriptedTable, folder: Path) -> None:
         self.table = table
@@ -48,7 +48,7 @@ class Rewound:
     def sql(self, statement: str) -> None:
         self.table.spark.sql(statement.format(t=f"delta.`{self.path}`"))
 
-    def ask(self, to: str) -> Command:
+    def rewind_to(self, to: str) -> Command:
         request = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
         return self.carry_out(request)
 
@@ -66,7 +66,8 @@ class Rewound:
 
 @pytest.fixture(scope="module")
 def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScriptedTable:
-    """Three windows over a copy of two rows; between the second and the third somebody damaged both."""
+    """Three windows over a copy of two rows; another client damaged both rows between the second and the third
+    window."""
     table = ScriptedTable(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
     table.copy([row(0, "a"), row(1, "b")])
     table.apply([table.update(row(0, "a1"))])
@@ -79,18 +80,18 @@ def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sc
 
 
 @pytest.fixture
-def rewound(damaged: ScriptedTable, spark: SparkSession, tmp_path: Path) -> Rewound:
-    """A copy of it, on disk as in memory."""
+def rewound(damaged: ScriptedTable, spark: SparkSession, tmp_path: Path) -> RewindCase:
+    """A copy of the damaged table, on disk and in memory."""
     shutil.copytree(Path(damaged.definition.target.location).parent, tmp_path, dirs_exist_ok=True)
     table = ScriptedTable(spark, tmp_path, SCHEMA)
     table.window, table.order = damaged.window, damaged.order
-    return Rewound(table, tmp_path)
+    return RewindCase(table, tmp_path)
 
 
-def test_rows_and_cursor_rewind_together_and_the_log_applies_again(rewound: Rewound) -> None:
+def test_rows_and_cursor_rewind_together_and_the_log_applies_again(rewound: RewindCase) -> None:
     table = rewound.table
     before = table.target_state().control
-    done = rewound.ask("2")
+    done = rewound.rewind_to("2")
     assert (done.status, done.outcome) == (CommandStatus.DONE, "rewind: public.t")
     assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
     current = table.target_state()
@@ -104,12 +105,12 @@ def test_rows_and_cursor_rewind_together_and_the_log_applies_again(rewound: Rewo
     assert [note.detail["from_window"] for note in notes if note.action == "rewind"] == [3]
 
 
-def test_an_attempt_from_before_the_rewind_is_fenced(rewound: Rewound) -> None:
+def test_an_attempt_from_before_the_rewind_is_fenced(rewound: RewindCase) -> None:
     table = rewound.table
     table.land([table.update(row(0, "a4"))])
     job, staged = table.staged()
     assert staged.outcome is Outcome.DONE
-    rewound.ask("1")
+    rewound.rewind_to("1")
     assert table.merged(job).outcome is Outcome.FENCED
     assert table.rows() == [(0, "a1"), (1, "b")]
     rewound.catch_up()
@@ -118,7 +119,7 @@ def test_an_attempt_from_before_the_rewind_is_fenced(rewound: Rewound) -> None:
 
 @pytest.mark.parametrize("point", ["rewind.after_fence", "rewind.after_cut"])
 def test_an_interrupted_rewind_is_finished_by_the_next_attempt(
-    rewound: Rewound, monkeypatch: pytest.MonkeyPatch, point: str
+    rewound: RewindCase, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     table = rewound.table
 
@@ -128,7 +129,7 @@ def test_an_interrupted_rewind_is_finished_by_the_next_attempt(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(rewind, "failpoint", die)
-        rewound.ask("2")
+        rewound.rewind_to("2")
     current = table.target_state()
     assert current.control is not None and current.control.state.name is TableState.REWINDING
     (left,) = rewound.replicator.state.pending("hand")
@@ -138,15 +139,15 @@ def test_an_interrupted_rewind_is_finished_by_the_next_attempt(
     assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
 
 
-def test_the_same_request_again_changes_nothing_more(rewound: Rewound) -> None:
-    request = rewound.ask("2")
+def test_the_same_request_again_changes_nothing_more(rewound: RewindCase) -> None:
+    request = rewound.rewind_to("2")
     version = DeltaTable(rewound.path).version()
     assert rewound.carry_out(request).status is CommandStatus.DONE
     assert DeltaTable(rewound.path).version() == version
 
 
 def test_one_of_two_attempts_that_finish_a_rewind_at_once_does(
-    rewound: Rewound, monkeypatch: pytest.MonkeyPatch
+    rewound: RewindCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def race(name: str) -> None:
         if name == "rewind.after_cut":
@@ -154,23 +155,23 @@ def test_one_of_two_attempts_that_finish_a_rewind_at_once_does(
             finish_rewind(rewound.replicator, "public.t", "t", "another")
 
     monkeypatch.setattr(rewind, "failpoint", race)
-    assert rewound.ask("2").status is CommandStatus.PENDING
+    assert rewound.rewind_to("2").status is CommandStatus.PENDING
     (left,) = rewound.replicator.state.pending("hand")
     assert rewound.carry_out(left).status is CommandStatus.DONE
     assert rewound.table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
 
 
 @pytest.mark.parametrize(("to", "code"), [("9", "CMD009"), ("yesterday", "CMD008")])
-def test_an_invalid_destination_is_refused(rewound: Rewound, to: str, code: str) -> None:
-    refused = rewound.ask(to)
+def test_an_invalid_destination_is_refused(rewound: RewindCase, to: str, code: str) -> None:
+    refused = rewound.rewind_to(to)
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == code
 
 
-def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: Rewound) -> None:
+def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: RewindCase) -> None:
     rows = rewound.table.rows()
     DeltaTable(rewound.path).vacuum(0, dry_run=False, enforce_retention_duration=False)
-    refused = rewound.ask("0")
+    refused = rewound.rewind_to("0")
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == "TGT024"
     current = rewound.table.target_state()
@@ -179,7 +180,7 @@ def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: Rewo
     assert current.control.window == 3
 
 
-def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: RewindCase, monkeypatch: pytest.MonkeyPatch) -> None:
     target, current = rewound.replicator.target, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):

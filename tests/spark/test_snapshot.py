@@ -1,4 +1,4 @@
-"""A first copy is exact, stands in one commit with its cursor, and is made once."""
+"""A first copy is exact, commits once together with its cursor, and is made once."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_large_table_is_copied_by_several_processes(
 def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_read(
     replicator: Replicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The window with which such a copy is exact must begin after the read."""
+    """The window that makes such a copy exact must begin after the read."""
     order: list[str] = []
     build_control_record = snapshot.build_control_record
 

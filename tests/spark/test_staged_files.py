@@ -1,4 +1,4 @@
-"""What jobs read of staging without Spark: step file, row counts and bounds, from a folder and from a bucket."""
+"""The reads of staging that need no Spark: step file, row counts and bounds, from a folder and from a bucket."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
 
 @pytest.fixture
 def store(where: Where) -> Store:
-    """With what Spark leaves in a folder: its parts and its marks."""
+    """With the files that Spark writes in a folder: parts and marks."""
     store = open_store(*where)
     for number, keys in enumerate(([1, 2, None], [9, 3], [])):
         with store.open_output(f"{ROWS}/part-{number:05d}.snappy.parquet") as file:

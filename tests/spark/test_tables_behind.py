@@ -1,4 +1,4 @@
-"""A window is read as the log has led the tables to it, also those that are behind the log."""
+"""A window is read with the schemas of the log, also for tables that are behind the log."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Lan
 
 
 def test_a_column_that_an_earlier_window_added_and_this_one_recreates_is_a_hole(shop: Shop, tmp_path: Path) -> None:
-    """The copy of a paused table lacks it; rows of the earlier window hold values of the column that is gone."""
+    """The copy of a paused table lacks the column; rows of the earlier window have values of the dropped column."""
     schema = shop.task("a").schema
     shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")
     shop.window(shop.task("a", schema))

@@ -1,4 +1,4 @@
-"""Sources that deliver out of order: the newest news of a key wins, whenever it comes."""
+"""Sources that deliver out of order: the newest change of a key wins, whenever it arrives."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_a_barrier_retires_tombstones_and_records_that_arrive_after_it_are_in_qu
     assert carried(table) == {"quarantined": 2}
     table.apply([table.insert(row(2, "newest"))])
     assert table.rows() == [(0, "newer"), (2, "newest"), (3, "new")]
-    assert carried(table) == {"quarantined": 1}, "newer news of a late key settle it"
+    assert carried(table) == {"quarantined": 1}, "a newer change of a late key resolves it"
 
 
 def test_a_carry_over_that_changed_on_disk_stops_the_table(table: ScriptedTable) -> None:
     table.apply([table.delete(row(0, "a"))])
     control = table.target_state().control
     assert control is not None
-    table.log.store.write(control.carry.files[0].path, b"somebody was here")
+    table.log.store.write(control.carry.files[0].path, b"changed on disk")
     result = table.apply([table.insert(row(0, "again"))])
     assert (result.outcome, result.problem and result.problem.code) == (Outcome.BLOCKED, "STG005")
 

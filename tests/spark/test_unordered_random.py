@@ -1,4 +1,5 @@
-"""Random histories of a source that delivers in any order: the copy ends as the source, however the log is cut."""
+"""Random histories of a source that delivers in any order: the copy equals the source in the end, for any cut of the
+log."""
 
 from __future__ import annotations
 

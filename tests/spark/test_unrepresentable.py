@@ -33,7 +33,7 @@ NEIGHBOURS = [
     ("0001-01-01", "0001-01-01 00:00:00+00"),
     ("0001-12-31 BC", "0001-12-31 00:00:00+00 BC"),
 ]
-"""Dates and moments that a calendar of the years 1 to 9999 would take for each other."""
+"""Dates and times that are equal in a calendar of the years 1 to 9999."""
 
 
 @pytest.fixture(params=["delta", "iceberg"])
@@ -58,8 +58,8 @@ def copied(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
     return by_table(replicator.run(step, snapshot.run))
 
 
-def proved(replicator: Replicator, lo: dict[str, str], *tables: str) -> dict[str, TableResult]:
-    """What was changed meanwhile is merged on the way."""
+def verified(replicator: Replicator, lo: dict[str, str], *tables: str) -> dict[str, TableResult]:
+    """Changes made meanwhile are merged before the comparison."""
     tasks = replicator.tasks(*tables)
     compared = tuple(task.table for task in tasks)
     window = replicator.log.sealed() + 1
@@ -85,7 +85,7 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_the_st
         database.execute(f"DELETE FROM {table} WHERE d IN ('infinity', '0001-01-01')")
         database.execute(f"INSERT INTO {table} VALUES (100, 'infinity', '-infinity')")
         database.execute(f"UPDATE {table} SET d = '-infinity', t = '9999-12-31 23:59:59.999999+00' WHERE id = 5")
-    result = proved(replicator, lo, "public.texts", "public.nulls")
+    result = verified(replicator, lo, "public.texts", "public.nulls")
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     assert len(result) == 2 and all(one.detail["identical"] for one in result.values()), result
     assert rows(spark, replicator, "public.texts", ("d", "t", "id")) == [
@@ -112,7 +112,7 @@ def test_without_a_rule_they_stop_their_table_and_no_other(replicator: Replicato
     fill(database, "stopped")
     fill(database, "refused")
     fill(database, "texts")
-    result = proved(replicator, lo)
+    result = verified(replicator, lo)
     problems = {name: one.problem and one.problem.code for name, one in result.items()}
     assert problems == {
         "public.stopped": "QUA001",

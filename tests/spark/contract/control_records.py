@@ -1,4 +1,4 @@
-"""What a table's control record says, and fences on it."""
+"""The control record of a table, and fences on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def control(table: ScriptedTable) -> ControlRecord:
 
 
 def require_accounted(record: ControlRecord) -> None:
-    """Every record that the last batch had read, or that had waited for it, is in one place."""
+    """Every record that the last batch read, or that waited for it, is counted in exactly one category."""
     counts, carry = record.accounting, record.carry
     if counts:
         assert counts["read"] + counts["waited"] == sum(counts.values()) - counts["read"] - counts["waited"], counts

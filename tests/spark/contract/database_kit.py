@@ -28,7 +28,7 @@ SERVERS = {"mysql": "mariadb", "postgres": "postgres"}
 class DatabaseKit:
     keeps_versions = False
     chores: frozenset[str] = frozenset()
-    # From the first statement of the commit on, the table is locked.
+    # The table is locked from the first statement of the commit on.
     before_commit = "merge.before_submit"
 
     def __init__(self, spark: SparkSession, database: Database, proxy: LossyProxy) -> None:
@@ -66,7 +66,7 @@ class DatabaseKit:
         self.write("VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}")
 
     def version(self) -> dict[str, str]:
-        """A backup of rows and cursors: the tables, and what their copies are called."""
+        """A backup of rows and cursors: the tables, and the names of their copies."""
         saved = {table: f"{self.database.schema}.b{uuid.uuid4().hex}" for table in (self._t, self._control)}
         self.database.execute(*(f"CREATE TABLE {copy} AS SELECT * FROM {table}" for table, copy in saved.items()))
         return saved

@@ -89,7 +89,7 @@ def broken() -> None:
 
 @contextlib.contextmanager
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
-    """With nothing folded or merged by the driver itself."""
+    """The driver itself folds and merges nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory_budget, "MAX_ROWS", -1)
         patch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)

@@ -54,7 +54,7 @@ class DoubleKeyChanges:
 
 @dataclass(frozen=True)
 class DoubleCase:
-    """``changes`` are those of one transaction; the keys of a case are counted from a base."""
+    """``changes``: of one transaction. The keys of a case are counted from a base."""
 
     before: Sequence[tuple[int, str]]
     changes: Callable[[DoubleKeyChanges, int], list[list[ChangeRecord]]]

@@ -43,7 +43,7 @@ class KeyedChanges:
         return self.table.insert(self.row(*values))
 
     def update(self, *values: Any, op: str = "update") -> ChangeRecord:
-        """Without the wide value where it is not given."""
+        """Without the wide value if it is not given."""
         return self.table.update(self.row(*values), complete=len(values) == 3, op=op)
 
     def delete(self, *values: Any) -> ChangeRecord:
@@ -184,7 +184,7 @@ PARTIAL: dict[str, Case] = {
 
 @dataclass(frozen=True)
 class KeylessChanges:
-    """Makes changes of rows without key; ``case`` keeps the cases of one batch apart."""
+    """Makes changes of rows without key; ``case`` separates the cases of one batch."""
 
     table: ScriptedTable
     case: int

@@ -34,7 +34,7 @@ STATUS: dict[type[Exception], int] = {
 
 
 class Catalog:
-    """``secret`` is what a client must show as its credential to get the token that all other requests need."""
+    """``secret``: the credential with which a client gets the token that all other requests need."""
 
     def __init__(self, folder: Path, secret: str) -> None:
         self.secret = secret
@@ -117,7 +117,7 @@ def _error(status: int, error: Exception | None = None) -> Answer:
 
 @contextlib.contextmanager
 def rest_catalog(folder: Path, secret: str) -> Iterator[str]:
-    """Its URL."""
+    """Yields its URL."""
     catalog = Catalog(folder, secret)
 
     class Handler(BaseHTTPRequestHandler):

@@ -108,8 +108,8 @@ def test_upkeep_and_rows_of_another_client_lose_no_change_and_the_cursor_is_foun
 def test_a_table_restored_by_another_client_is_brought_up_to_date_from_the_cursor_of_its_rows(
     table: ScriptedTable, kit: TargetKit
 ) -> None:
-    """Where the target keeps versions, the highest token ever recorded stays known: nothing is applied until the fence
-    is above it. A backup takes the cursor back with the rows: there is nothing to be seen, and nothing to be done."""
+    """If the target keeps versions, the highest token ever recorded remains known: nothing is applied until the
+    fence is above it. A backup restores the cursor with the rows: the restore is not visible and needs no fence."""
     copied = kit.version()
     table.apply([table.insert(row(3, "d"))])
     kit.restore(copied)

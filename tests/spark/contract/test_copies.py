@@ -1,4 +1,4 @@
-"""Whole copies: the first one, one over a table of ours or of somebody else; and upkeep after many changes."""
+"""Full copies: the first one, one over a table of ours or over a foreign table; and upkeep after many changes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_an_empty_copy_accepts_changes_and_no_second_copy_under_its_fence(kit: T
 
 
 def test_a_copy_over_a_table_replaces_rows_columns_and_cursor_at_once(kit: TargetKit, tmp_path: Path) -> None:
-    """One column goes, one comes, one changes its type, and the flag of soft deletes comes, too. Where the target keeps
-    versions, the old one still shows what it showed."""
+    """One column is removed, one is added, one changes its type, and the flag of soft deletes is added. If the
+    target keeps versions, the old one still has its old rows."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT), Column("gone", TEXT), Column("n", TEXT)))
     table.copy([{"id": 1, "v": "a", "gone": "x", "n": "1"}, {"id": 2, "v": "b", "gone": "y", "n": "2"}])
     table.apply([table.insert({"id": 3, "v": "c", "gone": "z", "n": "3"})])
@@ -84,7 +84,7 @@ def test_a_copy_over_a_foreign_table_is_refused(kit: TargetKit, tmp_path: Path) 
 
 
 def test_upkeep_keeps_rows_and_cursor_and_is_due_at_every_tenth_window(kit: TargetKit, tmp_path: Path) -> None:
-    """Half of the rows are deleted, so the figures ask for it. Databases look after themselves."""
+    """Half of the rows are deleted, so the figures require it. Databases need no upkeep."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([{"id": key, "v": "a"} for key in range(40)])
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""The published cut: what is read by it is one moment of the source, whatever has been committed since."""
+"""The published cut: a read at it sees one moment of the source, whatever was committed since."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_cut_is_read_as_it_was_published_or_not_at_all(kit: TargetKit, tmp_pat
     table.apply([changes.update(1, "c", "w")])
     assert kit.cut("id", "v") == ((1, [(1, "b")]) if kit.keeps_versions else None)
     publish(table, 3)
-    assert kit.cut("id", "v") == (3, [(1, "c")]), "windows without records pass without a commit"
+    assert kit.cut("id", "v") == (3, [(1, "c")]), "windows without records need no commit"
     publish(table, 2)
-    assert kit.cut("id", "v") == (3, [(1, "c")]), "an older cut comes too late"
+    assert kit.cut("id", "v") == (3, [(1, "c")]), "an older cut is not published"
     table.copy([changes.row(1, "d", "w")])
     assert kit.cut("id", "v") == ((3, [(1, "c")]) if kit.keeps_versions else None)

@@ -1,4 +1,4 @@
-"""Rows that only the source can tell, on every target: keys without images, gaps, changes that meet no row."""
+"""Rows that must be fetched from the source, on every target: keys without images, gaps, changes without their row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_incomplete_rows_are_fetched_and_released_once_although_the_answer_of_th
             change(table, 7, id=WAITS, w="held"),
         ]
     )
-    table.failing = True  # after a merge that met no row
+    table.failing = True  # after a merge that found no row
     job, staged = table.staged()
     assert staged.outcome is Outcome.FAILING and staged.problem and staged.problem.code == "SRC020"
     assert table.merged(job).outcome is Outcome.DONE

@@ -22,7 +22,7 @@ def bytes_(*values: bytes) -> list[str]:
 
 NUMBER = Column("n", LogicalType(Kind.INT32))
 
-# Neighbours stand beside each other: one of two is copied, the other comes by the stream.
+# Of two neighbours one is copied, the other arrives by the stream.
 KEYS: dict[str, tuple[LogicalType, list[Any]]] = {
     "text": (
         LogicalType(Kind.TEXT),
@@ -127,7 +127,7 @@ def test_keys_that_differ_in_one_column_are_different_rows(kit: TargetKit, tmp_p
 
 
 def require_each_row(kit: TargetKit, table: KitTable, every: list[dict[str, Any]]) -> None:
-    """Rows with even numbers are deleted, the others changed, and none is taken for another."""
+    """Rows with even numbers are deleted, the others changed, and none is confused with another."""
     missing = set(range(len(every))) - set(numbers(kit))
     assert numbers(kit) == list(range(len(every))), [every[n] for n in missing]
     changed = [table.delete(row) for row in every[::2]]

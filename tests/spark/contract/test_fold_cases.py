@@ -1,4 +1,4 @@
-"""The log folded and merged, case by case, as the source would hold the rows. One batch holds all cases."""
+"""Every case, folded and merged: the rows must equal those of the source. One batch contains all cases."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Rows = Mapping[Any, Sequence[tuple[Any, ...]]]
 def keyed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Rows]:
-    """The live rows that a table holds in the end, by case."""
+    """The final live rows of a table, by case."""
     kind, on_delete = request.param
     folder = tmp_path_factory.mktemp("keyed")
     with KITS[kind](spark, folder, request.getfixturevalue) as kit:
@@ -82,7 +82,7 @@ def test_keyed_rows_equal_the_source_after_each_case(keyed: Rows, case: str) -> 
 def keyless(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Rows]:
-    """The rows that a table without key holds in the end, by case."""
+    """The final rows of a table without key, by case."""
     folder = tmp_path_factory.mktemp("bare")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield keyless_cases(
@@ -113,7 +113,7 @@ def test_rows_without_key_equal_the_source_after_each_case(keyless: Rows, case: 
 def double(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Rows]:
-    """The rows that a table holds in the end whose keys two rows may hold for a moment, by case and way of telling."""
+    """The final rows of a table in which two rows may hold one key for a moment, by case and variant."""
     folder = tmp_path_factory.mktemp("double")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield double_cases(KitTable(kit, folder, DOUBLE))
@@ -142,7 +142,7 @@ def test_of_two_rows_with_one_key_the_remaining_one_keeps_it(double: Rows, case:
 def unordered(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Rows]:
-    """The rows that a table holds in the end whose records come in no order, by case."""
+    """The final rows of a table whose records arrive out of order, by case."""
     folder = tmp_path_factory.mktemp("unordered")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield unordered_cases(KitTable(kit, folder, UNORDERED))

@@ -1,4 +1,4 @@
-"""Iceberg in a REST catalog, reached by an Airflow connection: what the catalog of a folder does, it does, too."""
+"""Iceberg in a REST catalog with an Airflow connection behaves as Iceberg in the catalog of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keyed tables: deletes of every kind, truncates, NULLs in keys, and changes that meet no row."""
+"""Keyed tables: deletes of every kind, truncates, NULLs in keys, and changes without their row."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_truncate_removes_all_earlier_rows_and_a_change_without_its_row_applie
 def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_all(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """13: the row comes back where it was flagged. A change of some columns of a flagged row is one without its row."""
+    """13: a flagged row is inserted again. A change of some columns of a flagged row is one without its row."""
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
     changes = changes_of(table)
     table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w"), changes.row(3, "c", "w")])
@@ -67,7 +67,7 @@ def test_a_flagged_row_that_is_upserted_keeps_no_old_value(kit: TargetKit, tmp_p
 
 
 def test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows(kit: TargetKit, tmp_path: Path) -> None:
-    """However the log is cut into batches: what was told of a row before it went counts."""
+    """Changes of a row before its delete count, however the log is cut into batches."""
     table = KitTable(kit, tmp_path, KEYED, OnDelete.IGNORE)
     changes = changes_of(table)
     table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
@@ -81,7 +81,7 @@ def test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows(kit: Tar
 
 
 def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -> None:
-    """7, and 7b: a key that is really NULL is not one that is unknown."""
+    """7 and 7b: a NULL key is different from an unknown key."""
     columns = (Column("n", INT), Column("id", INT), Column("v", TEXT), Column("w", TEXT))
     table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("n", "id")))
     table.copy([{"n": n, "id": key, "v": "a", "w": "w"} for n, key in ((None, 1), (None, 2), (None, 3), (3, 1))])
@@ -98,7 +98,7 @@ def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -
 def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_does_not_depend_on_rows(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """14: the row is newer than what the batch says of it. 9: no row is left that tells how far the table is."""
+    """14: the row is newer than its change in the batch. 9: no row is left that records how far the table is."""
     table = KitTable(kit, tmp_path, KEYED)
     changes = changes_of(table)
     table.copy([changes.row(1, "new", "w"), changes.row(2, "b", "w")])

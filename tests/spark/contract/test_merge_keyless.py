@@ -1,4 +1,4 @@
-"""Tables without key: truncates, ignored deletes, and equal rows that are fewer than shall go."""
+"""Tables without key: truncates, ignored deletes, and deletes of more equal rows than exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schema changes on the way to the target, and slices of the log applied again."""
+"""Schema changes in the target, and repairs of slices of the log."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def table(kit: TargetKit, tmp_path: Path) -> ScriptedTable:
 
 
 def test_an_added_column_holds_its_initial_value_in_every_older_row(table: ScriptedTable) -> None:
-    """Rows the batch does not touch, rows it knew before the change, partly or wholly, and rows it brought after it.
-    Then a column comes without any row."""
+    """Rows that the batch does not change, rows of which it contains values from before the change, all or some, and
+    rows that it adds after the change. Then a column is added without any row."""
     early = [
         table.update(row(1, v="A")),
         table.update({"id": 2}, complete=False),
@@ -71,8 +71,8 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
 def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cursor(
     table: ScriptedTable, kit: TargetKit
 ) -> None:
-    """A row that the slice deleted and somebody brought back goes again; one that it brought and that went later stays
-    away."""
+    """A row that the slice deleted and another client restored is deleted again; a row that the slice inserted and a
+    later window deleted stays deleted."""
     table.apply([table.update(row(1, v="A")), table.delete(row(2, v="b")), table.insert(row(5, v="e"))])
     table.apply([table.update(row(1, v="AA")), table.update(row(3, v="C")), table.delete(row(5, v="e"))])
     before = control(table)
@@ -91,8 +91,9 @@ def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cur
 
 
 def test_a_repair_restores_rows_as_deleted_if_the_log_contains_their_values(kit: TargetKit, tmp_path: Path) -> None:
-    """Known: born in the slice, born partly known and completed, or told whole by the delete. Row 4 is not: its delete
-    says the key only. Row 5 was deleted outside the slice, row 6 lives again."""
+    """Restored: rows inserted in the slice, inserted partially and completed, or contained as a whole in their
+    delete. Row 4 is not: its delete contains the key alone. Row 5 was deleted outside the slice, row 6 was inserted
+    again."""
     table = KitTable(kit, tmp_path, schema(V, PLAIN), OnDelete.SOFT)
     table.copy([row(key, v="old", p="wide") for key in (1, 3, 4, 5, 6)])
     table.land([table.delete(row(5, v="old", p="wide"))])

@@ -1,4 +1,4 @@
-"""Values that a column of the target cannot hold: put aside, and let go once they are mended."""
+"""Values that a column of the target cannot hold: quarantined, and released once they are corrected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.jvm
 INT, TEXT, FLOAT = (LogicalType(kind) for kind in (Kind.INT32, Kind.TEXT, Kind.FLOAT64))
 SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("f", FLOAT)), ("id",))
 BEYOND = {"delta": {"f": "a lot"}, "postgres": {"v": "a\0b"}}
-"""A text that is no number; what Spark has a type for, and the target none."""
+"""A text that is no number; a value that has a type in Spark and none in the target."""
 
 
 def row(key: int, **values: object) -> Row:

@@ -1,4 +1,4 @@
-"""A target that keeps versions takes its table back on condition; one that keeps none says that it cannot."""
+"""A target that keeps versions restores its table on condition; one that keeps none reports that it cannot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.jvm
 def test_a_table_rewinds_to_the_first_version_of_a_cursor_and_applies_the_log_again(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """Somebody damaged it after that version. An attempt that looked before the table went back is shut out."""
+    """Another client damaged the table after that version. An attempt that read the table before the rewind is
+    fenced."""
     table = KitTable(kit, tmp_path, KEYED)
     changes = KeyedChanges(table, 0)
     table.copy([changes.row(1, "a", "w")])

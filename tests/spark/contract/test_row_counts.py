@@ -1,4 +1,4 @@
-"""A target says how many rows its table holds without reading them."""
+"""A target counts the rows of its table without reading them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two drivers, this process and one of its own, each with a JVM, at one table in the same moment."""
+"""Two drivers, this process and another one, each with a JVM, merge into one table at the same moment."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def merge_step(kit: TargetKit, table: ScriptedTable, folder: Path, staged: str) 
 def test_one_of_two_drivers_that_merge_a_batch_at_once_applies(
     kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one is held just before its commit, and let go when this one is as far. The table has no key: no row
-    guards itself."""
+    """The other driver stops just before its commit, and continues when this one is there, too. The table has no
+    key: there is no row guard."""
     table = KitTable(kit, tmp_path, KEYLESS)
     table.copy([{"id": 1, "v": "a"}, {"id": 1, "v": "a"}])
     table.land([table.insert({"id": 2, "v": "b"}), table.delete({"id": 1, "v": "a"})])

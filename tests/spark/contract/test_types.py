@@ -1,4 +1,4 @@
-"""Every kind of value into a target and back, by a copy and by a merge, the ends of their ranges included."""
+"""Values of every kind, with the limits of their ranges, into a target and back, by a copy and by a merge."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def row(key: int, index: int | None) -> Row:
 
 
 def test_values_come_back_exactly_from_a_copy_and_from_a_merge(kit: TargetKit, tmp_path: Path) -> None:
-    """Read by somebody else's library, and by our own reader, which a proof and the next batch rely on."""
+    """Read by another library, and by our own reader, on which verify and the next batch rely."""
     table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([row(1, 0), row(2, 1), row(3, None)])
     changes = [table.insert(row(11, 0)), table.insert(row(12, 1)), table.insert(row(13, None)), table.update(row(2, 0))]
@@ -89,8 +89,8 @@ def values(index: int | None) -> list[Any]:
 
 
 def plain(found: Sequence[Any]) -> list[Any]:
-    """Without the differences between clients: who calls a moment UTC and who does not, what bytes and UUIDs are, how
-    many digits a short float has. MySQL keeps a decimal as text where it has too many digits behind the point."""
+    """Without the differences between clients: the zone of a timestamp, the types of bytes and UUIDs, the digits of
+    a short float. MySQL keeps a decimal as text if it has too many digits after the point."""
     return [_plain(value, kind.kind) for value, (kind, _, _) in zip(found, FIELDS.values(), strict=True)]
 
 

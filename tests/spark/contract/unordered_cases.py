@@ -36,7 +36,7 @@ class UnorderedChanges:
         return self.table.delete(self.row(key, value))
 
     def read(self, key: int, value: str) -> ChangeRecord:
-        """A row of a backfill, ordered where its read began."""
+        """A row of a backfill, ordered by the start of its read."""
         row = self.row(key, value)
         return self.table.record("read", key=self.table.key(row), after=canonical(row), after_complete=True)
 

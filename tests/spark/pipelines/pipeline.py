@@ -88,13 +88,13 @@ class Pipeline(ABC):
         return self.replicator().target.table_name(table)
 
     def copied_rows(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
-        """The rows of the copy by their key; all columns where none is named."""
+        """The rows of the copy by their key; all columns if none is named."""
         rows = read(DeltaTable(self.replicator().target.locate(self.target(table))), *columns).to_pylist()
         assert len({row[key] for row in rows}) == len(rows), "no key twice"
         return {row[key]: row for row in rows}
 
     def with_source(self, **changes: Any) -> None:
-        """Changes of the definition's source; ``options`` add to those it has."""
+        """Changes the definition's source; ``options`` are added to its own."""
         source = self.definition.source
         changes["options"] = {**source.options, **changes.get("options", {})}
         self.definition = replace(self.definition, source=replace(source, **changes))

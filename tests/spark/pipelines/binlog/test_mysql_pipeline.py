@@ -1,4 +1,4 @@
-"""The whole road of MariaDB by its binlog: copies beside writers, windows, merges, a truncate, holes, comparisons."""
+"""MariaDB by its binlog, end to end: copies beside writers, windows, merges, a truncate, holes, comparisons."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def server(mariadb: EmbeddedMariaDB) -> Iterator[Server]:
 
 @pytest.fixture
 def shop(tmp_path: Path, server: Server, mariadb: EmbeddedMariaDB, spark: SparkSession) -> PollingPipeline:
-    """Both tables copied, and caught up."""
+    """Both tables are copied and up to date."""
 
     def truth(table: str) -> Rows:
         with server.cursor() as cursor:

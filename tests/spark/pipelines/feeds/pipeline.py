@@ -24,7 +24,7 @@ POSTGRES = Manner("postgresql", schemas=True, transactions=True, headers=True)
 
 @dataclass
 class SimulatedTable:
-    """A table of the source, all that happens to it, and how much of that has been sent."""
+    """A table of the source, all of its changes, and the number of messages sent."""
 
     name: str
     history: History
@@ -83,7 +83,7 @@ class FeedPipeline(Pipeline):
         return self.replicator().state.tables(self.definition.name)
 
     def rows(self, table: str) -> dict[int, tuple[Any, ...]]:
-        """Id → row, as the simulator has it."""
+        """Id → row, with values of the simulator."""
         return {key: tuple(map(_plain, row.values())) for key, row in self.copied_rows(table, "id", *COLUMNS).items()}
 
     def differences(self, *tables: SimulatedTable) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The whole road behind a real Debezium: PostgreSQL and MariaDB, through a real broker or through files, into Delta.
+"""PostgreSQL and MariaDB behind a real Debezium, through a real broker or through files, into Delta.
 
-What the databases hold in the end is the judge.
+The copies must equal the final state of the databases.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def differences(feed: FeedPipeline, truth: Mapping[str, Rows]) -> list[str]:
 
 
 def _side_by_side(feed: FeedPipeline, table: str, rows: Rows) -> Iterator[tuple[Any, Any]]:
-    """By the first column of the key. What a row has only in the copy is a column that was dropped."""
+    """By the first column of the key. A column that only the copy has was dropped."""
     key = next(iter(rows[0]))
     copies = {one[key]: one for one in map(row, feed.copied_rows(table, key).values())}
     true = {one[key]: one for one in map(row, rows)}
@@ -67,7 +67,7 @@ def _side_by_side(feed: FeedPipeline, table: str, rows: Rows) -> Iterator[tuple[
 
 @dataclass
 class DebeziumWorkload:
-    """A database whose story Debezium tells, and its copy."""
+    """A database whose changes Debezium sends, and its copy."""
 
     workload: ModuleType
     server: EmbeddedPostgres | EmbeddedMariaDB
@@ -95,8 +95,8 @@ def test_copies_behind_a_real_debezium_equal_its_databases(tmp_path: Path, spark
                 one.feed.run_successfully()
             for one in both:
                 one.workload.go_on(one.server)
-                one.feed.run_successfully()  # in the midst of it
-            # It is killed before it has written down where it was, so it tells some things twice.
+                one.feed.run_successfully()  # while the connector still sends
+            # The kill is before it stores its offsets, so it sends some changes twice.
             assert debezium.pid is not None
             os.kill(debezium.pid, signal.SIGKILL)
             debezium.stop()

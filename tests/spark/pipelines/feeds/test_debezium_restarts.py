@@ -1,4 +1,4 @@
-"""A real Debezium that lost its offsets and copied its tables anew into the topics they are in already."""
+"""A real Debezium that lost its offsets and sent a new snapshot of its tables into the same topics."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MEANWHILE = (
 
 
 def lose_and_go_on(one: DebeziumCopy) -> None:
-    """The new snapshot and what follows it are in the topics when the next run begins."""
+    """The new snapshot and the changes after it are in the topics when the next run starts."""
     one.lose_offsets(*MEANWHILE)
     one.database.do("UPDATE t SET name = 'later' WHERE id = 1", "INSERT INTO emptied VALUES (7, 'new')")
     one.awaited()
 
 
 def in_a_folder(one: DebeziumCopy, folder: Path, spark: SparkSession, before: list[dict[str, Any]]) -> None:
-    """A folder of the same messages cannot be parted where the new snapshot begins: the tables stop."""
+    """A folder of the same messages cannot be split at the start of the new snapshot: the tables stop."""
     (folder / "events").mkdir(parents=True)
     options = {"format": "debezium", "topic_prefix": one.database.prefix, "location": f"{folder}/events"}
     source = Source("files", "", options=options)
@@ -57,7 +57,7 @@ def in_a_folder(one: DebeziumCopy, folder: Path, spark: SparkSession, before: li
     holes = {hole.table: hole.kind for hole in feed.replicator().log.manifest(feed.replicator().log.sealed()).holes}
     assert holes == dict.fromkeys(one.feed.tables, EXPIRED), dag_run.said
     dag_run = feed.run()
-    assert all(any(f"{table} is blocked" in said for said in dag_run.said) for table in feed.tables), dag_run.said
+    assert all(any(f"{table} is blocked" in problem for problem in dag_run.said) for table in feed.tables), dag_run.said
 
 
 def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: Path, spark: SparkSession) -> None:
@@ -76,8 +76,8 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
         lose_and_go_on(one)
         in_a_folder(one, tmp_path / "folder", spark, before)
         dag_run = one.feed.run()
-        assert any("airflow cdc resync feed --table public.t" in said for said in dag_run.said), dag_run.said
-        assert one.copied_rows("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "it stands before the new snapshot"
+        assert any("airflow cdc resync feed --table public.t" in problem for problem in dag_run.said), dag_run.said
+        assert one.copied_rows("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "the copy ends before the new snapshot"
         one.feed.record_command(CommandKind.RESYNC, *one.feed.tables)
         one.feed.run_until_idle()
         assert one.differences() == []
@@ -98,6 +98,6 @@ def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
         assert one.differences() == []
         lose_and_go_on(one)
         first, second = one.feed.run(), one.feed.run()
-        assert any("shop.emptied is blocked" in said for said in (*first.said, *second.said)), first.said
+        assert any("shop.emptied is blocked" in problem for problem in (*first.said, *second.said)), first.said
         assert one.copied_rows("shop.t") == one.database.rows("t")
-        assert one.copied_rows("shop.emptied") == {1: "a"}, "it stands before the new snapshot, and is blocked"
+        assert one.copied_rows("shop.emptied") == {1: "a"}, "the copy ends before the new snapshot, and is blocked"

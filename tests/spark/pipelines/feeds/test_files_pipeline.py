@@ -1,4 +1,4 @@
-"""The whole road of a folder of event files: empty copy, windows, Delta. The simulated source is the judge."""
+"""A folder of event files, end to end: empty copy, windows, Delta. The copies must equal the simulated source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Write = Callable[..., None]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """``write("a/1.jsonl", messages)``: a file that has been left alone for an hour."""
+    """``write("a/1.jsonl", messages)``: a file that has not changed for an hour."""
     age_s = 3600.0
 
     def written(path: str, messages: Iterable[Message] | bytes) -> None:
@@ -68,7 +68,7 @@ def test_copies_of_files_of_several_tables_equal_the_source(tmp_path: Path, spar
         write(f"{one.name}/0.late.jsonl", one.rest())
     feed.run_successfully()
     assert list(feed.differences(*tables)) == [], f"CDC_SEED={SEED}"
-    assert set(feed.run_successfully().states) == {"open_window", "close_window"}, "nothing new: no Spark"
+    assert set(feed.run_successfully().states) == {"open_window", "close_window"}, "no changes: no Spark"
     assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
 
 
@@ -96,7 +96,7 @@ def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
     write("2.jsonl", [*first.rest(), *later.rest()])
     both = with_tables(feed, first, later)
     dag_run = both.run()
-    assert any("CPY006" in said or "from its beginning" in said for said in dag_run.said), dag_run.said
+    assert any("CPY006" in problem or "from its beginning" in problem for problem in dag_run.said), dag_run.said
     assert list(both.differences(first)) == []
 
 
@@ -154,4 +154,4 @@ def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
     assert (hole.kind, hole.table) == ("expired", one.name)
     assert "1 files were removed" in hole.detail
     dag_run = feed.run()
-    assert any("LOG004" in said for said in dag_run.said), dag_run.said
+    assert any("LOG004" in problem for problem in dag_run.said), dag_run.said

@@ -1,4 +1,4 @@
-"""The whole road of topics on a real broker: empty copy, windows, Delta. The simulated source is the judge."""
+"""Topics on a real broker, end to end: empty copy, windows, Delta. The copies must equal the simulated source."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_copies_of_topics_of_several_tables_equal_the_source(
     feed.run_successfully()
     feed.run_successfully()
     assert list(feed.differences(first, second, later)) == [], f"CDC_SEED={SEED}"
-    assert set(feed.run_successfully().states) == {"open_window", "close_window"}, "nothing new: no Spark"
+    assert set(feed.run_successfully().states) == {"open_window", "close_window"}, "no changes: no Spark"
     assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
 
 
@@ -71,26 +71,26 @@ def test_copies_of_topics_of_several_tables_equal_the_source(
 def test_a_recreated_topic_stops_its_table_alone_until_a_resync(
     tmp_path: Path, spark: SparkSession, topics: Topics
 ) -> None:
-    one, sibling = table("t", f"{SEED} t"), table("u", f"{SEED} u")
+    one, other = table("t", f"{SEED} t"), table("u", f"{SEED} u")
     topic = topics.make(one.name)
-    topics.make(sibling.name)
-    for each in (one, sibling):
+    topics.make(other.name)
+    for each in (one, other):
         send(topics, each, each.next(9))
-    feed = feed_pipeline(tmp_path, spark, topics, one, sibling)
+    feed = feed_pipeline(tmp_path, spark, topics, one, other)
     feed.run_successfully()
     topics.remove(topic)
     topics.make(one.name)
     send(topics, one, [*one.messages[: one.sent], *one.rest()])
-    send(topics, sibling, sibling.rest())
+    send(topics, other, other.rest())
     feed.run()
     dag_run = feed.run()
-    assert any("LOG004" in said and "created again" in said for said in dag_run.said), dag_run.said
-    assert list(feed.differences(sibling)) == [], "the sibling goes on"
+    assert any("LOG004" in problem and "created again" in problem for problem in dag_run.said), dag_run.said
+    assert list(feed.differences(other)) == [], "the other table continues"
 
     feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)
     feed.run()
     feed.run_successfully()
-    assert list(feed.differences(one, sibling)) == []
+    assert list(feed.differences(one, other)) == []
 
 
 @pytest.mark.nightly

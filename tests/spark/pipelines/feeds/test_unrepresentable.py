@@ -1,5 +1,5 @@
 """Times in Debezium's messages that the lake has no type for, from files to the merge: kept as text, kept beside a
-NULL, or their table stops alone."""
+NULL, or blocking their table alone."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_neighbours_of_the_calendar_limits_stay_distinct(tmp_path: Path, spark: 
         ]
         write(tmp_path, f"{table}/2.jsonl", 1800 - number, later)
     dag_run = feed.run()
-    assert any("EVT016" in said and STOPPED in said and "set_null" in said for said in dag_run.said), dag_run.said
+    assert any("EVT016" in problem and STOPPED in problem and "set_null" in problem for problem in dag_run.said), (
+        dag_run.said
+    )
 
     last = datetime(9999, 12, 31, 23, 59, 59, 999999)
     texts = {key: row["v"] for key, row in feed.copied_rows(TEXTS, "id").items()}

@@ -30,7 +30,7 @@ class PollingPipeline(Pipeline):
         return self.copied_rows(table, self.key)
 
     def differences(self) -> list[str]:
-        """Keys whose rows are not those of the source; columns that the truth does not name do not count."""
+        """Keys whose rows differ from those of the source; columns that ``truth`` does not name do not count."""
         found = []
         for table in self.tables:
             truth, rows = self.truth(table), self.rows(table)

@@ -1,4 +1,4 @@
-"""The whole road of PostgreSQL tables that are polled: first copy, windows, merges, audits, resyncs."""
+"""PostgreSQL tables that are polled, end to end: first copy, windows, merges, audits, resyncs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLES = ("public.a", "public.b")
 
 @pytest.fixture
 def shop(tmp_path: Path, database: Database, connection: ConnectionInfo, spark: SparkSession) -> PollingPipeline:
-    """Two tables of 30 rows, copied. Their triggers stamp every change."""
+    """Two tables of 30 rows, copied. Their triggers set the timestamp of every change."""
     database.execute(
         "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN NEW.updated_at := clock_timestamp(); RETURN NEW; END $$"
@@ -84,7 +84,7 @@ def test_copies_follow_every_write_and_a_run_without_changes_starts_no_job(
     shop.run_until_idle()
     database.execute("UPDATE a SET note = 'new' WHERE id = 1")
     old_enough()
-    assert shop.results(shop.run_successfully(), "merge").keys() == {"public.a"}, "only what changed is read"
+    assert shop.results(shop.run_successfully(), "merge").keys() == {"public.a"}, "only changed rows are read"
     assert shop.differences() == []
 
 
@@ -96,7 +96,7 @@ def test_the_audit_removes_deleted_rows_and_old_keys_and_nothing_else(
     database.execute("INSERT INTO a VALUES (50, 1, 'new')")
     old_enough()
     shop.run_successfully()
-    assert shop.rows("public.a").keys() == {*range(1, 31), 50, 100}, "nothing tells of a delete"
+    assert shop.rows("public.a").keys() == {*range(1, 31), 50, 100}, "a poll returns no deletes"
     shop.with_source(options={"key_audit": 1.0})
     before = shop.control("public.b")
     dag_run = shop.run_successfully()

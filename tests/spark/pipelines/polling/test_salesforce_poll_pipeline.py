@@ -1,4 +1,4 @@
-"""The whole road of Salesforce objects that are polled. The org's own ledger is the judge."""
+"""Salesforce objects that are polled, end to end. The copies must equal the ledger of the org."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def org() -> Iterator[SalesforceOrg]:
 
 class PolledSalesforce(PollingPipeline):
     def rows(self, table: str) -> Rows:
-        """Values in the terms of canonical JSON."""
+        """Values as in canonical JSON."""
         return {key: {name: plain(value) for name, value in row.items()} for key, row in super().rows(table).items()}
 
 
@@ -76,7 +76,7 @@ def test_copies_follow_random_transactions_with_deletes(crm: PolledSalesforce, o
     crm.run_successfully()
     org.clock.advance(60)
     before = org.requests
-    assert set(crm.run_successfully().states) == {"open_window", "close_window"}, "nothing new: no JVM"
+    assert set(crm.run_successfully().states) == {"open_window", "close_window"}, "no changes: no JVM"
     assert org.requests - before <= 8
 
 

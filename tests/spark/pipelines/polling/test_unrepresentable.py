@@ -1,5 +1,5 @@
-"""Times of polled tables that the lake has no type for, from the first copy to the merge: kept as text, kept beside a
-NULL, or their table fails alone, without loss."""
+"""Times of polled tables that the lake has no type for, from the first copy to the merge: kept as text, kept beside
+a NULL, or failing their table alone, without loss."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_window
     assert texts == {11: "9999-12-31", 2: "infinity", 3: "0044-03-15 BC", 4: "-infinity", 5: "0001-01-01"}
     nulls = {key: (row["d"], row["_cdc_text_d"]) for key, row in polled.rows(NULLS).items()}
     assert nulls == {
-        # Nothing tells a poll that the row's old key is gone.
+        # A poll does not return the old key of the row.
         1: (date(9999, 12, 31), None),
         11: (date(9999, 12, 31), None),
         2: (None, "infinity"),
@@ -67,6 +67,6 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_window
         4: (None, "-infinity"),
         5: (date(1, 1, 1), None),
     }
-    assert polled.rows(REFUSED).keys() == {1}, "it holds what it held"
+    assert polled.rows(REFUSED).keys() == {1}, "its rows are unchanged"
     states = {table: row.state for table, row in polled.replicator().state.tables(polled.definition.name).items()}
     assert states[TEXTS] is states[NULLS] is TableState.REPLICATING and states[REFUSED] is TableState.FAILING

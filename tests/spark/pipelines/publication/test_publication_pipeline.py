@@ -1,4 +1,4 @@
-"""A table that leaves the publication is stopped alone, and what changed meanwhile is never lost without a word."""
+"""A table that leaves the publication is stopped alone, and changes meanwhile are never lost silently."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> Ite
         server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def left(shop: PublicationPipeline) -> None:
-    """A change that is sent, one that is not, and a sibling that goes on."""
-    shop.sql("INSERT INTO item VALUES (2, 'told')", "ALTER PUBLICATION cdc DROP TABLE item")
-    shop.sql("INSERT INTO item VALUES (3, 'not told')", "INSERT INTO other VALUES (2, 'b')")
+def leave_publication(shop: PublicationPipeline) -> None:
+    """A change that is sent, one that is not, and another table that continues."""
+    shop.sql("INSERT INTO item VALUES (2, 'sent')", "ALTER PUBLICATION cdc DROP TABLE item")
+    shop.sql("INSERT INTO item VALUES (3, 'not sent')", "INSERT INTO other VALUES (2, 'b')")
     assert not shop.run().green
     assert shop.copy_of(OTHER) == {1: "a", 2: "b"}
     row = shop.row(ITEM)
@@ -90,8 +90,8 @@ def left(shop: PublicationPipeline) -> None:
 def test_a_table_outside_the_publication_is_blocked_alone_and_needs_a_resync_after_its_return(
     shop: PublicationPipeline,
 ) -> None:
-    left(shop)
-    shop.sql("ALTER PUBLICATION cdc ADD TABLE item", "INSERT INTO item VALUES (4, 'told again')")
+    leave_publication(shop)
+    shop.sql("ALTER PUBLICATION cdc ADD TABLE item", "INSERT INTO item VALUES (4, 'sent again')")
     shop.sql("INSERT INTO other VALUES (3, 'c')")
     assert not shop.run().green
     assert shop.copy_of(OTHER) == {1: "a", 2: "b", 3: "c"}
@@ -99,27 +99,27 @@ def test_a_table_outside_the_publication_is_blocked_alone_and_needs_a_resync_aft
     assert row.state is TableState.BLOCKED and "airflow cdc resync" in row.remedy
     shop.resync(ITEM)
     shop.run_until_idle()
-    assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told", 4: "told again"}
+    assert shop.copy_of(ITEM) == {1: "a", 2: "sent", 3: "not sent", 4: "sent again"}
 
 
 def test_a_table_that_returns_is_copied_again_with_reconcile_auto(shop: PublicationPipeline) -> None:
     shop.with_source(reconcile=Reconcile.AUTO)
-    left(shop)
-    assert not shop.run().green, "a table outside is not put back by a run"
+    leave_publication(shop)
+    assert not shop.run().green, "a run does not add a table to the publication"
     shop.sql("ALTER PUBLICATION cdc ADD TABLE item")
     shop.run_until_idle()
-    assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told"}
+    assert shop.copy_of(ITEM) == {1: "a", 2: "sent", 3: "not sent"}
 
 
 def test_a_resync_adds_a_table_to_the_publication_if_the_role_may(shop: PublicationPipeline) -> None:
-    left(shop)
+    leave_publication(shop)
     shop.resync(ITEM)
     shop.run_until_idle()
-    assert shop.copy_of(ITEM) == {1: "a", 2: "told", 3: "not told"}
+    assert shop.copy_of(ITEM) == {1: "a", 2: "sent", 3: "not sent"}
 
 
 def test_a_table_that_left_and_returned_between_two_runs_is_detected(shop: PublicationPipeline) -> None:
-    shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (2, 'not told')")
+    shop.sql("ALTER PUBLICATION cdc DROP TABLE item", "INSERT INTO item VALUES (2, 'not sent')")
     shop.sql("ALTER PUBLICATION cdc ADD TABLE item", "INSERT INTO other VALUES (2, 'b')")
     assert not shop.run().green
     assert shop.copy_of(OTHER) == {1: "a", 2: "b"}

@@ -35,9 +35,9 @@ TABLES = ("Account", "Contact", "Invoice__c")
 CHANNEL = "/data/ChangeEvents"
 FIRST = {"Account": {"Name": "New"}, "Contact": {"LastName": "New"}, "Invoice__c": {}}
 FETCHED = {"Description"}
-"""Long texts come as diffs, which take a fetch."""
+"""Long texts arrive as diffs, which need a fetch."""
 LEFT_OUT = {"Contact": ("Name",)}
-"""A name that is joined of its parts takes one, too."""
+"""A name that is joined of its parts needs one, too."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class SalesforcePipeline(Pipeline):
         return source
 
     def rows(self, table: str) -> dict[str, dict[str, Any]]:
-        """Id → row, its values in the terms of canonical JSON."""
+        """Id → row, with values as in canonical JSON."""
         copied = self.copied_rows(table, "Id")
         return {one: {name: plain(value) for name, value in row.items()} for one, row in copied.items()}
 

@@ -1,6 +1,6 @@
-"""An org that does not answer as it should, in copies and in windows. Its ledger is the judge.
+"""An org with faults, in copies and in windows. The copies must equal its ledger.
 
-Runs may fail meanwhile, as a task that used up its tries does: the next one goes on.
+Runs may fail meanwhile, as a task does that used all its tries: the next run continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Fault = Callable[[SalesforceOrg], object]
 
 @pytest.fixture
 def org() -> Iterator[SalesforceOrg]:
-    """Jobs that are held go on after a while."""
+    """Jobs that were stopped continue after a while."""
     over = threading.Event()
     with SalesforceOrg(keepalive_s=0.05) as org:
 
@@ -58,19 +58,19 @@ def crm(org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession)
     return salesforce_pipeline(org, tmp_path, spark, *TABLES)
 
 
-def run_until_nothing_is_left(crm: SalesforcePipeline) -> list[str]:
-    """What the runs said."""
-    said: list[str] = []
+def run_despite_faults(crm: SalesforcePipeline) -> list[str]:
+    """The messages of the runs."""
+    problems: list[str] = []
     for _ in range(MOST_RUNS):
         dag_run = crm.run()
-        said += dag_run.said
+        problems += dag_run.said
         if dag_run.green and set(dag_run.states) <= {"open_window", "close_window"}:
-            return said
-    raise AssertionError(f"there is no end of it: {said}")
+            return problems
+    raise AssertionError(f"runs find work without end: {problems}")
 
 
 def slow_job(org: SalesforceOrg) -> None:
-    """It reads ten records, waits, and reads on. Commits meanwhile are seen by the rest of it."""
+    """It reads ten records, waits, and continues. Its remaining records contain the commits of that time."""
     org.bulk.piece_rows = 10
     org.faults.bulk.append(BulkFault("InProgress", hold_after_rows=10))
 
@@ -118,11 +118,11 @@ def test_copies_are_complete_after_any_fault_during_their_read(
         for kind in some:
             IN_A_COPY[kind](org)
         writer.transact(3)
-        said = run_until_nothing_is_left(crm)
-        assert org.faults.hits >= hits + len(some), (some, said)
+        problems = run_despite_faults(crm)
+        assert org.faults.hits >= hits + len(some), (some, problems)
         hits = org.faults.hits
         org.faults.clear()
-        assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {said}"
+        assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {problems}"
 
 
 def test_windows_lose_and_duplicate_nothing_after_any_fault_during_their_read(
@@ -138,6 +138,6 @@ def test_windows_lose_and_duplicate_nothing_after_any_fault_during_their_read(
         writer.transact(4)
         with org.transaction() as tx:
             tx.update("Account", min(org.ledger.state("Account")), {"Phone": some[0]})
-        said = run_until_nothing_is_left(crm)
+        problems = run_despite_faults(crm)
         org.faults.clear()
-        assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {said}"
+        assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {problems}"

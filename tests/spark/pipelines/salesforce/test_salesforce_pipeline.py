@@ -1,4 +1,5 @@
-"""The whole road of a Salesforce org: first copy, transactions, windows, Delta. The org's own ledger is the judge."""
+"""A Salesforce org, end to end: first copy, transactions, windows, Delta. The copies must equal the ledger of the
+org."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 SEED = seed()
 OVERFLOW = 100
-"""Changed fields from which on a transaction is not told record by record."""
+"""From this number of changed fields on, a transaction is an overflow."""
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def copied(
 
 
 def change_many(org: SalesforceOrg, table: str, text: str) -> None:
-    """More at once than is told record by record."""
+    """A transaction with an overflow."""
     with org.transaction() as tx:
         for one in sorted(org.ledger.state(table)):
             tx.update(table, one, {"Phone": text, "BillingStreet": text, "ShippingCity": text})
@@ -76,7 +77,7 @@ def published(crm: SalesforcePipeline) -> list[str]:
     return sorted(row.table for row in select_cut_tables(rows, replicator.log.sealed()))
 
 
-def proved(crm: SalesforcePipeline, key: str) -> dict[str, TableResult]:
+def verified(crm: SalesforcePipeline, key: str) -> dict[str, TableResult]:
     request(crm.replicator(), CommandKind.VERIFY, {"tables": crm.tables, "key": key})
     return crm.results(crm.run(), "verify")
 
@@ -97,7 +98,7 @@ def test_case_15_copies_follow_random_transactions_and_are_published_when_replay
 
     before = org.requests
     idle = crm.run_successfully()
-    assert set(idle.states) == {"open_window", "close_window"}, "nothing new: no JVM"
+    assert set(idle.states) == {"open_window", "close_window"}, "no changes: no JVM"
     assert org.requests - before <= 4, "however many objects there are"
 
 
@@ -163,7 +164,9 @@ def test_case_26_a_lost_position_reconciles_every_table(
     org.bus.reset() if lost == "reset" else org.migrate()
     dag_run = crm.run_successfully()
     assert {one.outcome for one in crm.results(dag_run, "reconcile.resync").values()} == {"done"}
-    assert all(crm.control(table).floor > before[table].floor for table in tables), "order keys go on above the old"
+    assert all(crm.control(table).floor > before[table].floor for table in tables), (
+        "the new order keys are above the old ones"
+    )
     assert crm.differences() == []
     writer.transact(8)
     crm.run_successfully()
@@ -190,7 +193,7 @@ def test_case_26_with_manual_reconcile_a_lost_position_blocks_the_tables_with_a_
 def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, access: Access
 ) -> None:
-    """A lost permission looks like a mass delete. Rows go only when somebody says that they may."""
+    """A lost permission looks like a mass delete. Rows are deleted only after an approval."""
     crm = copied("Account")
     before = crm.rows("Account")
     org.integration.access["Account"] = access
@@ -208,7 +211,7 @@ def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
 def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     copied: Callable[..., SalesforcePipeline], writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The position stands before the window until that is sealed."""
+    """The position is that before the window until the window is sealed."""
     crm = copied("Account")
     writer.transact(5)
     token = tmp_path / "token"
@@ -216,7 +219,7 @@ def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     sealed = crm.replicator().log.sealed()
     killed = {ARMED: "seal.before=kill9", TOKEN: str(token)}
     tasks: list[str] = []
-    # A driver of its own as long as it is to be killed; the next try runs here.
+    # A separate driver until it is killed; the next try runs in this process.
     armed = SimpleNamespace(get=lambda: killed if tasks[-1] == "extract" and token.exists() else None)
     monkeypatch.setattr(attempts, "armed", armed)
     crm.run_successfully(between=tasks.append)
@@ -236,9 +239,9 @@ BRANCH = {
 def test_case_08_a_reconcile_that_is_killed_in_every_step_has_the_same_result(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step is killed once, at one of its places; the next try goes on."""
+    """Each step is killed once, at one of its failpoints; the next try continues."""
     crm = copied("Account")
-    change_many(org, "Account", "told by nobody")
+    change_many(org, "Account", "overflow")
     with org.transaction() as tx:
         tx.insert("Account", {"Name": "behind"})
     points = {task: random.Random(f"{SEED} {task}").choice(known) for task, known in BRANCH.items()}
@@ -296,20 +299,20 @@ def test_verify_compares_the_columns_of_events_and_reports_that_it_is_not_exact(
 ) -> None:
     crm = copied("Account")
     writer.transact(8)
-    result = proved(crm, "first")["Account"]
+    result = verified(crm, "first")["Account"]
     assert result.detail["identical"] and result.detail["inexact"], result
     assert "Phone" in result.detail["columns"] and "SystemModstamp" not in result.detail["columns"]
     one = min(org.ledger.state("Account"))
     location = crm.replicator().target.locate(crm.target("Account"))
     spark.sql(f"UPDATE delta.`{location}` SET Phone = 'somebody else' WHERE Id = '{one}'")
-    result = proved(crm, "second")["Account"]
+    result = verified(crm, "second")["Account"]
     assert result.detail["differences"] == [one] and not result.detail["columns"]["Phone"]
 
 
 def test_a_copy_with_missing_rows_is_not_committed(
     org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server counts the rows of a query; a page that is missing from its list shows."""
+    """The server counts the rows of a query; a page that is missing from its list is detected."""
     crm = salesforce_pipeline(org, tmp_path, spark, "Account")
     org.bulk.page_rows = 15
     pages = bulk.Bulk._pages

@@ -1,4 +1,4 @@
-"""Statements that MariaDB allows on a table with rows, and what becomes of a copy that has read these rows."""
+"""Statements that MariaDB allows on a table with rows, and the outcome for a copy of these rows."""
 
 from __future__ import annotations
 

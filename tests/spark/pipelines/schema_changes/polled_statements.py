@@ -1,4 +1,4 @@
-"""Statements on tables that are polled, and what becomes of a copy that has read their rows."""
+"""Statements on polled tables, and the outcome for a copy of their rows."""
 
 from __future__ import annotations
 

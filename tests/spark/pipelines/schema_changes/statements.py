@@ -1,4 +1,4 @@
-"""The common part of the tests of DDL statements: one table lives through one case, in a replicator of them all."""
+"""The common part of the tests of DDL statements: one table per case, in one replicator of all cases."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ RUN = "{run}"
 SAME, STOPPED, SAME_OR_STOPPED = "same", "stopped", "same or stopped"
 Texts = tuple[str | None, ...]
 Truth = tuple[list[str], Counter[Texts]]
-"""Names of the columns, and how often each row is there, as the server prints the values."""
+"""Names of the columns, and the number of copies of each row, with values as the server prints them."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """``quiet``: what becomes of the copy where nobody changes a row, ``busy``: where rows change before and after.
-    ``make`` are the statements that make the table, of ``rows`` the first comes behind the others. In all of them
-    ``{t}`` is the table, and ``{run}`` stands where a run does. ``since``: the first major version of the server that
-    takes them."""
+    """``quiet``: the outcome for the copy if no row changes, ``busy``: if rows change before and after. ``make``:
+    the statements that create the table. ``rows``: the first one executes after the others. In all of them ``{t}``
+    is the table, and ``{run}`` marks a run. ``since``: the first major version of the server that accepts them."""
 
     name: str
     statements: tuple[str, ...]
@@ -49,7 +48,7 @@ class Case:
         return f"t{self.number}_{'busy' if busy else 'quiet'}"
 
     def phase(self, busy: bool, part: int) -> tuple[str, ...]:
-        """The statements before, or behind, the run in their midst."""
+        """The statements before the run among them, or those after it."""
         cut = self.statements.index(RUN) if RUN in self.statements else len(self.statements)
         statements = (self.statements[:cut], self.statements[cut + 1 :])[part]
         before, after = (self.rows[1:], self.rows[:1]) if busy else ((), ())
@@ -88,7 +87,7 @@ def chosen(request: pytest.FixtureRequest) -> Chosen:
 
 @dataclass
 class StatementsPipeline(Pipeline):
-    """``schema`` is that of all tables. ``found``: table → outcome behind all statements."""
+    """``schema``: of all tables. ``found``: table → outcome after all statements."""
 
     schema: str
     found: dict[str, str] = field(default_factory=dict)
@@ -98,7 +97,7 @@ class StatementsPipeline(Pipeline):
         """Without columns that are never copied."""
 
     def run_cases(self, chosen: Chosen, execute: Callable[[str, tuple[str, ...]], None]) -> None:
-        """The copies, the statements and runs in their midst, rows, and runs."""
+        """The copies, the statements and the runs among them, rows, and runs."""
         self.run_successfully()
         self._until_quiet()
         for part in (0, 1):
@@ -113,7 +112,7 @@ class StatementsPipeline(Pipeline):
         assert found == expected or (expected == SAME_OR_STOPPED and found in (SAME, STOPPED)), (found, row.reason)
 
     def resynced(self) -> dict[str, str]:
-        """Table → outcome after a resync of all that are stopped; those that are the source again are left out."""
+        """Table → outcome after a resync of all stopped tables; those that equal the source again are left out."""
         index = self.replicator().state.tables(self.definition.name)
         blocked = [table for table, row in index.items() if row.state is TableState.BLOCKED]
         arguments = {"approve_deletes": True}
@@ -126,7 +125,7 @@ class StatementsPipeline(Pipeline):
         return self.replicator().state.tables(self.definition.name)[f"{self.schema}.{table}"]
 
     def outcome(self, table: str) -> str:
-        """``same``, or why not."""
+        """``same``, or the reason."""
         row = self.row(table)
         if row.state is TableState.BLOCKED:
             return STOPPED if row.reason and row.remedy else f"blocked without a reason: {row}"
@@ -137,12 +136,12 @@ class StatementsPipeline(Pipeline):
         return f"only at the source: {list(truth - copy)[:2]}, only in the copy: {list(copy - truth)[:2]} of {names}"
 
     def _until_quiet(self) -> None:
-        """Runs until there is nothing to do but to tell which tables are stopped. A run ends at the next statement that
-        breaks a schema."""
+        """Runs until the only work left is to report stopped tables. A run ends at the next statement that breaks a
+        schema."""
         for _ in range(9 + len(self.tables)):
             if set(self.run().states) <= {"open_window", "close_window"}:
                 return
-        raise AssertionError("there is no end of it")
+        raise AssertionError("runs find work without end")
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
         location = self.replicator().target.locate(self.target(f"{self.schema}.{table}"))

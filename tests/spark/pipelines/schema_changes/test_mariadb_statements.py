@@ -1,4 +1,4 @@
-"""Every statement that MariaDB allows on a table with rows: the copy is equal, or stopped with the reason."""
+"""Every statement that MariaDB allows on a table with rows: the copy is equal, or stopped with a reason."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MariadbPipeline(StatementsPipeline):
 
 
 def _text(value: Any, kind: str) -> str | None:
-    """A timestamp is a moment, and its copy says so."""
+    """A timestamp has a time zone, and so has its copy."""
     zone = "+00:00" if kind == "timestamp" else ""
     return None if value is None else f"{value}{zone}"
 

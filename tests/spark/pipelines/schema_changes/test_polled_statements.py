@@ -1,4 +1,4 @@
-"""Statements on polled tables of both servers: the copy is equal, or stopped with the reason."""
+"""Statements on polled tables of both servers: the copy is equal, or stopped with a reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ IN_EVERY_RUN = {
 
 @dataclass(kw_only=True)
 class PolledPipeline(StatementsPipeline):
-    """``fetch`` gives names and rows of a query."""
+    """``fetch`` returns names and rows of a query."""
 
     info: ConnectionInfo
     fetch: Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
@@ -63,7 +63,7 @@ class PolledPipeline(StatementsPipeline):
         return Secrets(self.info)
 
     def execute(self, dag_run: Road) -> Road:
-        """Once what was written is old enough, and the interval before has left the overlap."""
+        """Waits until the writes are old enough, and the interval before has left the overlap."""
         time.sleep(2)
         return super().execute(dag_run)
 

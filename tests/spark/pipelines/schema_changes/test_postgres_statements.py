@@ -1,4 +1,4 @@
-"""Every statement that PostgreSQL allows on a table with rows: the copy is equal, or stopped with the reason."""
+"""Every statement that PostgreSQL allows on a table with rows: the copy is equal, or stopped with a reason."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def test_a_stopped_table_equals_the_source_after_a_resync(pipeline: PostgresPipe
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("major", EARLIER)
 def test_every_case_on_an_earlier_version(spark: SparkSession, tmp_path: Path, major: int, part: int) -> None:
-    """What the version does not take is left out. A share of the list is a replicator of its own: a run ends at each
-    statement that breaks a schema, so that one of the whole list needs more time than a test has."""
+    """Cases that the version does not accept are left out. Each part of the list has a replicator of its own: a run
+    ends at each statement that breaks a schema, so one replicator of the whole list needs more time than a test has."""
     tables = [(case, busy) for case in CASES[part::PARTS] if case.since <= major for busy in (False, True)]
     with EmbeddedPostgres(major=major) as postgres, run_pipeline(postgres, spark, tmp_path, tables) as pipeline:
         strange = {}
