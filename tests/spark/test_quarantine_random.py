@@ -82,7 +82,7 @@ class DamagedRun(ModelRun):
         waiting = self._waiting()
         known = [tuple(map(_as_in_model, row)) for row in self.table.rows()]
         found = Counter(row for row in known if row[:KEY] not in waiting)
-        rows = self.story.source.state_at(self.position)
+        rows = self.histories.source.state_at(self.position)
         expected = Counter({row: n for row, n in rows.items() if row[:KEY] not in waiting})
         assert found == expected, f"{self.seed}: {sorted((found - expected) + (expected - found), key=str)[:5]}"
 
