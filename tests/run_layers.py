@@ -33,7 +33,7 @@ BUDGETS_S = {
     "provider": 60,
     "spark": 330,
     "spark/contract": 250,
-    "spark/roads": 300,
+    "spark/pipelines": 300,
     "e2e": 330,
     "faults": 330,
 }
@@ -170,12 +170,12 @@ def table(outcomes: list[Outcome], whole_s: float) -> str:
     """The share of a layer that ran beside others is that of its own time: all shares are more than 100 % then."""
     turns = in_turn([outcome.layer for outcome in outcomes])
     budget_s = sum(max(BUDGETS_S[layer] for layer in layers) for layers in turns)
-    lines = [f"{'layer':<14}{'seconds':>8}{'share':>7}{'budget':>8}"]
+    lines = [f"{'layer':<16}{'seconds':>8}{'share':>7}{'budget':>8}"]
     for outcome in outcomes:
         figures = f"{outcome.took_s:>8.0f}{outcome.took_s / max(whole_s, 1):>7.0%}{BUDGETS_S[outcome.layer]:>8}"
         remarks = ", ".join(["failed"] * outcome.failed + ["over its budget"] * outcome.late)
-        lines.append(f"{outcome.layer:<14}{figures}  {remarks}".rstrip())
-    return "\n".join([*lines, f"{'all':<14}{whole_s:>8.0f}{1:>7.0%}{budget_s:>8}"])
+        lines.append(f"{outcome.layer:<16}{figures}  {remarks}".rstrip())
+    return "\n".join([*lines, f"{'all':<16}{whole_s:>8.0f}{1:>7.0%}{budget_s:>8}"])
 
 
 def closing_line(outcomes: list[Outcome], whole_s: float) -> str:

@@ -28,8 +28,8 @@ from tests.bench.figures import Figure, alternating, seconds
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.kafka_topics import Topics
+from tests.spark.pipelines.feeds.pipeline import definition
 from tests.spark.replicator import LOCAL
-from tests.spark.roads.feeds.scene import definition
 
 TRANSACTIONS, PARTITIONS, ROUNDS = 1500, 2, 3
 READER = (

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs.batches.batch_plan import BatchPlan, last_window_before_hole, plan_catch_up, plan_repair
 from spark_jobs.extract import land_window
 from spark_jobs.windows.log_reader import verify_files, windows_between
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 CURSOR = ControlRecord(
@@ -25,9 +25,9 @@ CURSOR = ControlRecord(
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> HandMade:
+def table(tmp_path: Path) -> ScriptedTable:
     """A log of four windows with one record each, without a Spark session."""
-    made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    made = ScriptedTable(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
     for key in range(4):
         made.land([made.insert({"id": key})])
     return made
@@ -37,26 +37,26 @@ def numbers(plan: BatchPlan) -> list[int]:
     return [window.window for window in plan.windows]
 
 
-def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_given_one(table: HandMade) -> None:
+def test_a_batch_takes_the_windows_behind_the_cursor_up_to_the_given_one(table: ScriptedTable) -> None:
     plan = plan_catch_up(table.log, table.task(), CURSOR, 4)
     assert (numbers(plan), plan.window) == ([3, 4], 4)
     plan = plan_catch_up(table.log, table.task(), replace(CURSOR, window=0), 3)
     assert (numbers(plan), plan.window) == ([1, 2, 3], 3)
 
 
-def test_a_batch_ends_before_a_hole(table: HandMade) -> None:
+def test_a_batch_ends_before_a_hole(table: ScriptedTable) -> None:
     table.land(holes=[Hole("overflow", "public.t", "")])
     table.land()
     assert last_window_before_hole(table.log, CURSOR, 6) == 4
     assert numbers(plan_catch_up(table.log, table.task(), CURSOR, 6)) == [3, 4]
 
 
-def test_a_repair_takes_its_windows_and_all_later_ones(table: HandMade) -> None:
+def test_a_repair_takes_its_windows_and_all_later_ones(table: ScriptedTable) -> None:
     plan = plan_repair(table.log, replace(CURSOR, window=3), 1, 2)
     assert (numbers(plan), [window.window for window in plan.touched], plan.window) == ([1, 2, 3], [1, 2], 3)
 
 
-def test_a_repair_begins_behind_the_last_hole(table: HandMade) -> None:
+def test_a_repair_begins_behind_the_last_hole(table: ScriptedTable) -> None:
     table.land([table.insert({"id": 8})], holes=[Hole("audit", "public.t", "")])
     table.land([table.insert({"id": 9})])
     plan = plan_repair(table.log, replace(CURSOR, window=6), 2, 6)
@@ -64,13 +64,13 @@ def test_a_repair_begins_behind_the_last_hole(table: HandMade) -> None:
     assert plan_repair(table.log, replace(CURSOR, window=6), 2, 5) == BatchPlan((), 6, SCHEMA)
 
 
-def test_a_repair_that_begins_before_the_log_is_refused(table: HandMade) -> None:
+def test_a_repair_that_begins_before_the_log_is_refused(table: ScriptedTable) -> None:
     table.log.store.delete(manifest_path(1))
     with pytest.raises(CommandRefused, match=r"CMD010.*oldest window 2"):
         plan_repair(table.log, CURSOR, 1, 2)
 
 
-def test_a_file_of_the_right_length_with_other_content_is_refused(table: HandMade) -> None:
+def test_a_file_of_the_right_length_with_other_content_is_refused(table: ScriptedTable) -> None:
     windows = windows_between(table.log, "public.t", 0, 4)
     verify_files(table.log, windows)
     file = Path(table.log.store.url(windows[2].part.files[0].path))
@@ -82,7 +82,7 @@ def test_a_file_of_the_right_length_with_other_content_is_refused(table: HandMad
 
 
 @pytest.mark.parametrize("lo", [{}, {"s": "3"}, {"s": "5"}])
-def test_a_window_that_does_not_begin_where_the_last_one_ended_is_not_read(table: HandMade, lo: dict[str, str]) -> None:
+def test_a_window_that_does_not_begin_where_the_last_one_ended_is_not_read(table: ScriptedTable, lo: dict[str, str]) -> None:
     job = table.job(StepKind.EXTRACT, (table.task(),), window=5, lo=lo)
     with pytest.raises(StagingInvalid, match="STG004"):
         land_window(job)

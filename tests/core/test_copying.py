@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copying import build_control_record, commit_copy, table_status
 from spark_jobs.runtime.job import Job, TableWork
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
 REPLICATING = State(TableState.REPLICATING, "2026-01-01")
@@ -27,15 +27,15 @@ COPY = Copy("f", {"s": "1"}, SCHEMA, SplitRead(()), 0)
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> HandMade:
+def table(tmp_path: Path) -> ScriptedTable:
     """A log of two windows and no target, without a Spark session: no test here reads rows."""
-    made = HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+    made = ScriptedTable(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
     made.land()
     made.land()
     return made
 
 
-def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
+def copying(table: ScriptedTable, **more: Any) -> tuple[Job, TableWork]:
     task = table.task()
     return table.job(StepKind.SNAPSHOT, (task,), **more), TableWork(task, None)  # type: ignore[arg-type]
 
@@ -50,13 +50,13 @@ def copying(table: HandMade, **more: Any) -> tuple[Job, TableWork]:
     ],
 )
 def test_a_copy_takes_the_fence_above_all_claimed_and_recorded_ones(
-    table: HandMade, claimed: int, state: TargetState
+    table: ScriptedTable, claimed: int, state: TargetState
 ) -> None:
     job, work = copying(table)
     assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING).fence == 7
 
 
-def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: HandMade) -> None:
+def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: ScriptedTable) -> None:
     job, work = copying(table)
 
     def state_before_a_pause(*_: str) -> TargetState:
@@ -70,7 +70,7 @@ def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(tab
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
 
-def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: HandMade) -> None:
+def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: ScriptedTable) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
         record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)

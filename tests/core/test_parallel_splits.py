@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import run_splits
 from tests.processes import is_running
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 from tests.waiting import until
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32), nullable=False),), ("id",))
@@ -35,7 +35,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """With two cores in Spark's configuration, and without a Spark session."""
-    return HandMade(None, tmp_path, SCHEMA).job(StepKind.SNAPSHOT, ())  # type: ignore[arg-type]
+    return ScriptedTable(None, tmp_path, SCHEMA).job(StepKind.SNAPSHOT, ())  # type: ignore[arg-type]
 
 
 def test_a_single_split_runs_in_this_process_and_several_in_others_in_order(job: Job) -> None:

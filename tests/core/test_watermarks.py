@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.extract import watermarked
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 SCHEMA = TableSchema("public.t", (Column("id", LogicalType(Kind.INT64)),), ("id",))
 
@@ -29,12 +29,12 @@ def at(minute: int) -> datetime:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> HandMade:
-    return HandMade(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
+def table(tmp_path: Path) -> ScriptedTable:
+    return ScriptedTable(None, tmp_path, SCHEMA)  # type: ignore[arg-type]
 
 
 def seal(
-    table: HandMade, hi: dict[str, str], reported: Mapping[str, datetime], source: Any = None, epoch: int = 1
+    table: ScriptedTable, hi: dict[str, str], reported: Mapping[str, datetime], source: Any = None, epoch: int = 1
 ) -> Manifest:
     """The next window, as extract seals it."""
     window = table.window = table.window + 1
@@ -45,7 +45,7 @@ def seal(
     return table.log.seal(watermarked(job, manifest, reported))
 
 
-def test_the_watermark_of_a_stream_is_that_of_its_last_channel(table: HandMade) -> None:
+def test_the_watermark_of_a_stream_is_that_of_its_last_channel(table: ScriptedTable) -> None:
     hi = {"t/0": "5", "t/1": "9", "cluster": "x"}
     assert seal(table, hi, {"t/0": at(7)}).watermark is None, "one has reported nothing yet"
     assert seal(table, hi, {"t/1": at(3)}).watermark == at(3).isoformat()
@@ -54,13 +54,13 @@ def test_the_watermark_of_a_stream_is_that_of_its_last_channel(table: HandMade) 
     assert seal(table, {**hi, "t/2": "0"}, {}).watermark is None, "a new partition has reported nothing yet"
 
 
-def test_a_new_epoch_forgets_earlier_watermarks(table: HandMade) -> None:
+def test_a_new_epoch_forgets_earlier_watermarks(table: ScriptedTable) -> None:
     hi = {"t/0": "5"}
     assert seal(table, hi, {"t/0": at(7)}).watermark == at(7).isoformat()
     assert seal(table, hi, {}, epoch=2).watermark is None
 
 
-def test_a_source_that_reports_no_times_has_no_watermark(table: HandMade) -> None:
+def test_a_source_that_reports_no_times_has_no_watermark(table: ScriptedTable) -> None:
     sealed = seal(table, {"slot": "0/1"}, {})
     assert (sealed.watermark, sealed.resolved) == (None, {})
     assert table.log.manifest(1) == replace(sealed)

@@ -19,9 +19,9 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnBadRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from tests.faults.strike import FIRES_LIMIT_S, Strike
-from tests.spark.hand_made import HandMade
+from tests.spark.bad_records import RAW, unreadable
 from tests.spark.replicator import spark_submit
-from tests.spark.spoiled import RAW, unreadable
+from tests.spark.scripted_table import ScriptedTable
 
 COLUMNS = (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT)))
 ORDERED = TableSchema("public.t", COLUMNS, ("id",))
@@ -51,21 +51,21 @@ def strike_quarantined(folder: Path, strikes: Sequence[Strike]) -> None:
     assert table.rows() == [(0, "new"), (1, "b")]
 
 
-def made(folder: Path, schema: TableSchema, **rule: Any) -> HandMade:
+def made(folder: Path, schema: TableSchema, **rule: Any) -> ScriptedTable:
     spark = SparkSession.getActiveSession()
     assert spark is not None
-    table = HandMade(spark, folder / f"carried-{uuid.uuid4().hex}", schema, **rule)
+    table = ScriptedTable(spark, folder / f"carried-{uuid.uuid4().hex}", schema, **rule)
     table.copy([{"id": 0, "v": "a"}, {"id": 1, "v": "b"}])
     return table
 
 
-def carried(table: HandMade) -> dict[str, int]:
-    control = table.held().control
+def carried(table: ScriptedTable) -> dict[str, int]:
+    control = table.target_state().control
     assert control is not None
     return control.carry.counts
 
 
-def struck(table: HandMade, strikes: Sequence[Strike]) -> None:
+def struck(table: ScriptedTable, strikes: Sequence[Strike]) -> None:
     for strike in strikes:
         submitted(table, strike)
     job, staged = table.staged()
@@ -73,7 +73,7 @@ def struck(table: HandMade, strikes: Sequence[Strike]) -> None:
     assert table.merged(job).outcome is Outcome.DONE
 
 
-def submitted(table: HandMade, strike: Strike) -> None:
+def submitted(table: ScriptedTable, strike: Strike) -> None:
     step = table.job(StepKind.STAGE, (table.task(),)).step
     folder = Path(table.log.store.root)
     step = replace(step, folder=f"steps/run/stage/{step.attempt}", secrets_path=str(folder / "secrets.json"))

@@ -8,9 +8,9 @@ DIRECT = "airflow_cdc_provider/targets/delta/local_engine"
 GROUPS, VALUE = "spark_jobs/folds/key_groups.py", "spark_jobs/folds/arrow_rows.py"
 TESTS = "tests/spark/test_delta_direct.py"
 COPIES = "tests/spark/test_delta_copies.py"
-SHORT = "tests/spark/roads/salesforce/test_road.py::test_a_copy_that_comes_short_is_not_committed"
+SHORT = "tests/spark/pipelines/salesforce/test_salesforce_pipeline.py::test_a_copy_with_missing_rows_is_not_committed"
 PLAIN = "tests/spark/test_plain_random.py"
-VALUES = "tests/spark/test_fold_here.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
+VALUES = "tests/spark/test_fold_in_driver.py::test_a_value_is_read_as_spark_reads_it_or_not_at_all"
 
 DIRECT_MERGES = (
     Breakage(
@@ -60,28 +60,28 @@ DIRECT_MERGES = (
         f"{DIRECT}/merge.py",
         "return np.array([names is None or name in names for names in known], bool)",
         "return np.array([True for names in known], bool)",
-        (f"{TESTS}::test_random_merges_of_rows_that_lack_values_leave_what_the_model_holds",),
+        (f"{TESTS}::test_random_merges_of_partial_rows_equal_the_model",),
     ),
     Breakage(
         "a soft-deleted row that comes back keeps its values",
         f"{DIRECT}/merge.py",
         "revived = old[DELETED].fill_null(False).to_numpy() & ~gone",
         "revived = old[DELETED].fill_null(False).to_numpy() & gone & ~gone",
-        (f"{TESTS}::test_random_merges_of_rows_that_lack_values_leave_what_the_model_holds[soft]",),
+        (f"{TESTS}::test_random_merges_of_partial_rows_equal_the_model[soft]",),
     ),
     Breakage(
         "rows from before a truncate stay",
         f"{DIRECT}/merge.py",
         "        if self.plan.truncated:\n            return self._replaced(",
         "        if self.plan.truncated and not matches:\n            return self._replaced(",
-        (f"{TESTS}::test_random_merges_of_rows_that_lack_values_leave_what_the_model_holds[hard]",),
+        (f"{TESTS}::test_random_merges_of_partial_rows_equal_the_model[hard]",),
     ),
     Breakage(
         "rows older than a column have a value in it",
         f"{DIRECT}/protocol_support.py",
         "    if any(column.initial is not None for column in delta.added):\n        return None\n",
         "",
-        (f"{TESTS}::test_a_plan_that_asks_more_is_left_to_spark",),
+        (f"{TESTS}::test_a_plan_that_requires_more_is_left_to_spark",),
     ),
     Breakage(
         "a row that goes and never was is inserted",
@@ -116,28 +116,28 @@ DIRECT_MERGES = (
         f"{DIRECT}/protocol_support.py",
         '"deletionVectors" in features <= FEATURES',
         '"deletionVectors" in features',
-        (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
+        (f"{TESTS}::test_a_table_that_requires_more_of_its_writers_is_left_to_spark",),
     ),
     Breakage(
         "a setting that nobody here knows is passed over",
         f"{DIRECT}/protocol_support.py",
         'all(name.startswith(SUPPORTED_SETTINGS) or not name.startswith("delta.") for name in configuration)',
         "bool(configuration)",
-        (f"{TESTS}::test_a_table_that_asks_more_of_its_writers_is_left_to_spark",),
+        (f"{TESTS}::test_a_table_that_requires_more_of_its_writers_is_left_to_spark",),
     ),
     Breakage(
         "a long text is its own maximum, cut short",
         f"{DIRECT}/data_file.py",
         '(HIGHEST if high and len(value) > PREFIX else "")',
         '""',
-        (f"{TESTS}::test_a_text_that_is_cut_in_the_statistics_is_found",),
+        (f"{TESTS}::test_a_text_that_is_truncated_in_the_statistics_is_found",),
     ),
     Breakage(
         "a vector is believed whatever its checksum says",
         f"{DIRECT}/deletion_vectors.py",
         'if stored_size != struct.pack(">I", size) or checksum != struct.pack(">I", zlib.crc32(body)):',
         'if stored_size != struct.pack(">I", size):',
-        (f"{TESTS}::test_vectors_come_back_and_a_damaged_one_is_noticed",),
+        (f"{TESTS}::test_vectors_are_read_as_written_and_a_damaged_one_is_detected",),
     ),
     Breakage(
         "an empty text is copied as NULL",

@@ -7,12 +7,12 @@ from tests.mutants.breakage import Breakage
 KEYED = "tests/spark/test_dirty_keys.py"
 RANDOM = "tests/spark/test_dirty_random.py"
 RUNS = "tests/provider/test_dirty_keys.py"
-ON_TOP = f"{KEYED}::test_the_row_is_fetched_and_newer_changes_come_on_top_of_it"
+ON_TOP = f"{KEYED}::test_the_row_is_fetched_and_newer_changes_apply_to_it"
 WAITS = f"{KEYED}::test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_does"
-LATER = f"{KEYED}::test_changes_from_before_the_fetch_say_nothing_new_in_later_windows"
-UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_also_of_a_new_row"
-NEEDLESS = f"{KEYED}::test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it"
-STRAYS = f"{KEYED}::test_a_change_that_meets_no_row_makes_its_row_be_fetched_in_the_next_run"
+LATER = f"{KEYED}::test_changes_from_before_the_fetch_are_ignored_in_later_windows"
+UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_for_a_new_row_too"
+NEEDLESS = f"{KEYED}::test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it"
+STRAYS = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_next_run"
 
 DIRTY_KEYS = (
     Breakage(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutants.breakage import Breakage
 
-CASES = "tests/spark/contract/test_fold_cases.py::test_keyed_rows_end_as_the_source_holds_them"
-DOUBLE_CASES = "tests/spark/contract/test_fold_cases.py::test_of_two_rows_with_one_key_the_one_that_stays_holds_it"
-BARE_CASES = "tests/spark/contract/test_fold_cases.py::test_rows_without_key_end_as_often_as_the_source_holds_them"
+CASES = "tests/spark/contract/test_fold_cases.py::test_keyed_rows_equal_the_source_after_each_case"
+DOUBLE_CASES = "tests/spark/contract/test_fold_cases.py::test_of_two_rows_with_one_key_the_remaining_one_keeps_it"
+BARE_CASES = "tests/spark/contract/test_fold_cases.py::test_rows_without_key_equal_the_source_after_each_case"
 KEYED = "tests/spark/contract/test_merge_keyed.py"
 KEYLESS = "tests/spark/contract/test_merge_keyless.py"
 FOLD = "tests/spark/test_fold.py"
 UNORDERED = "tests/spark/test_unordered.py"
-TRUNCATED = "test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing"
-BARE_TRUNCATED = "test_a_truncate_takes_all_equal_rows_and_fewer_rows_than_shall_go_block_the_table"
+TRUNCATED = "test_a_truncate_removes_all_earlier_rows_and_a_change_without_its_row_applies_nothing"
+BARE_TRUNCATED = "test_a_truncate_removes_all_equal_rows_and_a_delete_without_its_row_blocks_the_table"
 RANDOM = "tests/spark/test_merge_random.py"
 
 FOLDS = (
@@ -21,14 +21,14 @@ FOLDS = (
         "spark_jobs/folds/lives.py",
         "if signature(entry) != signature(previous):",
         "if not signature(entry):",
-        (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
+        (f"{FOLD}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
     Breakage(
         "of two stories about one place small batches take the last",
         "spark_jobs/folds/duplicates.py",
         "pc.and_(pc.or_(operations_differ, images_differ), ",
         "pc.and_(pc.and_(operations_differ, images_differ), ",
-        (f"{FOLD}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
+        (f"{FOLD}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
     Breakage(
         "a known NULL is taken for an unknown value",
@@ -84,7 +84,7 @@ FOLDS = (
         "spark_jobs/folds/duplicates.py",
         'F.col("most.signature") != F.bitwise_not(F.col("least.signature"))',
         'F.col("most.signature").isNull()',
-        (f"{UNORDERED}::test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table",),
+        (f"{UNORDERED}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
     Breakage(
         "a row that moved takes nothing from where it was",
@@ -112,7 +112,7 @@ FOLDS = (
         "spark_jobs/batches/builder.py",
         "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._stats.truncated_at",
         "return self._stats.truncated_at",
-        (f"{KEYED}::test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last[delta in Spark]",),
+        (f"{KEYED}::test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows[delta in Spark]",),
     ),
     Breakage(
         "what the copy holds already is applied to it once more",
@@ -147,7 +147,7 @@ FOLDS = (
         "airflow_cdc_provider/targets/sparksql/merge_sql.py",
         'unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""',
         'unknown = ""',
-        (f"{KEYED}::test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one[delta in Spark]",),
+        (f"{KEYED}::test_a_flagged_row_that_is_upserted_keeps_no_old_value[delta in Spark]",),
     ),
     Breakage(
         "equal rows that came are one row",
@@ -203,6 +203,6 @@ FOLDS = (
         "spark_jobs/folds/unordered.py",
         '(F.col("order_key") <= fold.retired_before)',
         '(F.col("order_key") < "")',
-        (f"{UNORDERED}::test_a_barrier_retires_tombstones_and_what_is_late_behind_it_is_in_quarantine",),
+        (f"{UNORDERED}::test_a_barrier_retires_tombstones_and_records_that_arrive_after_it_are_in_quarantine",),
     ),
 )

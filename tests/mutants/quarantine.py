@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.mutants.breakage import Breakage
 
 KEYED = "tests/spark/test_quarantine.py"
-WAITS = f"{KEYED}::test_a_bad_record_and_its_key_wait_and_everything_else_goes_on"
-PLACES = f"{KEYED}::test_records_at_one_place_are_told_apart_by_their_keys"
+WAITS = f"{KEYED}::test_a_bad_record_and_its_key_wait_and_all_other_keys_continue"
+PLACES = f"{KEYED}::test_records_at_one_position_are_distinguished_by_their_keys"
 TOGETHER = f"{KEYED}::test_rows_that_moved_without_all_columns_wait_together"
 STOPS = f"{KEYED}::test_a_bad_record_stops_the_table_before_its_window"
 TOO_MANY = f"{KEYED}::test_too_many_bad_records_or_one_of_any_key_stop_the_table_too"

@@ -7,9 +7,9 @@ from tests.mutants.breakage import Breakage
 CORE = "tests/core/test_identity.py"
 ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
 POLLED = "tests/connectors/test_jdbc_poll_identities.py"
-POSTGRES = "tests/spark/roads/schema_changes/test_postgres_statements.py"
-MARIADB = "tests/spark/roads/schema_changes/test_mariadb_statements.py"
-JUDGED = "test_the_copy_is_the_source_or_is_stopped_with_the_reason"
+POSTGRES = "tests/spark/pipelines/schema_changes/test_postgres_statements.py"
+MARIADB = "tests/spark/pipelines/schema_changes/test_mariadb_statements.py"
+JUDGED = "test_the_copy_equals_the_source_or_is_stopped_with_a_reason"
 
 SCHEMA_CHANGES = (
     Breakage(

@@ -19,7 +19,7 @@ from airflow_cdc_provider.logstore import class_path
 from spark_jobs.runtime.sessions import build_session
 from tests.model import seeds
 from tests.model.histories import Story
-from tests.spark.random_stories import play, play_shuffled
+from tests.spark.history_runs import run_histories, run_shuffled_histories
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
@@ -37,11 +37,15 @@ class Way:
 
 def in_order(table: str, on_delete: OnDelete) -> Way:
     keyed = table == "with key"
-    return Way(table, on_delete, lambda spark, at, seed, n: play(spark, at, keyed, on_delete, seed, n, whole=True))
+    return Way(
+        table, on_delete, lambda spark, at, seed, n: run_histories(spark, at, keyed, on_delete, seed, n, whole=True)
+    )
 
 
 def in_any_order(on_delete: OnDelete) -> Way:
-    return Way("in any order", on_delete, lambda spark, at, seed, n: play_shuffled(spark, at, on_delete, seed, n))
+    return Way(
+        "in any order", on_delete, lambda spark, at, seed, n: run_shuffled_histories(spark, at, on_delete, seed, n)
+    )
 
 
 WAYS = (

@@ -22,8 +22,8 @@ from tests.waiting import until
 
 GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3")
 LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
-"""With the first compiler alone, Java sets 48 MB aside for what it compiles; a few dozen tests fill that, and from then
-on it compiles the same code over and over."""
+"""With the first compiler alone, Java reserves 48 MB for compiled code; a few dozen tests fill that, and after that
+it compiles the same code again and again."""
 
 SOCKETS = "Exception ignored in. <socket.socket"
 
@@ -37,9 +37,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def spark() -> Iterator[SparkSession]:
-    """There before the first test, also where that does not ask for it: a job that runs in this process would make a
-    session of its own, without any jars."""
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of its end when nobody listens any more
+    """Exists before the first test, also if that test does not use it: a job that runs in this process would create
+    a session of its own, without any jars."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs its end after its reader is gone
     conf = {
         **LOCAL,
         "spark.driver.memory": "1g",
@@ -77,7 +77,7 @@ def database(postgres: EmbeddedPostgres, request: pytest.FixtureRequest) -> Iter
         with psycopg.connect(postgres.dsn(name), autocommit=True) as connection:
             yield connection
         slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s AND temporary = %s"
-        # They go with their sessions. A driver that a failed test left behind would keep its own for ever.
+        # They end with their sessions. A driver that a failed test left behind would keep its own for ever.
         server.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s", [name])
         until(lambda: not server.execute(slots, [name, True]).fetchall(), "the end of temporary slots", every_s=0.01)
         for (slot,) in server.execute(slots, [name, False]).fetchall():

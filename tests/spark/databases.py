@@ -1,4 +1,4 @@
-"""Schemas of their own on both kinds of database, and what a bystander sees in them without our code."""
+"""Schemas on both kinds of database, and their content as seen by another client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete, Target
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Database:
                 yield connection.cursor()
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """The rows that the last statement answers with."""
+        """Returns the rows of the last statement."""
         with self.session() as cursor:
             for statement in statements:
                 cursor.execute(statement)
@@ -71,8 +71,10 @@ class Database:
 
     def table(
         self, spark: SparkSession, folder: Path, schema: TableSchema, on_delete: OnDelete = OnDelete.HARD
-    ) -> HandMade:
-        return HandMade(spark, folder, schema, on_delete, target=self.target, secrets=Secrets(target=self.connection))
+    ) -> ScriptedTable:
+        return ScriptedTable(
+            spark, folder, schema, on_delete, target=self.target, secrets=Secrets(target=self.connection)
+        )
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class Driver:
         return self.java.org.apache.hadoop.fs.Path(url)
 
     def commit(self, url: str, line: str, overwrite: bool = False) -> bool:
-        """False where somebody else has the version."""
+        """False if another writer has the version."""
         return self.commit_lines(url, self.java.java.util.List.of(line).iterator(), overwrite)
 
     def commit_lines(self, url: str, lines: Any, overwrite: bool = False) -> bool:
@@ -88,23 +88,23 @@ def version(table: str, number: int) -> str:
 
 
 def at_once(*acts: Callable[[], bool]) -> list[bool]:
-    said: dict[int, bool] = {}
+    results: dict[int, bool] = {}
     ready = threading.Barrier(len(acts))
 
     def run(number: int) -> None:
         ready.wait()
-        said[number] = acts[number]()
+        results[number] = acts[number]()
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(len(acts))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [said[number] for number in range(len(acts))]
+    return [results[number] for number in range(len(acts))]
 
 
 def appended(opened: DeltaTable, number: int) -> bool:
-    """A commit of no rows by Delta's other library; False where somebody else has the version."""
+    """A commit without rows by deltalake; False if another writer has the version."""
     mine = CommitProperties(app_transactions=[Transaction("library", number)], max_commit_retries=0)
     try:
         write_deltalake(opened, EMPTY, mode="append", commit_properties=mine)

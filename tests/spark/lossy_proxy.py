@@ -19,7 +19,7 @@ class Lose(StrEnum):
 
 
 class LossyProxy:
-    """Listens on loopback at ``port``. ``lose`` is what happens to the next COMMIT, once."""
+    """Listens on loopback at ``port``. ``lose``: what it loses of the next COMMIT, once."""
 
     def __init__(self, port: int) -> None:
         self.server = port

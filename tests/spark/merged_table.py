@@ -46,7 +46,7 @@ VALUES: dict[str, tuple[LogicalType, pa.DataType, list[Any]]] = {
 
 
 @dataclass
-class Scene:
+class MergedTable:
     """A table that Spark made, and a model of it: rows by their key."""
 
     spark: SparkSession
@@ -57,7 +57,7 @@ class Scene:
     token: int = 0
 
     def __post_init__(self) -> None:
-        kinds = {name: KINDS[name][:2] for name in self.key} | {name: told[:2] for name, told in VALUES.items()}
+        kinds = {name: KINDS[name][:2] for name in self.key} | {name: column[:2] for name, column in VALUES.items()}
         self.schema = TableSchema("t", tuple(Column(name, kind) for name, (kind, _) in kinds.items()), self.key)
         self.columns = pa.schema([*((name, kind) for name, (_, kind) in kinds.items()), (ORDER, pa.string())])
         self.plan = MergePlan(self.schema, OnDelete.SOFT if self.soft else OnDelete.HARD)
@@ -68,13 +68,15 @@ class Scene:
         columns = self.columns.append(pa.field(DELETED, pa.bool_())) if self.soft else self.columns
         frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, columns)).repartition(3)
         frame = frame.withColumn("at", frame["at"].cast("timestamp_ntz"))
-        options = table_properties(self.schema, self.key) | {f"delta.{name}": told for name, told in properties.items()}
+        options = table_properties(self.schema, self.key) | {
+            f"delta.{name}": value for name, value in properties.items()
+        }
         frame.write.format("delta").options(**options).save(self.path)
         self.model = {self.key_of(row): row for row in rows}
 
     def row(self, random: Random, number: int, order: int) -> Row:
         key = {name: KINDS[name][2](number) for name in self.key}
-        values = {name: random.choice(told[2]) for name, told in VALUES.items()}
+        values = {name: random.choice(column[2]) for name, column in VALUES.items()}
         return {**key, **values, ORDER: f"{order:06d}", **({DELETED: False} if self.soft else {})}
 
     def key_of(self, row: Row) -> tuple[Any, ...]:
@@ -92,7 +94,7 @@ class Scene:
         return pa.Table.from_pylist(rows, columns)
 
     def partial(self, random: Random, row: Row) -> Row:
-        """The row with some values unknown; one that must exist knows them all where it does not."""
+        """The row with some unknown values; a row that must exist and does not has all values."""
         old = self.model.get(self.key_of(row))
         there = old is not None and not old.get(DELETED)
         names = [name for name in VALUES if random.random() < 0.5]
@@ -120,7 +122,7 @@ class Scene:
         assert counts == (prepared.inserted, prepared.updated, prepared.deleted)
 
     def expect(self, staged: pa.Table, not_older: bool) -> tuple[int, int, int]:
-        """What the plan says happens, to the model."""
+        """Applies the plan to the model."""
         inserted = updated = deleted = 0
         for row in staged.to_pylist():
             op, key, old = row.pop(OP), self.key_of(row), self.model.get(self.key_of(row))
@@ -142,8 +144,8 @@ class Scene:
                     del self.model[key]
         return inserted, updated, deleted
 
-    def by_others(self) -> None:
-        """Rows as deltalake reads them are the model's."""
+    def check_read_by_deltalake(self) -> None:
+        """The rows that deltalake reads are those of the model."""
         rows = read(DeltaTable(self.path)).to_pylist()
         assert len(rows) == len(self.model)
         assert {self.key_of(row): row for row in rows} == self.model

@@ -1,7 +1,7 @@
-"""A second application on a metastore, for ``test_catalog``: it applies a window, copies again, meets names that are
+"""A second application on a metastore, for ``test_catalog``: it applies a window, copies again, uses names that are
 taken, and prints as JSON what a reader finds under the names.
 
-    python -m tests.spark.named_tables SCENE.json
+    python -m tests.spark.named_tables SETUP.json
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ CATALOG = "default"
 
 
 def main() -> None:
-    scene = json.loads(Path(sys.argv[1]).read_text())
+    setup = json.loads(Path(sys.argv[1]).read_text())
     rules = [TableRule("public.a"), TableRule("public.b")]
     replicator = named(
-        Replicator(Path(scene["folder"]), scene["name"], from_plain(ConnectionInfo, scene["connection"]), rules)
+        Replicator(Path(setup["folder"]), setup["name"], from_plain(ConnectionInfo, setup["connection"]), rules)
     )
-    spark = session(scene["conf"])
-    said: dict[str, Any] = {"copied": found(spark)}
-    stream(replicator, scene["lo"])
-    said["streamed"] = found(spark)
+    spark = session(setup["conf"])
+    report: dict[str, Any] = {"copied": found(spark)}
+    stream(replicator, setup["lo"])
+    report["streamed"] = found(spark)
     copy_again(replicator)
-    said["copied again"] = found(spark)
-    elsewhere = f"{scene['folder']}/elsewhere"
+    report["copied again"] = found(spark)
+    elsewhere = f"{setup['folder']}/elsewhere"
     spark.range(7).write.format("delta").save(elsewhere)
     spark.sql(f"CREATE TABLE {CATALOG}.b USING delta LOCATION '{elsewhere}'")
-    said["taken"] = problem(first_copy(replicator))
-    said["taken rows"] = spark.table(f"{CATALOG}.b").count()
-    said["absent"] = problem(first_copy(named(replicator, "absent")))
-    said["written"] = replicator.target.state("public.b", "b").exists
+    report["taken"] = problem(first_copy(replicator))
+    report["taken rows"] = spark.table(f"{CATALOG}.b").count()
+    report["absent"] = problem(first_copy(named(replicator, "absent")))
+    report["written"] = replicator.target.state("public.b", "b").exists
     spark.stop()
-    print("\n" + json.dumps(said))
+    print("\n" + json.dumps(report))
 
 
 def named(replicator: Replicator, catalog: str = CATALOG) -> Replicator:
@@ -60,7 +60,7 @@ def session(conf: dict[str, str]) -> SparkSession:
 
 
 def found(spark: SparkSession) -> list[dict[str, Any]]:
-    """The rows under the name, as a reader sees them who knows nothing of folders."""
+    """The rows under the name, for a reader without the paths of the folders."""
     rows = spark.sql(f"SELECT * FROM {CATALOG}.a ORDER BY id").drop("_cdc_order").collect()
     return [row.asDict() for row in rows]
 
@@ -76,10 +76,10 @@ def stream(replicator: Replicator, lo: dict[str, str]) -> None:
 
 def copy_again(replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.a")
-    held = replicator.target.state("public.a", task.target)
-    assert held.control is not None
-    fence = held.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
-    replicator.target.fence(task.target, held, fence)
+    current = replicator.target.state("public.a", task.target)
+    assert current.control is not None
+    fence = current.control.fenced(State(TableState.RESYNCING, since=now()), attempt="pause")
+    replicator.target.fence(task.target, current, fence)
     by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks("public.a"), window=1), resync.run))
 
 

@@ -42,8 +42,8 @@ BUILT_AHEAD = ("delta",)
 
 
 class Replicator:
-    """``name`` is the replicator and its publication; staging and lake stand in ``folder``, or under ``place``, a URL
-    that ``objects`` is the connection of. ``target`` may be another, reached by ``warehouse``."""
+    """``name``: of the replicator and its publication. Staging and lake are in ``folder``, or under ``base_url``, whose
+    connection is ``objects``. ``target``: another target, with the connection ``warehouse``."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class Replicator:
         name: str,
         connection: ConnectionInfo,
         rules: Sequence[TableRule],
-        place: str = "",
+        base_url: str = "",
         objects: ConnectionInfo | None = None,
         target: Target | None = None,
         warehouse: ConnectionInfo | None = None,
     ) -> None:
         self.folder = folder
-        self.jars = [*BUILT_AHEAD, "s3"] if place else list(BUILT_AHEAD)
+        self.jars = [*BUILT_AHEAD, "s3"] if base_url else list(BUILT_AHEAD)
         self.jars += [target.type] if target and target.type not in self.jars else []
-        place = place or str(folder)
+        base_url = base_url or str(folder)
         objects = objects or ConnectionInfo()
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": name}),
-            target=target or Target("delta", f"{place}/lake"),
+            target=target or Target("delta", f"{base_url}/lake"),
             tables=tuple(rules),
-            staging=Staging(f"{place}/staging"),
+            staging=Staging(f"{base_url}/staging"),
         )
         self.secrets = Secrets(connection, warehouse or objects, objects)
         self.log = open_log(self.definition, self.secrets.staging)
@@ -81,7 +81,7 @@ class Replicator:
         return open_target(self.definition, self.secrets.target, self.log)
 
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
-        """The tables as a run would see them now."""
+        """The tasks of a run that starts now."""
         chosen, problems = select(self.definition, self.source.tables(), self.target.table_name)
         assert not problems, problems
         tasks = []
@@ -119,7 +119,7 @@ class Replicator:
         return step
 
     def run(self, step: Step, run: Callable[[Job], StepResult]) -> StepResult:
-        """In this process, on the session it has."""
+        """Runs the step in this process and its Spark session."""
         harness.execute(step, run)
         return self.result(step)
 
@@ -133,17 +133,17 @@ class Replicator:
         conf: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[str]:
-        """By spark-submit, as the operator does."""
+        """Starts the step by spark-submit, as the operator does."""
         url = self.log.store.url(f"{step.folder}/step.json")
         return spark_submit(step, url, self.folder, self.jars, job, conf, environment)
 
     def named(self, target_table: str) -> str:
-        """A target table as SQL of ``foreign_session`` names it."""
-        place = self.target.locate(target_table)
-        return f"delta.`{place}`" if self.definition.target.type == "delta" else place
+        """The name of a target table in SQL of ``foreign_session``."""
+        location = self.target.locate(target_table)
+        return f"delta.`{location}`" if self.definition.target.type == "delta" else location
 
     def foreign_session(self, spark: SparkSession) -> SparkSession:
-        """A session in which somebody else works on the target."""
+        """A session of another client of the target."""
         session = new_session(spark)
         if self.definition.target.type == "iceberg":
             for name, value in spark_settings(catalog_location(self.definition.target, self.secrets.target)).items():
@@ -155,7 +155,7 @@ class Replicator:
 
 
 def driver_settings(groups: Sequence[str]) -> dict[str, str]:
-    """Of a JVM that lives for one job."""
+    """Settings of a JVM that runs one job."""
     on_path = class_path(groups)
     archive = appcds.archive(on_path) if tuple(groups) == BUILT_AHEAD else None
     return {

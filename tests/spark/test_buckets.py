@@ -1,4 +1,4 @@
-"""Staging and target in buckets of a real S3 server: the whole road, and who may commit."""
+"""Staging and target in buckets of a real S3 server: all steps, and who may commit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from spark_jobs import merge, snapshot, stage, verify
 from spark_jobs.runtime.s3a import configure_buckets, hadoop_settings
 from spark_jobs.writers import delta_local
 from tests.buckets import SECRET, ObjectStore
-from tests.spark.hand_made import HandMade, Row
 from tests.spark.replicator import Replicator, by_table
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -43,14 +43,14 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 @pytest.fixture
-def place(objects: ObjectStore) -> str:
+def base_url(objects: ObjectStore) -> str:
     return f"s3://{objects.LAKE}/{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path, place: str, objects: ObjectStore) -> HandMade:
+def table(spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectStore) -> ScriptedTable:
     """A copy with one row at window 0, and window 1 not yet applied."""
-    table = HandMade(spark, tmp_path, SCHEMA, place=place, objects=objects.connection)
+    table = ScriptedTable(spark, tmp_path, SCHEMA, base_url=base_url, objects=objects.connection)
     configure_buckets(spark, table.definition, table.secrets)
     table.copy([row(1, "a")])
     table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
@@ -61,19 +61,19 @@ def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
 
 
-def fence(table: HandMade) -> int:
-    held = table.held()
-    assert held.control is not None
-    record = held.control.fenced(State(TableState.REPLICATING, "2026-01-01T00:00:00Z"))
-    return table.job(StepKind.STAGE, ()).tables.fence("t", held, record).fence
+def fence(table: ScriptedTable) -> int:
+    current = table.target_state()
+    assert current.control is not None
+    record = current.control.fenced(State(TableState.REPLICATING, "2026-01-01T00:00:00Z"))
+    return table.job(StepKind.STAGE, ()).tables.fence("t", current, record).fence
 
 
-def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_a_bucket(
+def test_every_step_from_snapshot_to_verify_works_with_staging_and_target_in_a_bucket(
     spark: SparkSession,
     tmp_path: Path,
     database: Database,
     connection: ConnectionInfo,
-    place: str,
+    base_url: str,
     objects: ObjectStore,
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
@@ -85,7 +85,7 @@ def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_
     database.execute(f'CREATE PUBLICATION {name} FOR TABLE t, "Odd Näme"')
     names = ["public.t", "public.Odd Näme"]
     rules = [TableRule(names[0], on_delete=OnDelete.SOFT), TableRule(names[1], target="odd")]
-    replicator = Replicator(tmp_path, name, connection, rules, place, objects.connection)
+    replicator = Replicator(tmp_path, name, connection, rules, base_url, objects.connection)
     lo = dict(replicator.source.open_stream(names))
 
     copied = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
@@ -112,19 +112,19 @@ def test_the_whole_road_leads_from_snapshot_to_proof_with_staging_and_target_in_
     assert {one.outcome for one in merged.values()} == {Outcome.DONE}, merged
 
     hi = replicator.log.manifest(1).hi
-    proved = by_table(replicator.run(replicator.step(StepKind.VERIFY, window=2, lo=hi), verify.run))
-    assert all(one.detail["identical"] for one in proved.values()), proved
-    assert proved["public.t"].detail["target_rows"] == 480
+    verified = by_table(replicator.run(replicator.step(StepKind.VERIFY, window=2, lo=hi), verify.run))
+    assert all(one.detail["identical"] for one in verified.values()), verified
+    assert verified["public.t"].detail["target_rows"] == 480
 
     for folder in replicator.log.store.names("batches"):
         replicator.log.store.delete(f"batches/{folder}")
     assert objects.keys(parse_location(replicator.log.store.url("batches")).path) == []
-    everything = " ".join(objects.keys(parse_location(place).path))
+    everything = " ".join(objects.keys(parse_location(base_url).path))
     assert "/staging/" in everything and "/lake/t/_delta_log/" in everything
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "nothing stands on this host"
 
 
-def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is_once(table: HandMade) -> None:
+def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is_once(table: ScriptedTable) -> None:
     early, _ = table.staged()
     fence(table)
     assert table.merged(early).outcome is Outcome.FENCED and table.rows() == [(1, "a")]
@@ -133,8 +133,8 @@ def test_a_batch_staged_before_a_fence_is_not_applied_and_one_staged_after_it_is
     assert table.merged(late).outcome is Outcome.FENCED and table.rows() == [(1, "b"), (2, "c")]
 
 
-def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
-    table: HandMade, monkeypatch: pytest.MonkeyPatch
+def test_a_fence_raised_during_a_merge_rejects_its_commit(
+    table: ScriptedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
     monkeypatch.setattr(delta_local, "failpoint", lambda name: fence(table) if name == "merge.before_commit" else None)
@@ -143,8 +143,8 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
 
 
 @pytest.mark.nightly
-def test_a_merge_that_loses_the_race_for_its_version_to_another_library_looks_again(table: HandMade) -> None:
-    """Spark and Delta's other library write the same version, over and over: no commit is ever lost."""
+def test_a_merge_that_loses_its_version_to_another_library_reads_the_table_again(table: ScriptedTable) -> None:
+    """Spark and deltalake write the same version again and again: no commit is ever lost."""
     options = storage_options(parse_location(table.definition.target.location), table.secrets.target)
     url = f"{table.definition.target.location}/t"
     done = 0
@@ -165,7 +165,7 @@ def test_a_merge_that_loses_the_race_for_its_version_to_another_library_looks_ag
 
 
 def _touch(url: str, options: dict[str, str], number: int) -> None:
-    """An empty append by the other library, which tries again by itself until its commit stands."""
+    """An empty append by deltalake, which retries until it is committed."""
     opened = DeltaTable(url, storage_options=options)
     write_deltalake(
         opened,
@@ -177,22 +177,24 @@ def _touch(url: str, options: dict[str, str], number: int) -> None:
     )
 
 
-def test_of_two_fences_on_one_look_one_wins(table: HandMade) -> None:
-    held = table.held()
-    assert held.control is not None
-    tables, record = table.job(StepKind.STAGE, ()).tables, held.control.fenced()
-    tables.fence("t", held, record)
+def test_one_of_two_fences_from_the_same_state_wins(table: ScriptedTable) -> None:
+    current = table.target_state()
+    assert current.control is not None
+    tables, record = table.job(StepKind.STAGE, ()).tables, current.control.fenced()
+    tables.fence("t", current, record)
     with pytest.raises(Fenced):
-        tables.fence("t", held, record)
+        tables.fence("t", current, record)
 
 
-def test_secrets_reach_sparks_file_system_and_nothing_that_spark_shows(spark: SparkSession, table: HandMade) -> None:
+def test_secrets_reach_sparks_file_system_and_nothing_that_spark_shows(
+    spark: SparkSession, table: ScriptedTable
+) -> None:
     shown = str(spark.sparkContext.getConf().getAll()) + str(spark.sql("SET -v").collect())
     assert SECRET not in shown
     assert SECRET in str(hadoop_settings(table.definition, table.secrets))
 
 
-def test_each_bucket_is_told_its_own_connection_and_folders_none() -> None:
+def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
     both = Definition(
         "shop",
         Source("postgres", "none"),

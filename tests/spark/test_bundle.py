@@ -1,4 +1,4 @@
-"""The zip for Spark holds all that jobs import, and nothing of Airflow."""
+"""The zip for Spark contains everything that jobs import, and nothing of Airflow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_zip_is_built_once_and_leaves_no_rest(cache: Path) -> None:
     assert [path.name for path in first.parent.iterdir()] == [first.name]
 
 
-def test_no_room_of_airflow_is_in_the_zip() -> None:
-    rooms = {"/".join(name.split("/")[:2]) for name in zipfile.ZipFile(bundle.build()).namelist()}
-    package = {room for room in rooms if room.startswith("airflow_cdc_provider/")}
-    assert package == {f"airflow_cdc_provider/{room}" for room in (*bundle.PACKAGES, "__init__.py")}
+def test_the_zip_contains_the_packages_of_jobs_alone() -> None:
+    packages = {"/".join(name.split("/")[:2]) for name in zipfile.ZipFile(bundle.build()).namelist()}
+    of_provider = {package for package in packages if package.startswith("airflow_cdc_provider/")}
+    assert of_provider == {f"airflow_cdc_provider/{package}" for package in (*bundle.PACKAGES, "__init__.py")}

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 def metastore(folder: Path) -> dict[str, str]:
-    """What a user writes under ``spark.conf``."""
+    """The settings of a user under ``spark.conf``."""
     return {
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -34,7 +34,7 @@ def metastore(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.nightly
-def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that_is_taken_is_left_alone(
+def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_taken_name_is_left_unchanged(
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:
     for name in ("a", "b"):
@@ -57,13 +57,13 @@ def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that
 
     database.execute("ALTER TABLE a ADD COLUMN more int DEFAULT 7")
     database.execute("UPDATE a SET note = 'zwei' WHERE id = 2")
-    scene = tmp_path / "scene.json"
-    scene.touch(0o600)
-    told = {"folder": str(tmp_path), "name": publication, "connection": to_plain(connection), "lo": lo, "conf": conf}
-    scene.write_text(json.dumps(told))
+    setup_file = tmp_path / "setup.json"
+    setup_file.touch(0o600)
+    setup = {"folder": str(tmp_path), "name": publication, "connection": to_plain(connection), "lo": lo, "conf": conf}
+    setup_file.write_text(json.dumps(setup))
     root = str(Path(__file__).parents[2])
     reader = subprocess.run(
-        [sys.executable, "-m", "tests.spark.named_tables", str(scene)],
+        [sys.executable, "-m", "tests.spark.named_tables", str(setup_file)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         stdout=subprocess.PIPE,
@@ -71,13 +71,13 @@ def test_a_named_table_is_read_by_its_name_in_other_applications_and_a_name_that
         text=True,
     )
     assert reader.returncode == 0, reader.stdout
-    said = json.loads(reader.stdout.strip().splitlines()[-1])
+    report = json.loads(reader.stdout.strip().splitlines()[-1])
 
     changed = [{"id": 1, "note": "one", "more": 7}, {"id": 2, "note": "zwei", "more": 7}]
-    assert said["copied"] == [{"id": 1, "note": "one"}, {"id": 2, "note": "two"}]
-    assert said["streamed"] == changed
-    assert said["copied again"] == changed
-    assert said["taken"] == ["blocked", "TGT041", f"{tmp_path}/elsewhere"]
-    assert said["taken rows"] == 7
-    assert said["absent"] == ["blocked", "TGT040", "catalog implementation hive"]
-    assert said["written"] is False
+    assert report["copied"] == [{"id": 1, "note": "one"}, {"id": 2, "note": "two"}]
+    assert report["streamed"] == changed
+    assert report["copied again"] == changed
+    assert report["taken"] == ["blocked", "TGT041", f"{tmp_path}/elsewhere"]
+    assert report["taken rows"] == 7
+    assert report["absent"] == ["blocked", "TGT040", "catalog implementation hive"]
+    assert report["written"] is False

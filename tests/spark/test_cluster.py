@@ -1,4 +1,4 @@
-"""The same jobs on a real cluster: executors are processes of their own, with nothing but the zip and the step."""
+"""The same jobs on a real cluster: executors are separate processes that have the zip and the step alone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:
     database.execute("CREATE TABLE a (id int PRIMARY KEY, note text)")
-    # Large enough for a copy in several shares: one that is alone is the driver's.
+    # Large enough for a copy in several splits: the driver reads a single one.
     database.execute("INSERT INTO a SELECT n, repeat('x', 700) FROM generate_series(1, 60000) n")
     database.execute("CREATE PUBLICATION shop FOR TABLE a")
-    # A row that is to be kept takes Spark: whole batches of this size are folded and merged by the driver.
+    # Rows kept by soft deletes need Spark: the driver folds and merges complete batches of this size.
     replicator = Replicator(tmp_path, "shop", connection, [TableRule("public.a", on_delete=OnDelete.SOFT)])
     lo = dict(replicator.source.open_stream(["public.a"]))
 

@@ -1,4 +1,4 @@
-"""Control records are removed, and nothing that a cursor, a restore or a fence needs: random histories, no JVM."""
+"""Control records are removed, except those that a cursor, a restore or a fence needs: random histories, no JVM."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STEPS = ("merge", "merge", "merge", "fence", "foreign", "restore", "expire", "cl
 
 
 class History:
-    """One table of ours, and what happens to it."""
+    """One table of ours, and its commits."""
 
     def __init__(self, folder: Path, random: Random) -> None:
         log = ChangeLog(LocalStore(str(folder / "staging")))
         self.tables = DeltaTarget(Target("delta", str(folder / "lake")), ConnectionInfo(), "shop", log)
         self.random = random
-        self.told: list[str] = []
+        self.steps: list[str] = []
         commit(self.tables, control(1, 1), 1)
 
     def opened(self) -> DeltaTable:
@@ -42,32 +42,32 @@ class History:
         return version
 
     def step(self, kind: str) -> None:
-        self.told.append(kind)
+        self.steps.append(kind)
         getattr(self, kind)()
 
     def merge(self) -> None:
-        held = self.tables.state(TABLE, TARGET)
-        assert held.control is not None
+        current = self.tables.state(TABLE, TARGET)
+        assert current.control is not None
         path = f"{carry_folder(TABLE, uuid.uuid4().hex)}/0.parquet"
         self.tables.log.store.write(path, b"carried")
         carry = CarryOver((DataFile(path, 1, 7, ""),), {"parked": 1})
-        record = replace(control(held.control.fence, held.control.window + 1), carry=carry)
-        commit(self.tables, record, held.control.window)
+        record = replace(control(current.control.fence, current.control.window + 1), carry=carry)
+        commit(self.tables, record, current.control.window)
 
     def fence(self) -> None:
-        held = self.tables.state(TABLE, TARGET)
-        assert held.control is not None
-        self.tables.fence(TARGET, held, held.control.fenced(attempt="pause"))
+        current = self.tables.state(TABLE, TARGET)
+        assert current.control is not None
+        self.tables.fence(TARGET, current, current.control.fenced(attempt="pause"))
 
     def foreign(self) -> None:
         foreign_append(self.tables)
 
     def restore(self) -> None:
-        """By somebody else. The next run raises the fence over it, or copies again where the commit that counts at that
-        version is out of the history."""
+        """By another client. The next run raises the fence above it, or copies again if the current commit of that
+        version has left the history."""
         opened = self.opened()
         version = self.random.randint(self.oldest(), opened.version())
-        self.told.append(str(version))
+        self.steps.append(str(version))
         if version == opened.version():
             return
         opened.restore(version)
@@ -77,7 +77,7 @@ class History:
             self.fence()
 
     def expire(self) -> None:
-        """What Delta does with its log after a while: commits before some checkpoint go."""
+        """Removes the commits before a checkpoint, as Delta does after a while."""
         opened = self.opened()
         opened.create_checkpoint()
         folder = Path(self.tables.locate(TARGET), "_delta_log")
@@ -91,18 +91,18 @@ class History:
         log = self.tables.log
         before = self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)
         log.remove_old_controls(TABLE, self.tables.oldest_token(TABLE, TARGET))
-        assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.told
+        assert (self.tables.state(TABLE, TARGET), log.highest_fence(TABLE)) == before, self.steps
         opened = self.opened()
         for version in range(self.oldest(), opened.version() + 1):
             opened.load_as_version(version)
             recorded = opened.transaction_version(self.tables.app_id(TABLE))
             record = log.control(TABLE, recorded) if recorded is not None else None
-            assert record is not None, (version, self.told)
-            assert all(log.store.exists(file.path) for file in record.carry.files), (version, self.told)
+            assert record is not None, (version, self.steps)
+            assert all(log.store.exists(file.path) for file in record.carry.files), (version, self.steps)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_after_cleaning_everything_that_is_needed_is_there(tmp_path: Path, seed: int) -> None:
+def test_cleaning_keeps_every_needed_record(tmp_path: Path, seed: int) -> None:
     print(f"seed {seed}")
     random = Random(seed)
     history = History(tmp_path, random)

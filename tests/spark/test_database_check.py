@@ -1,4 +1,4 @@
-"""What a database says before any job starts, and that a share of rows is loaded once."""
+"""The check of a database before any job starts, and partitions of rows that are loaded once."""
 
 from __future__ import annotations
 
@@ -46,14 +46,12 @@ def codes(target: DatabaseTarget, *tasks: TableTask) -> list[str]:
     return [problem.code for problem in target.check(tasks)]
 
 
-def test_a_database_that_can_be_written_has_no_complaint_and_keeps_nothing_of_the_check(
-    warehouse: Database, tmp_path: Path
-) -> None:
+def test_a_writable_database_has_no_problem_and_keeps_nothing_of_the_check(warehouse: Database, tmp_path: Path) -> None:
     assert codes(opened(warehouse, tmp_path), task("id", key=["id"])) == []
     assert warehouse.tables() == []
 
 
-def test_every_obstacle_is_named_at_once(warehouse: Database, tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(warehouse: Database, tmp_path: Path) -> None:
     target = opened(warehouse, tmp_path)
     tasks = (
         task("a", "A", key=["a"]),
@@ -65,7 +63,7 @@ def test_every_obstacle_is_named_at_once(warehouse: Database, tmp_path: Path) ->
     assert codes(target, *tasks) == ["TGT014", "TGT015", "TGT016", "TGT054", "TGT055"]
 
 
-def test_a_wrong_password_a_missing_schema_and_a_server_that_is_away_each_have_words(
+def test_a_wrong_password_a_missing_schema_and_an_unreachable_server_have_messages_of_their_own(
     warehouse: Database, tmp_path: Path
 ) -> None:
     wrong = opened(warehouse, tmp_path, replace(warehouse.connection, password="wrong-one"))
@@ -76,7 +74,7 @@ def test_a_wrong_password_a_missing_schema_and_a_server_that_is_away_each_have_w
     assert codes(nowhere) == (["TGT052"] if warehouse.kind == "postgres" else ["TGT061"])
 
 
-def test_a_role_that_may_make_no_tables_is_told_so(warehouse: Database, tmp_path: Path) -> None:
+def test_a_role_that_may_not_create_tables_is_reported(warehouse: Database, tmp_path: Path) -> None:
     name = f"poor_{warehouse.schema}"[:30]
     if warehouse.kind == "postgres":
         warehouse.execute(
@@ -94,12 +92,12 @@ def test_a_role_that_may_make_no_tables_is_told_so(warehouse: Database, tmp_path
         warehouse.execute(f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
 
-def test_a_share_that_two_tasks_load_counts_once(warehouse: Database, tmp_path: Path) -> None:
+def test_a_partition_that_two_tasks_load_counts_once(warehouse: Database, tmp_path: Path) -> None:
     target = opened(warehouse, tmp_path)
     staged = staging_table("t", STAGED, "one")
     prepare_staging(target.server, "t", target.lock_name("t"))
     create_staged_table(target.server, staged, SCHEMA)
     rows = pyarrow.RecordBatch.from_pydict({"id": ["1", "1"], "v": ["a", None], "_cdc_op": ["I", "I"]})
     columns = dict.fromkeys(rows.schema.names, False)
-    assert [load_partition(target.server, staged, columns, share, [rows]) for share in (0, 0, 1)] == [2, 2, 2]
+    assert [load_partition(target.server, staged, columns, split, [rows]) for split in (0, 0, 1)] == [2, 2, 2]
     assert warehouse.rows(("id", "v"), staged) == [(1, "a"), (1, "a"), (1, None), (1, None)]

@@ -1,4 +1,4 @@
-"""What is particular to commits in a database: lost answers, tables of dead attempts, copies that are swapped in."""
+"""Commits in a database: lost answers, tables of dead attempts, copies that are swapped in."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.database.names import STAGED, staging_table
 from airflow_cdc_provider.targets.postgres import server as postgres_server
-from tests.spark.contract.standing import control, fence
+from tests.spark.contract.control_records import control, fence
 from tests.spark.databases import Database
-from tests.spark.hand_made import HandMade, Row
 from tests.spark.lossy_proxy import Lose, LossyProxy
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -38,18 +38,18 @@ def proxy(warehouse: Database) -> Iterator[LossyProxy]:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path, warehouse: Database) -> HandMade:
+def table(spark: SparkSession, tmp_path: Path, warehouse: Database) -> ScriptedTable:
     """A copy with one row at window 0, and window 1 not yet applied."""
     return prepared(warehouse.table(spark, tmp_path, SCHEMA))
 
 
-def prepared(table: HandMade) -> HandMade:
+def prepared(table: ScriptedTable) -> ScriptedTable:
     table.copy([row(1, "a")])
     table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
     return table
 
 
-def held_rows(warehouse: Database) -> list[tuple[object, ...]]:
+def stored_rows(warehouse: Database) -> list[tuple[object, ...]]:
     return warehouse.rows(("id", "v"))
 
 
@@ -62,7 +62,7 @@ def test_a_lost_answer_of_a_fence_is_read_back(
     assert proxy.lost == 1 and control(table) == raised
 
 
-def test_what_dead_attempts_left_is_gone_behind_the_next_one(table: HandMade, warehouse: Database) -> None:
+def test_the_next_attempt_removes_the_tables_of_dead_attempts(table: ScriptedTable, warehouse: Database) -> None:
     staged, _ = table.staged()
     dead = staging_table("t", STAGED, "dead")
     warehouse.execute(
@@ -75,7 +75,7 @@ def test_what_dead_attempts_left_is_gone_behind_the_next_one(table: HandMade, wa
 
 
 @pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
-def test_a_new_copy_takes_over_the_rights_of_others(table: HandMade, warehouse: Database) -> None:
+def test_a_new_copy_keeps_the_grants_of_the_old_table(table: ScriptedTable, warehouse: Database) -> None:
     """In MySQL they belong to the name."""
     role = f"reader_{warehouse.schema}"
     warehouse.execute(f"CREATE ROLE {role}", f"GRANT SELECT ON {warehouse.schema}.t TO {role}")
@@ -86,39 +86,39 @@ def test_a_new_copy_takes_over_the_rights_of_others(table: HandMade, warehouse: 
 
 
 @pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
-def test_views_on_a_table_stop_its_replacement_with_words(table: HandMade, warehouse: Database) -> None:
+def test_views_on_a_table_stop_its_replacement_with_a_message(table: ScriptedTable, warehouse: Database) -> None:
     """In MySQL they follow the name."""
     warehouse.execute(f"CREATE VIEW {warehouse.schema}.seen AS SELECT * FROM {warehouse.schema}.t")
     with pytest.raises(Blocked, match=r"TGT066.*seen"):
         table.copy([row(5, "e")])
-    assert held_rows(warehouse) == [(1, "a")]
+    assert stored_rows(warehouse) == [(1, "a")]
 
 
-class Died(Exception):
-    """A process that ended here."""
+class ProcessEnded(Exception):
+    """The end of the process at this point."""
 
 
-@pytest.mark.parametrize("place", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
+@pytest.mark.parametrize("point", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
 def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new_one(
-    table: HandMade, warehouse: Database, place: str, monkeypatch: pytest.MonkeyPatch
+    table: ScriptedTable, warehouse: Database, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = control(table)
 
     def die(name: str) -> None:
-        if name == place:
-            raise Died(name)
+        if name == point:
+            raise ProcessEnded(name)
 
     with monkeypatch.context() as patch:
         patch.setattr(postgres_server, "failpoint", die)
         patch.setattr("airflow_cdc_provider.targets.mysql.server.failpoint", die)
-        with pytest.raises(Died):
+        with pytest.raises(ProcessEnded):
             table.copy([row(5, "e")])
-    if place == "copy.after_swap":
-        assert held_rows(warehouse) == [(5, "e")] and control(table).fence > before.fence
+    if point == "copy.after_swap":
+        assert stored_rows(warehouse) == [(5, "e")] and control(table).fence > before.fence
     else:
-        assert held_rows(warehouse) == [(1, "a")] and control(table) == before
+        assert stored_rows(warehouse) == [(1, "a")] and control(table) == before
     table.copy([row(6, "f")])
     table.apply([table.insert(row(7, "g"))])
-    assert held_rows(warehouse) == [(6, "f"), (7, "g")]
+    assert stored_rows(warehouse) == [(6, "f"), (7, "g")]
     assert warehouse.tables() == ["_cdc_control", "_cdc_cut", "_cdc_loads", "_cdc_published", "t"]
     assert len(warehouse.execute(f"SELECT * FROM {warehouse.schema}._cdc_control")) == 1

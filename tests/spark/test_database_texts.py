@@ -1,4 +1,4 @@
-"""Rows become the texts that databases read."""
+"""Rows are written as the texts that databases read."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_a_decimal_comes_back_from_its_text_which_has_no_exponent(drawn: tuple[i
     assert text is not None and Decimal(text) == value and "E" not in text
 
 
-def test_what_is_known_becomes_a_digit_per_column() -> None:
+def test_known_columns_become_a_digit_per_column() -> None:
     known = pa.array([["b"], [], None], pa.list_(pa.string()))
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2, 3]), known], ["a", KNOWN])
     assert as_texts(batch, ["a", "b"]).column(1).to_pylist() == ["01", "00", None]
 
 
-def test_bytes_are_told_by_their_type() -> None:
+def test_bytes_are_recognised_by_their_type() -> None:
     assert is_binary(pa.binary()) and not is_binary(pa.string())

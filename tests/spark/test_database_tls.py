@@ -1,4 +1,4 @@
-"""What Spark's JDBC drivers do with what a connection says of TLS: the same as the libraries without a JVM."""
+"""Spark's JDBC drivers apply the TLS settings of a connection as the libraries without a JVM do."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 def read(spark: SparkSession, server: Server) -> Any:
-    place = server.jdbc()
-    options = {"url": place.url, "driver": place.driver, "user": place.user, "password": place.password}
+    jdbc = server.jdbc()
+    options = {"url": jdbc.url, "driver": jdbc.driver, "user": jdbc.user, "password": jdbc.password}
     return spark.read.format("jdbc").options(query="SELECT 1 AS one", **options).load().first()
 
 
-def test_postgresql_is_known_by_certificate_and_name(spark: SparkSession, postgres: EmbeddedPostgres) -> None:
+def test_postgresql_is_verified_by_certificate_and_name(spark: SparkSession, postgres: EmbeddedPostgres) -> None:
     with certificate_files({}) as files, tls_front(postgres.port, *files) as port:
 
         def at(host: str, extra: Mapping[str, Any]) -> PostgresServer:
@@ -43,7 +43,7 @@ def test_postgresql_is_known_by_certificate_and_name(spark: SparkSession, postgr
             read(spark, at(postgres.host, {"sslmode": "require"}))
 
 
-def test_mariadb_is_known_by_certificate_and_name(spark: SparkSession) -> None:
+def test_mariadb_is_verified_by_certificate_and_name(spark: SparkSession) -> None:
     server = embedded(require_secure_transport="ON")
     with certificate_files(mariadb_server.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}

@@ -1,4 +1,4 @@
-"""Values that a database has no place for: kept another way, or refused with words."""
+"""Values that a database cannot represent: kept in another form, or refused with a message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.databases import Database
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -21,7 +21,7 @@ KEY = Column("id", LogicalType(Kind.INT32), nullable=False)
 FLOATS = TableSchema("public.t", (KEY, Column("f", LogicalType(Kind.FLOAT64))), ("id",))
 
 
-def test_numbers_that_are_none_are_kept_or_refused_with_words(
+def test_nan_and_infinity_are_kept_or_refused_with_a_message(
     spark: SparkSession, tmp_path: Path, warehouse: Database
 ) -> None:
     table = warehouse.table(spark, tmp_path, FLOATS)
@@ -36,12 +36,12 @@ def test_numbers_that_are_none_are_kept_or_refused_with_words(
 
 
 @pytest.mark.parametrize("warehouse", ["mysql"], indirect=True)
-def test_floats_as_text_keep_what_mysql_has_no_number_for(
+def test_floats_as_text_keep_values_that_mysql_has_no_number_for(
     spark: SparkSession, tmp_path: Path, warehouse: Database
 ) -> None:
     options = {"schema": warehouse.schema, "floats": "text"}
     target = Target("mysql", connection="warehouse", options=options)
-    table = HandMade(spark, tmp_path, FLOATS, target=target, secrets=Secrets(target=warehouse.connection))
+    table = ScriptedTable(spark, tmp_path, FLOATS, target=target, secrets=Secrets(target=warehouse.connection))
     table.copy([{"id": 1, "f": -0.0}])
     table.apply([table.insert({"id": 2, "f": "NaN"}), table.insert({"id": 3, "f": "-Infinity"})])
     back = [value for _, value in table.rows()]

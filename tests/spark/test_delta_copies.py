@@ -1,4 +1,4 @@
-"""Whole copies into Delta without Spark: the table is as one that Spark made, and every reader finds the rows."""
+"""Full copies into Delta without Spark: the table is as one that Spark made, and every reader finds the rows."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Copying:
     def label(self) -> CommitLabel:
         return CommitLabel("app", self.token, json.dumps({"token": self.token}))
 
-    def place(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
+    def replaced(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
         if self.token == 1:
             return new_table(*settings(schema, soft))
         return existing_table(self.store, "t", *settings(schema, soft))
@@ -90,11 +90,11 @@ class Copying:
         self, schema: TableSchema, rows: Sequence[dict[str, Any]], order: Sequence[str] = (), soft: bool = False
     ) -> None:
         self.token += 1
-        place = self.place(schema, soft)
-        assert place is not None
-        layout = file_layout(place, order, ["text"])
+        replaced = self.replaced(schema, soft)
+        assert replaced is not None
+        layout = file_layout(replaced, order, ["text"])
         adds = write_files(self.store, "t", tables(schema, rows, soft), layout)
-        assert prepare_copy(self.store, "t", place, adds, len(rows), self.label()).commit()
+        assert prepare_copy(self.store, "t", replaced, adds, len(rows), self.label()).commit()
 
     def log(self, version: int) -> list[dict[str, Any]]:
         content = Path(self.path, "_delta_log", f"{version:020d}.json").read_text()
@@ -115,24 +115,24 @@ def tables(schema: TableSchema, rows: Sequence[dict[str, Any]], soft: bool) -> I
 def random_rows(random: Random, number: int) -> list[dict[str, Any]]:
     """In no order."""
     ids = random.sample(range(number), number)
-    return [{"id": one, **{name: random.choice(told) for name, (_, told) in VALUES.items()}} for one in ids]
+    return [{"id": one, **{name: random.choice(values) for name, (_, values) in VALUES.items()}} for one in ids]
 
 
 def test_every_reader_finds_every_value(spark: SparkSession, tmp_path: Path) -> None:
     rows = random_rows(Random(7), 500)
     copying = Copying(tmp_path)
     copying.copy(KEYED, rows, order=["id"])
-    wanted = {row["id"]: {**row, ORDER: "07"} for row in rows}
-    assert {row["id"]: row for row in read(DeltaTable(copying.path)).to_pylist()} == wanted
+    expected = {row["id"]: {**row, ORDER: "07"} for row in rows}
+    assert {row["id"]: row for row in read(DeltaTable(copying.path)).to_pylist()} == expected
     frame = spark.read.format("delta").load(copying.path)
     by_spark = pa.table(frame.toArrow()).cast(pa.schema([*arrow_schema(KEYED), (ORDER, pa.string())]))
-    assert {row["id"]: row for row in by_spark.to_pylist()} == wanted
+    assert {row["id"]: row for row in by_spark.to_pylist()} == expected
     (entry,) = DeltaTable(copying.path).history()
     assert (entry["operation"], entry["operationMetrics"]["numOutputRows"]) == ("WRITE", "500")
     assert DeltaTable(copying.path).transaction_version("app") == 1
 
 
-def test_a_new_table_is_told_as_spark_tells_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_new_table_has_the_metadata_of_one_that_spark_made(spark: SparkSession, tmp_path: Path) -> None:
     Copying(tmp_path).copy(KEYED, random_rows(Random(1), 10), soft=True)
     ours = read_snapshot(LocalStore(str(tmp_path)), "t")
     frame = spark.read.format("delta").load(str(tmp_path / "t"))
@@ -141,17 +141,17 @@ def test_a_new_table_is_told_as_spark_tells_it(spark: SparkSession, tmp_path: Pa
     assert ours is not None and theirs is not None
     assert json.loads(ours.metadata["schemaString"]) == json.loads(theirs.metadata["schemaString"])
     assert ours.metadata["configuration"] == theirs.metadata["configuration"]
-    assert {name: _as_set(told) for name, told in ours.protocol.items()} == {
-        name: _as_set(told) for name, told in theirs.protocol.items()
+    assert {name: _as_set(values) for name, values in ours.protocol.items()} == {
+        name: _as_set(values) for name, values in theirs.protocol.items()
     }
-    assert _told_of_files(ours) == _told_of_files(theirs)
+    assert _statistics(ours) == _statistics(theirs)
 
 
-def _as_set(told: Any) -> Any:
-    return set(told) if isinstance(told, list) else told
+def _as_set(values: Any) -> Any:
+    return set(values) if isinstance(values, list) else values
 
 
-def _told_of_files(snapshot: Any) -> tuple[int, set[str], set[str], dict[str, int]]:
+def _statistics(snapshot: Any) -> tuple[int, set[str], set[str], dict[str, int]]:
     """Rows, the columns that have a minimum, those that have a maximum, NULLs per column."""
     stats = [file.stats for file in snapshot.files]
     minima = {name for one in stats for name in one["minValues"]}
@@ -161,7 +161,7 @@ def _told_of_files(snapshot: Any) -> tuple[int, set[str], set[str], dict[str, in
     return sum(one["numRecords"] for one in stats), minima - {"real", "double"}, maxima - {"real", "double"}, exact
 
 
-def test_files_are_cut_and_sorted_and_told_by_their_ends(
+def test_files_are_split_and_sorted_and_have_their_bounds_in_the_statistics(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "RUN_BYTES", 20_000)
@@ -192,8 +192,8 @@ def test_a_copy_over_a_table_replaces_rows_columns_and_settings(spark: SparkSess
     )
     narrow = TableSchema("t", (Column("id", LogicalType(Kind.TEXT)), Column("new", LogicalType(Kind.INT32))), ("id",))
     copying.copy(narrow, [{"id": "a", "new": 1}, {"id": "b", "new": None}], soft=True)
-    held = sorted(read(DeltaTable(copying.path)).to_pylist(), key=lambda row: row["id"])
-    assert held == [
+    found = sorted(read(DeltaTable(copying.path)).to_pylist(), key=lambda row: row["id"])
+    assert found == [
         {"id": "a", "new": 1, ORDER: "07", DELETED: False},
         {"id": "b", "new": None, ORDER: "07", DELETED: False},
     ]
@@ -213,17 +213,17 @@ def test_a_copy_of_no_rows_empties_the_table(tmp_path: Path) -> None:
     assert [field.name for field in DeltaTable(copying.path).schema().fields] == [*KEYED.names, ORDER]
 
 
-def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
-    """The table is looked at once more right before the commit: that look alone sees who came last."""
+def test_a_copy_with_an_outdated_token_is_not_prepared(tmp_path: Path) -> None:
+    """The commit reads the table again: only that read sees the newest token."""
     copying = Copying(tmp_path)
     for _ in range(2):
         copying.copy(KEYED, [])
     for passed in (1, 2):
         copying.token = passed
-        place = existing_table(copying.store, "t", *settings(KEYED))
-        assert place is not None
+        replaced = existing_table(copying.store, "t", *settings(KEYED))
+        assert replaced is not None
         with pytest.raises(StaleToken):
-            prepare_copy(copying.store, "t", place, [], 0, copying.label())
+            prepare_copy(copying.store, "t", replaced, [], 0, copying.label())
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
         "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (id >= 0)",
     ],
 )
-def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(
+def test_a_table_that_requires_more_of_its_writers_is_left_to_spark(
     spark: SparkSession, tmp_path: Path, statement: str
 ) -> None:
     copying = Copying(tmp_path)
     copying.copy(KEYED, [])
     spark.sql(statement.format(t=f"delta.`{copying.path}`"))
     copying.token += 1
-    assert copying.place(KEYED) is None
+    assert copying.replaced(KEYED) is None
 
 
 def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -> None:
@@ -249,10 +249,10 @@ def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -
     plain = TableSchema("t", (Column("id", LogicalType(Kind.INT64)),), ("id",))
     copying.copy(plain, [{"id": 1}])
     copying.token += 1
-    assert copying.place(KEYED) is None and copying.place(plain) is not None
+    assert copying.replaced(KEYED) is None and copying.replaced(plain) is not None
 
 
-def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = tmp_path / "token"
     token.touch()
     monkeypatch.setenv(TOKEN, str(token))

@@ -39,7 +39,7 @@ def tables(tmp_path: Path) -> DeltaTarget:
 
 
 def commit(tables: DeltaTarget, record: ControlRecord, value: int, named: bool = True) -> None:
-    """A data commit of ours, as a merge makes it."""
+    """A data commit, as a merge makes it."""
     if named:
         assert tables.log.write_control(record)
     properties = CommitProperties(
@@ -58,23 +58,23 @@ def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTa
     return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
 
 
-def test_a_missing_table_holds_nothing(tables: DeltaTarget) -> None:
+def test_a_missing_table_has_no_state(tables: DeltaTarget) -> None:
     assert not tables.state(TABLE, TARGET).exists
 
 
-def test_a_table_of_somebody_else_holds_no_control_record(tables: DeltaTarget) -> None:
+def test_a_foreign_table_has_no_control_record(tables: DeltaTarget) -> None:
     foreign_append(tables)
-    held = tables.state(TABLE, TARGET)
-    assert (held.exists, held.control, held.token) == (True, None, None)
+    current = tables.state(TABLE, TARGET)
+    assert (current.exists, current.control, current.token) == (True, None, None)
 
 
 def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     commit(tables, control(1, 2), 2)
     foreign_append(tables)
-    held = tables.state(TABLE, TARGET)
-    assert held.control == control(1, 2)
-    assert (held.version, held.token, held.restored) == (2, token(1, 2), False)
+    current = tables.state(TABLE, TARGET)
+    assert current.control == control(1, 2)
+    assert (current.version, current.token, current.restored) == (2, token(1, 2), False)
 
 
 def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: DeltaTarget) -> None:
@@ -96,10 +96,10 @@ def test_a_foreign_restore_takes_the_cursor_back_and_the_next_fence_passes_the_o
     for window in (1, 2, 3):
         commit(tables, control(4, window), window)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
-    assert held.control is not None
-    fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (control(4, 1), True, token(4, 3))
+    assert current.control is not None
+    fenced = tables.fence(TARGET, current, replace(current.control.fenced(), fence=2))
     after = tables.state(TABLE, TARGET)
     assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
     assert not after.restored and after.token == token(5, 1)
@@ -119,8 +119,8 @@ def test_a_restore_is_seen_below_many_commits_of_others(tables: DeltaTarget) -> 
     DeltaTable(tables.locate(TARGET)).restore(0)
     for _ in range(25):
         foreign_append(tables)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (control(1, 1), True)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (control(1, 1), True)
 
 
 def test_a_restore_of_a_restore_is_followed_to_its_end(tables: DeltaTarget) -> None:
@@ -139,8 +139,8 @@ def test_a_restore_to_before_our_first_commit_leaves_no_record(tables: DeltaTarg
     foreign_append(tables)
     commit(tables, control(1, 1), 1)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (None, True, token(1, 1))
 
 
 def test_the_restore_announced_by_our_own_rewind_is_not_foreign(tables: DeltaTarget) -> None:
@@ -149,33 +149,33 @@ def test_the_restore_announced_by_our_own_rewind_is_not_foreign(tables: DeltaTar
     rewinding = control(2, 2, TableState.REWINDING)
     tables.fence(TARGET, tables.state(TABLE, TARGET), rewinding)
     DeltaTable(tables.locate(TARGET)).restore(0)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (rewinding, False)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (rewinding, False)
 
 
 def test_a_fence_changes_no_row_and_is_what_counts_next(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.state(TABLE, TARGET)
-    record = tables.fence(TARGET, held, control(1, 1).fenced())
+    current = tables.state(TABLE, TARGET)
+    record = tables.fence(TARGET, current, control(1, 1).fenced())
     assert (record.fence, record.window) == (2, 1)
     assert tables.state(TABLE, TARGET).control == record
     assert DeltaTable(tables.locate(TARGET)).to_pyarrow_table().num_rows == 1
 
 
-def test_a_fence_built_on_an_older_look_is_refused(tables: DeltaTarget) -> None:
+def test_a_fence_from_an_older_state_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     commit(tables, control(1, 2), 2)
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out(
+def test_a_commit_between_the_read_and_the_append_of_a_fence_rejects_the_fence(
     tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.state(TABLE, TARGET)
+    current = tables.state(TABLE, TARGET)
     still = tables._is_unchanged
 
     def still_and_then_no_more(*arguments: object) -> bool:
@@ -186,20 +186,20 @@ def test_a_commit_between_the_look_of_a_fence_and_its_append_shuts_the_fence_out
 
     monkeypatch.setattr(tables, "_is_unchanged", still_and_then_no_more)
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_of_two_fences_on_one_look_one_wins(tables: DeltaTarget) -> None:
+def test_one_of_two_fences_from_the_same_state_wins(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
-    held = tables.state(TABLE, TARGET)
-    first = tables.fence(TARGET, held, control(1, 1).fenced())
+    current = tables.state(TABLE, TARGET)
+    first = tables.fence(TARGET, current, control(1, 1).fenced())
     with pytest.raises(Fenced):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == first
 
 
-def test_a_fence_named_by_an_attempt_that_died_is_stepped_over(tables: DeltaTarget) -> None:
+def test_a_fence_named_by_a_dead_attempt_is_skipped(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     assert tables.log.write_control(control(2, 1, attempt="dead"))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
@@ -219,9 +219,7 @@ def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monke
     assert tables.state(TABLE, TARGET).control == record
 
 
-def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
-    tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fence_that_fails_twice_can_be_retried(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tables, control(1, 1), 1)
 
     def lose(*arguments: object) -> None:
@@ -232,19 +230,19 @@ def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
         tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
 
 
-def test_a_table_dropped_and_made_anew_is_not_ours(tables: DeltaTarget) -> None:
+def test_a_dropped_and_recreated_table_is_foreign(tables: DeltaTarget) -> None:
     import shutil
 
     commit(tables, control(1, 1), 1)
     before = tables.state(TABLE, TARGET)
     shutil.rmtree(tables.locate(TARGET))
     foreign_append(tables)
-    held = tables.state(TABLE, TARGET)
-    assert held.control is None and held.identity != before.identity
+    current = tables.state(TABLE, TARGET)
+    assert current.control is None and current.identity != before.identity
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
 
-def test_every_obstacle_of_a_table_is_reported_at_once(tables: DeltaTarget) -> None:
+def test_all_problems_of_a_table_are_reported_at_once(tables: DeltaTarget) -> None:
     text = LogicalType(Kind.TEXT)
     schema = TableSchema(TABLE, (Column("Id", text), Column("id", text), Column("_cdc_x", text)))
     rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
@@ -254,7 +252,7 @@ def test_every_obstacle_of_a_table_is_reported_at_once(tables: DeltaTarget) -> N
     assert codes == ["TGT014", "TGT015", "TGT016", "TGT017", "TGT011"]
 
 
-def test_a_property_that_would_forget_our_commits_is_refused(tables: DeltaTarget) -> None:
+def test_a_property_that_would_remove_our_commits_is_refused(tables: DeltaTarget) -> None:
     commit(tables, control(1, 1), 1)
     DeltaTable(tables.locate(TARGET)).alter.set_table_properties(
         {"delta.setTransactionRetentionDuration": "interval 7 days"}
@@ -276,7 +274,7 @@ def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, e
     assert tables.table_name(source) == expected
 
 
-def test_what_a_copy_that_died_has_left_is_in_nobodys_way(tables: DeltaTarget) -> None:
+def test_the_files_of_a_dead_copy_do_not_affect_the_next_one(tables: DeltaTarget) -> None:
     rows = [pa.table({"id": [1]})]
     assert len(write_files(tables.store, TARGET, rows, FileLayout())) == 1
     assert tables.check([task()]) == [] and not tables.state(TABLE, TARGET).exists

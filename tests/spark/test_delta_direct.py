@@ -1,4 +1,4 @@
-"""Merges into a Delta table without Spark: the table stays as a table of Spark's is, and holds what a model holds."""
+"""Merges into a Delta table without Spark: the table remains a table of Spark, and equals a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, S
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import supports_table
 from tests.delta_tables import read
 from tests.model import seeds
-from tests.spark.merged_table import KINDS, Scene
+from tests.spark.merged_table import KINDS, MergedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -61,57 +61,55 @@ IN_EVERY_RUN = (*SOFT_TOO, ("text",), ("bytes", "short"), ("maybe", "text", "num
         for soft in (False, True)
     ],
 )
-def test_random_merges_leave_what_the_model_holds(
+def test_random_merges_equal_the_model(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...], soft: bool
 ) -> None:
     monkeypatch.setattr("airflow_cdc_provider.targets.delta.local_engine.data_file.GROUP_ROWS", 64)
     random = Random(f"{seeds.seed()} {key} {soft}")
     print(f"again: {seeds.SEED}={seeds.seed()}")
-    scene = Scene(spark, tmp_path, key, soft)
-    scene.create([scene.row(random, number, number) for number in range(300)], checkpointInterval="5")
+    table = MergedTable(spark, tmp_path, key, soft)
+    table.create([table.row(random, number, number) for number in range(300)], checkpointInterval="5")
     for turn in range(8):
         numbers = random.sample(range(400), random.choice([0, 1, 5, 90, 350]))
-        scene.merge(scene.staged(random, numbers, 400 + 80 * turn), not_older=turn % 3 == 2)
+        table.merge(table.staged(random, numbers, 400 + 80 * turn), not_older=turn % 3 == 2)
         if turn == 4:
-            spark.sql(f"UPDATE delta.`{scene.path}` SET v = 'Spark' WHERE v = ''")
-            for row in scene.model.values():
+            spark.sql(f"UPDATE delta.`{table.path}` SET v = 'Spark' WHERE v = ''")
+            for row in table.model.values():
                 row["v"] = "Spark" if row["v"] == "" else row["v"]
-    scene.by_others()
-    found_by_their_statistics(scene, random)
-    spark.sql(f"OPTIMIZE delta.`{scene.path}`")
-    spark.sql(f"REORG TABLE delta.`{scene.path}` APPLY (PURGE)")
-    scene.merge(scene.staged(random, random.sample(range(400), 90), 1600))
-    scene.by_others()
+    table.check_read_by_deltalake()
+    check_file_skipping(table, random)
+    spark.sql(f"OPTIMIZE delta.`{table.path}`")
+    spark.sql(f"REORG TABLE delta.`{table.path}` APPLY (PURGE)")
+    table.merge(table.staged(random, random.sample(range(400), 90), 1600))
+    table.check_read_by_deltalake()
 
 
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
-def test_random_merges_of_rows_that_lack_values_leave_what_the_model_holds(
-    spark: SparkSession, tmp_path: Path, soft: bool
-) -> None:
+def test_random_merges_of_partial_rows_equal_the_model(spark: SparkSession, tmp_path: Path, soft: bool) -> None:
     random = Random(seeds.seed())
     print(f"again: {seeds.SEED}={seeds.seed()}")
-    scene = Scene(spark, tmp_path, ("number",), soft)
-    scene.create([scene.row(random, number, number) for number in range(60)])
+    table = MergedTable(spark, tmp_path, ("number",), soft)
+    table.create([table.row(random, number, number) for number in range(60)])
     for turn in range(8):
         numbers = random.sample(range(90), random.choice([1, 5, 40]))
-        scene.merge(scene.staged(random, numbers, 100 + 80 * turn, partial=True))
-        scene.by_others()
+        table.merge(table.staged(random, numbers, 100 + 80 * turn, partial=True))
+        table.check_read_by_deltalake()
     if not soft:
-        scene.merge(scene.staged(random, random.sample(range(90), 30), 9_000).filter(above(5_000)), truncated=True)
-        scene.by_others()
+        table.merge(table.staged(random, random.sample(range(90), 30), 9_000).filter(above(5_000)), truncated=True)
+        table.check_read_by_deltalake()
 
 
 def above(order: int) -> pc.Expression:
     return pc.field(ORDER) > f"{order:06d}"
 
 
-def found_by_their_statistics(scene: Scene, random: Random) -> None:
-    """Spark skips files by what we have written about them."""
-    kinds = {name: KINDS[name][0] for name in scene.key}
+def check_file_skipping(table: MergedTable, random: Random) -> None:
+    """Spark skips files by the statistics that the driver wrote."""
+    kinds = {name: KINDS[name][0] for name in table.key}
     found = []
-    for number, row in enumerate(random.sample(list(scene.model.values()), 3)):
-        wanted = scene.frame()
-        for name in scene.key:
+    for number, row in enumerate(random.sample(list(table.model.values()), 3)):
+        wanted = table.frame()
+        for name in table.key:
             value = row[name]
             if kinds[name].kind is Kind.TIMESTAMPTZ:
                 micros = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
@@ -123,28 +121,28 @@ def found_by_their_statistics(scene: Scene, random: Random) -> None:
 
 
 @pytest.fixture
-def scene(spark: SparkSession, tmp_path: Path) -> Scene:
-    scene = Scene(spark, tmp_path, ("number",), soft=False)
-    scene.create([scene.row(Random(1), number, number) for number in range(20)])
-    return scene
+def table(spark: SparkSession, tmp_path: Path) -> MergedTable:
+    table = MergedTable(spark, tmp_path, ("number",), soft=False)
+    table.create([table.row(Random(1), number, number) for number in range(20)])
+    return table
 
 
-def test_of_two_merges_of_one_version_the_second_is_refused(scene: Scene) -> None:
+def test_of_two_merges_of_one_version_the_second_is_refused(table: MergedTable) -> None:
     random = Random(1)
-    first, second = (scene.prepared(scene.staged(random, [1, 2], 99)) for _ in range(2))
+    first, second = (table.prepared(table.staged(random, [1, 2], 99)) for _ in range(2))
     assert first is not None and second is not None
     assert first.commit() and not second.commit()
-    assert first.commit(), "its answer was lost, and it is asked again"
-    assert DeltaTable(scene.path).transaction_version("app") == 1
+    assert first.commit(), "a retry after a lost answer"
+    assert DeltaTable(table.path).transaction_version("app") == 1
 
 
-def test_a_token_that_is_not_above_the_recorded_one_is_refused(scene: Scene) -> None:
-    staged = scene.staged(Random(1), [1], 99)
-    scene.merge(staged)
+def test_a_token_that_is_not_above_the_recorded_one_is_refused(table: MergedTable) -> None:
+    staged = table.staged(Random(1), [1], 99)
+    table.merge(staged)
     for token in (0, 1):
         with pytest.raises(StaleToken):
-            prepare_merge(scene.store, "t", staged, scene.plan, CommitLabel("app", token, "{}"))
-    assert prepare_merge(scene.store, "t", staged, scene.plan, CommitLabel("other", 0, "{}")) is not None
+            prepare_merge(table.store, "t", staged, table.plan, CommitLabel("app", token, "{}"))
+    assert prepare_merge(table.store, "t", staged, table.plan, CommitLabel("other", 0, "{}")) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,21 +159,21 @@ def test_a_token_that_is_not_above_the_recorded_one_is_refused(scene: Scene) -> 
         "ALTER TABLE {t} SET TBLPROPERTIES ('delta.feature.domainMetadata' = 'supported')",
     ],
 )
-def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(scene: Scene, ask: str) -> None:
-    staged = scene.staged(Random(1), [1], 99)
-    assert scene.prepared(staged) is not None
-    scene.spark.sql(ask.format(t=f"delta.`{scene.path}`"))
-    assert scene.prepared(staged) is None
+def test_a_table_that_requires_more_of_its_writers_is_left_to_spark(table: MergedTable, ask: str) -> None:
+    staged = table.staged(Random(1), [1], 99)
+    assert table.prepared(staged) is not None
+    table.spark.sql(ask.format(t=f"delta.`{table.path}`"))
+    assert table.prepared(staged) is None
 
 
-def test_a_table_with_rules_for_a_column_is_left_to_spark(scene: Scene) -> None:
-    snapshot = read_snapshot(scene.store, "t")
-    assert snapshot is not None and supports_table(snapshot, scene.plan)
+def test_a_table_with_rules_for_a_column_is_left_to_spark(table: MergedTable) -> None:
+    snapshot = read_snapshot(table.store, "t")
+    assert snapshot is not None and supports_table(snapshot, table.plan)
     fields = json.loads(snapshot.metadata["schemaString"])["fields"]
     for rule in ({"nullable": False}, {"type": "integer"}, {"metadata": {"delta.generationExpression": "1"}}):
-        told = json.dumps({"fields": [{**fields[0], **rule}, *fields[1:]]})
-        ruled = replace(snapshot, metadata={**snapshot.metadata, "schemaString": told})
-        assert not supports_table(ruled, scene.plan), rule
+        written = json.dumps({"fields": [{**fields[0], **rule}, *fields[1:]]})
+        ruled = replace(snapshot, metadata={**snapshot.metadata, "schemaString": written})
+        assert not supports_table(ruled, table.plan), rule
 
 
 @pytest.mark.parametrize(
@@ -187,98 +185,100 @@ def test_a_table_with_rules_for_a_column_is_left_to_spark(scene: Scene) -> None:
         {"added": (Column("a b", LogicalType(Kind.TEXT)),)},
     ],
 )
-def test_a_plan_that_asks_more_is_left_to_spark(scene: Scene, more: dict[str, Any]) -> None:
-    assert scene.prepared(scene.staged(Random(1), [1], 99), **more) is None
+def test_a_plan_that_requires_more_is_left_to_spark(table: MergedTable, more: dict[str, Any]) -> None:
+    assert table.prepared(table.staged(Random(1), [1], 99), **more) is None
 
 
-def test_a_column_is_added_by_the_commit_that_first_has_it(scene: Scene) -> None:
+def test_a_column_is_added_by_the_commit_that_first_has_it(table: MergedTable) -> None:
     column = Column("x", LogicalType(Kind.TEXT))
-    schema = replace(scene.schema, columns=(*scene.schema.columns, column))
-    rows = [{**scene.row(Random(1), number, 99), "x": "new", OP: LIVE} for number in (1, 50)]
-    columns = pa.schema([*scene.columns, ("x", pa.string()), (OP, pa.string()), (KNOWN, pa.list_(pa.string()))])
-    one, two, new = (scene.row(Random(1), number, 0)["number"] for number in (1, 2, 50))
+    schema = replace(table.schema, columns=(*table.schema.columns, column))
+    rows = [{**table.row(Random(1), number, 99), "x": "new", OP: LIVE} for number in (1, 50)]
+    columns = pa.schema([*table.columns, ("x", pa.string()), (OP, pa.string()), (KNOWN, pa.list_(pa.string()))])
+    one, two, new = (table.row(Random(1), number, 0)["number"] for number in (1, 2, 50))
     rows += [{"number": two, "x": "known", ORDER: "000099", OP: LIVE, KNOWN: ["number", "x"]}]
     staged = pa.Table.from_pylist(rows, columns)
-    prepared = scene.prepared(staged, schema=schema, added=(column,), partial=True)
+    prepared = table.prepared(staged, schema=schema, added=(column,), partial=True)
     assert prepared is not None and prepared.commit()
-    values = {row["number"]: row["x"] for row in scene.frame().collect()}
-    assert values == dict.fromkeys(key for (key,) in scene.model) | {one: "new", two: "known", new: "new"}
-    assert {row["number"]: row["x"] for row in read(DeltaTable(scene.path)).to_pylist()} == values
-    assert [row["v"] for row in scene.frame().where(f"number = {two}").collect()] == [scene.model[(two,)]["v"]]
+    values = {row["number"]: row["x"] for row in table.frame().collect()}
+    assert values == dict.fromkeys(key for (key,) in table.model) | {one: "new", two: "known", new: "new"}
+    assert {row["number"]: row["x"] for row in read(DeltaTable(table.path)).to_pylist()} == values
+    assert [row["v"] for row in table.frame().where(f"number = {two}").collect()] == [table.model[(two,)]["v"]]
 
 
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 def test_a_file_that_another_library_has_written_is_read_too(spark: SparkSession, tmp_path: Path, soft: bool) -> None:
     random = Random(3)
-    scene = Scene(spark, tmp_path, ("text", "number"), soft)
-    scene.create([scene.row(random, number, number) for number in range(20)])
-    DeltaTable(scene.path).update(updates={"v": "'by others'"}, predicate="number < 1000")
-    for row in scene.model.values():
+    table = MergedTable(spark, tmp_path, ("text", "number"), soft)
+    table.create([table.row(random, number, number) for number in range(20)])
+    DeltaTable(table.path).update(updates={"v": "'by others'"}, predicate="number < 1000")
+    for row in table.model.values():
         row["v"] = "by others"
-    scene.merge(scene.staged(random, list(range(30)), 99))
-    scene.by_others()
+    table.merge(table.staged(random, list(range(30)), 99))
+    table.check_read_by_deltalake()
 
 
-def test_a_key_that_stands_twice_is_left_to_spark(scene: Scene) -> None:
-    scene.spark.sql(f"INSERT INTO delta.`{scene.path}` SELECT * FROM delta.`{scene.path}` WHERE number = -49")
-    assert scene.prepared(scene.staged(Random(1), [1], 99)) is None
-    assert scene.prepared(scene.staged(Random(1), [2], 99)) is not None
+def test_a_duplicate_key_is_left_to_spark(table: MergedTable) -> None:
+    table.spark.sql(f"INSERT INTO delta.`{table.path}` SELECT * FROM delta.`{table.path}` WHERE number = -49")
+    assert table.prepared(table.staged(Random(1), [1], 99)) is None
+    assert table.prepared(table.staged(Random(1), [2], 99)) is not None
 
 
-def test_files_and_groups_whose_range_holds_no_key_are_not_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene.merge(scene.staged(Random(1), list(range(500, 700)), 99))
+def test_files_and_groups_whose_range_holds_no_key_are_not_read(
+    table: MergedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.merge(table.staged(Random(1), list(range(500, 700)), 99))
     touched: list[str] = []
     monkeypatch.setattr(key_lookup.KeySet, "matches", lambda self, store, table, file: touched.append(file.path))
-    scene.prepared(scene.staged(Random(1), [10_000], 99))
+    table.prepared(table.staged(Random(1), [10_000], 99))
     assert touched == []
-    scene.prepared(scene.staged(Random(1), [501], 99))
+    table.prepared(table.staged(Random(1), [501], 99))
     assert len(touched) == 1
 
 
-def test_a_table_is_read_off_a_checkpoint_as_off_its_commits(scene: Scene) -> None:
+def test_a_table_is_read_from_a_checkpoint_as_from_its_commits(table: MergedTable) -> None:
     random = Random(2)
     for _ in range(3):
-        scene.merge(scene.staged(random, random.sample(range(20), 5), 99))
-    before = read_snapshot(scene.store, "t")
+        table.merge(table.staged(random, random.sample(range(20), 5), 99))
+    before = read_snapshot(table.store, "t")
     assert before is not None and any(file.vector for file in before.files)
-    DeltaTable(scene.path).create_checkpoint()
-    for commit in Path(scene.path, "_delta_log").glob("*.json"):
+    DeltaTable(table.path).create_checkpoint()
+    for commit in Path(table.path, "_delta_log").glob("*.json"):
         commit.unlink()
-    after = read_snapshot(scene.store, "t")
+    after = read_snapshot(table.store, "t")
     assert after is not None
     assert (after.version, after.tokens) == (before.version, before.tokens)
     assert {file.path: file.add for file in after.files} == {file.path: file.add for file in before.files}
-    scene.merge(scene.staged(random, [1, 2, 3], 999))
-    scene.by_others()
-    assert scene.frame().count() == len(scene.model)
+    table.merge(table.staged(random, [1, 2, 3], 999))
+    table.check_read_by_deltalake()
+    assert table.frame().count() == len(table.model)
 
 
-def test_a_text_that_is_cut_in_the_statistics_is_found(scene: Scene) -> None:
-    texts = Scene(scene.spark, scene.folder / "texts", ("text",), soft=False)
+def test_a_text_that_is_truncated_in_the_statistics_is_found(table: MergedTable) -> None:
+    texts = MergedTable(table.spark, table.folder / "texts", ("text",), soft=False)
     texts.create([])
     texts.merge(texts.staged(Random(1), [1, 2, 3], 9))
     texts.merge(texts.staged(Random(1), [1, 2, 3], 99))
-    texts.by_others()
+    texts.check_read_by_deltalake()
     assert all(len(key[0]) > PREFIX for key in texts.model)
 
 
-def test_vectors_come_back_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:
+def test_vectors_are_read_as_written_and_a_damaged_one_is_detected(tmp_path: Path) -> None:
     store, random = LocalStore(str(tmp_path)), Random(seeds.seed())
     wanted = [
         np.array([0]), np.arange(100_000), np.array(sorted(random.sample(range(2**33), 5_000))),
         np.array(sorted(random.sample(range(70_000), 30_000))),
     ]  # fmt: skip
-    told = write_vectors(store, "t", wanted)
-    for positions, descriptor in zip(wanted, told, strict=True):
+    written = write_vectors(store, "t", wanted)
+    for positions, descriptor in zip(wanted, written, strict=True):
         assert descriptor["cardinality"] == len(positions)
         assert np.array_equal(read_vector(store, "t", descriptor), positions)
     (file,) = tmp_path.glob("t/deletion_vector_*.bin")
     content = bytearray(file.read_bytes())
-    content[told[1]["offset"] + 20] ^= 1
+    content[written[1]["offset"] + 20] ^= 1
     file.write_bytes(content)
-    assert np.array_equal(read_vector(store, "t", told[0]), wanted[0])
+    assert np.array_equal(read_vector(store, "t", written[0]), wanted[0])
     with pytest.raises(UnreadableVector, match="damaged"):
-        read_vector(store, "t", told[1])
+        read_vector(store, "t", written[1])
 
 
 def test_a_vector_s_file_is_named_as_the_protocol_s_example(tmp_path: Path) -> None:
@@ -290,13 +290,13 @@ def test_a_vector_s_file_is_named_as_the_protocol_s_example(tmp_path: Path) -> N
     assert read_vector(LocalStore(str(tmp_path)), "t", descriptor).tolist() == [1, 5]
 
 
-def test_statistics_are_json_of_all_digits(scene: Scene) -> None:
-    wide = Scene(scene.spark, scene.folder / "wide", ("price",), soft=False)
+def test_statistics_are_json_of_all_digits(table: MergedTable) -> None:
+    wide = MergedTable(table.spark, table.folder / "wide", ("price",), soft=False)
     wide.create([])
     wide.merge(wide.staged(Random(1), list(range(1, 40)), 99))
     snapshot = read_snapshot(wide.store, "t")
     assert snapshot is not None
     (stats,) = [file.add["stats"] for file in snapshot.files if file.rows]
-    told = json.loads(stats, parse_float=Decimal)
+    written = json.loads(stats, parse_float=Decimal)
     prices = [key[0] for key in wide.model]
-    assert (told["minValues"]["price"], told["maxValues"]["price"]) == (min(prices), max(prices))
+    assert (written["minValues"]["price"], written["maxValues"]["price"]) == (min(prices), max(prices))

@@ -1,5 +1,5 @@
-"""A commit of Spark that comes too late for Delta, whatever Delta calls that: fenced where another owns the table, else
-tried again."""
+"""A commit of Spark that conflicts with another one, under each name that Delta has for it: fenced if another
+attempt owns the table, else retried."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from spark_jobs.writers import delta as writer
+from tests.spark.contract.control_records import fence, problem
 from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
-from tests.spark.contract.standing import fence, problem
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -31,19 +31,19 @@ def kit(spark: SparkSession, tmp_path: Path) -> Iterator[DeltaKit]:
 
 
 @pytest.fixture
-def table(kit: DeltaKit, tmp_path: Path) -> HandMade:
+def table(kit: DeltaKit, tmp_path: Path) -> ScriptedTable:
     table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([{"id": 1, "v": "a"}])
     table.land([table.insert({"id": 2, "v": "b"})])
     return table
 
 
-def test_every_conflict_that_delta_knows_is_a_lost_race() -> None:
+def test_every_conflict_of_delta_is_a_lost_race() -> None:
     assert {one.__name__ for one in writer.LOST_RACE} == set(delta.exceptions.__all__)
 
 
 def test_a_merge_that_lost_to_a_fence_is_fenced(
-    table: HandMade, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
+    table: ScriptedTable, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:
         fence(table)
@@ -56,8 +56,8 @@ def test_a_merge_that_lost_to_a_fence_is_fenced(
     assert table.rows() == [(1, "a")]
 
 
-def test_a_merge_that_lost_to_a_commit_of_somebody_else_is_tried_again(
-    table: HandMade, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
+def test_a_merge_that_lost_to_a_foreign_commit_is_retried(
+    table: ScriptedTable, kit: DeltaKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:
         kit.compact()

@@ -1,4 +1,5 @@
-"""Rows that only the source can tell: asked for, waited for, and what came before them left out."""
+"""Rows that must be fetched from the source: their fetches, the changes that wait for them, and the older changes
+that are left out."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.asked import Source, at, change, gap
+from tests.spark.bad_records import decide, unreadable
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
-from tests.spark.spoiled import decide, unreadable
+from tests.spark.row_source import RowSource, at, change, gap
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -30,21 +31,21 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[HandMade, Source]:
-    source = Source()
-    table = HandMade(small_session(spark), folder, SCHEMA, source=source, **more)
+def copied_table(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> tuple[ScriptedTable, RowSource]:
+    source = RowSource()
+    table = ScriptedTable(small_session(spark), folder, SCHEMA, source=source, **more)
     table.copy([row(key, "a") for key in keys])
     return table, source
 
 
-def waiting(table: HandMade) -> dict[str, int]:
-    """What the carry-over holds. Every record of the last batch is in one place."""
+def waiting(table: ScriptedTable) -> dict[str, int]:
+    """The counts of the carry-over. Every record of the last batch is counted in exactly one category."""
     require_accounted(control(table))
     return control(table).carry.counts
 
 
-def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:
-    """Land, stage, merge what was staged. The result of the stage."""
+def batch(table: ScriptedTable, records: Sequence[ChangeRecord] = ()) -> TableResult:
+    """Land, stage, and merge what was staged. Returns the result of the stage."""
     if records:
         table.land(records)
     job, staged = table.staged()
@@ -53,20 +54,20 @@ def batch(table: HandMade, records: Sequence[ChangeRecord] = ()) -> TableResult:
     return staged
 
 
-def test_the_row_is_fetched_and_newer_changes_come_on_top_of_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+def test_the_row_is_fetched_and_newer_changes_apply_to_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
     before = [change(table, 1, id=1, v="1"), change(table, 1, id=2, v="b")]
     behind = [gap(table, 1, 2), change(table, 9, id=1, v="9"), change(table, 11, id=1, w="11")]
     assert batch(table, before + behind).outcome is Outcome.DONE
     assert table.rows() == [(1, "fetched", "11"), (2, "b", "w")]
-    assert (source.asked, waiting(table)) == ([("[1]",)], {"fetched": 1})
+    assert (source.fetched, waiting(table)) == ([("[1]",)], {"fetched": 1})
 
 
 def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_does(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    table, source = made(spark, tmp_path, 1, 2, 3)
+    table, source = copied_table(spark, tmp_path, 1, 2, 3)
     source.away = True
     source.rows[3] = row(3, "in time"), at(1)
     before = [change(table, 0, id=1, v="before"), change(table, 5, id=2, v="b")]
@@ -75,11 +76,11 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
     assert table.rows() == [(1, "before", "w"), (2, "b", "w"), (3, "in time", "w")]
     assert waiting(table) == {"dirty": 1, "parked": 1, "fetched": 1}
     before = control(table)
-    assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "nothing new: nothing committed"
+    assert table.staged()[1].outcome is Outcome.FAILING and control(table) == before, "no change: no commit"
     staged = batch(table, [change(table, 6, id=1, w="held")])
     assert staged.outcome is Outcome.FAILING and waiting(table) == {"dirty": 1, "parked": 2, "fetched": 1}
     source.away = False
-    assert table.staged()[1].problem.code == "SRC020", "it answered, but not for this row"  # type: ignore[union-attr]
+    assert table.staged()[1].problem.code == "SRC020", "it answered, without this row"  # type: ignore[union-attr]
     source.rows[1] = row(1, "fetched"), at(5)
     fence = control(table).fence
     assert batch(table).outcome is Outcome.DONE and control(table).fence > fence
@@ -88,18 +89,18 @@ def test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_nothing_else_do
     assert table.staged()[1].outcome is Outcome.UNCHANGED
 
 
-def test_changes_from_before_the_fetch_say_nothing_new_in_later_windows(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+def test_changes_from_before_the_fetch_are_ignored_in_later_windows(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1)
     source.rows[1] = row(1, "fetched", "fetched"), at(10)
     batch(table, [gap(table, 1)])
     batch(table, [change(table, 8, id=1, v="8")])
     assert table.rows() == [(1, "fetched", "fetched")] and waiting(table) == {"fetched": 1}
     batch(table, [change(table, 9, id=1, w="9"), change(table, 10, id=1, v="10")])
-    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no window behind this was begun before it"
+    assert table.rows() == [(1, "10", "fetched")] and waiting(table) == {}, "no later window started before it"
 
 
 def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
+    table, source = copied_table(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     source.rows[1] = None, at(10)
     batch(table, [gap(table, 1), change(table, 3, id=1, v="lost"), change(table, 3, id=2, v="b")])
     assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "b", "w", False)]
@@ -111,8 +112,8 @@ def test_a_row_that_is_gone_is_flagged_comes_back_and_changes_again(spark: Spark
     assert table.rows("_cdc_deleted") == [(1, "and changed", "w", False), (2, "b", "w", False)]
 
 
-def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+def test_columns_that_were_not_sent_are_fetched_for_a_new_row_too(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1)
     born, changed = table.insert(row(2, None)), change(table, 1, id=1)
     born.refetch, changed.refetch = ("v",), ("v", "w")
     staged = batch(table, [born, changed, change(table, 2, id=2, w="x")])
@@ -123,30 +124,28 @@ def test_columns_that_were_not_sent_are_fetched_also_of_a_new_row(spark: SparkSe
     assert table.rows() == [(1, "long", "text"), (2, "long", "x")]
 
 
-def test_nobody_is_asked_where_the_row_is_told_whole_or_gone_behind_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+def test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, 2)
     batch(table, [gap(table, 1), gap(table, 2), table.delete({"id": 1}), table.update(row(2, "whole"))])
-    assert (table.rows(), source.asked, waiting(table)) == ([(2, "whole", "w")], [], {})
+    assert (table.rows(), source.fetched, waiting(table)) == ([(2, "whole", "w")], [], {})
 
 
-def test_a_change_that_meets_no_row_makes_its_row_be_fetched_in_the_next_run(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
+def test_a_change_without_its_row_causes_a_fetch_in_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, 2, on_delete=OnDelete.SOFT)
     batch(table, [table.delete({"id": 2})])
     source.rows = {2: (row(2, "back"), at(2)), 7: (row(7, "there"), at(2)), 8: (None, at(2))}
     result = table.apply([change(table, 1, id=key, v="x") for key in (1, 2, 7, 8)])
     assert result.outcome is Outcome.FAILING and result.problem and result.problem.code == "TGT032"
-    assert source.asked == [] and table.rows("_cdc_deleted") == [(1, "a", "w", False), (2, "a", "w", True)]
+    assert source.fetched == [] and table.rows("_cdc_deleted") == [(1, "a", "w", False), (2, "a", "w", True)]
     table.failing = True
     assert batch(table).outcome is Outcome.DONE
-    assert sorted(source.asked[0]) == ["[2]", "[7]", "[8]"]
+    assert sorted(source.fetched[0]) == ["[2]", "[7]", "[8]"]
     wanted = [(1, "x", "w", False), (2, "back", "w", False), (7, "there", "w", False)]
     assert table.rows("_cdc_deleted") == wanted
 
 
-def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
+def test_a_bad_record_is_released_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
     bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]
     source.away = True
     staged = batch(table, [*bad, gap(table, 1), gap(table, 2), change(table, 9, id=1, w="x")])
@@ -163,10 +162,10 @@ def test_a_bad_record_is_let_go_by_a_row_that_was_fetched_after_it(spark: SparkS
     assert table.rows()[0] == (1, "read", "w")
 
 
-def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_fetched_row_that_the_target_cannot_hold_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     schema = TableSchema("public.t", (Column("id", INT, False), Column("v", INT), Column("w", TEXT)), ("id",))
-    source = Source()
-    table = HandMade(small_session(spark), tmp_path, schema, source=source)
+    source = RowSource()
+    table = ScriptedTable(small_session(spark), tmp_path, schema, source=source)
     table.copy([{"id": 1, "v": 1, "w": "w"}])
     source.rows[1] = {"id": 1, "v": "much", "w": "w"}, at(1)
     staged = batch(table, [gap(table, 1)])
@@ -178,8 +177,8 @@ def test_a_fetched_row_that_the_target_cannot_hold_is_no_answer(spark: SparkSess
     assert table.rows() == [(1, 2, "w")]
 
 
-def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(small_session(spark), tmp_path, SCHEMA)
+def test_a_source_that_cannot_fetch_rows_stops_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = ScriptedTable(small_session(spark), tmp_path, SCHEMA)
     table.copy([row(1, "a")])
     table.source = object()  # type: ignore[assignment]
     staged = batch(table, [gap(table, 1)])
@@ -187,8 +186,8 @@ def test_a_source_that_cannot_be_asked_for_rows_stops_the_table(spark: SparkSess
     assert "airflow cdc resync hand --table public.t" in staged.problem.do and table.rows() == [(1, "a", "w")]
 
 
-def test_a_repair_leaves_rows_alone_that_were_fetched(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1, 2)
+def test_a_repair_keeps_fetched_rows(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1, 2)
     source.rows[1] = row(1, "fetched"), at(5)
     batch(table, [change(table, 1, id=1, v="b"), gap(table, 1), table.update(row(2, "b"))])
     job, _ = table.staged(repair=(1, 1))
@@ -196,8 +195,8 @@ def test_a_repair_leaves_rows_alone_that_were_fetched(spark: SparkSession, tmp_p
     assert table.rows() == [(1, "fetched", "w"), (2, "b", "w")]
 
 
-def test_of_two_attempts_that_fetched_one_counts(spark: SparkSession, tmp_path: Path) -> None:
-    table, source = made(spark, tmp_path, 1)
+def test_one_of_two_attempts_that_fetched_counts(spark: SparkSession, tmp_path: Path) -> None:
+    table, source = copied_table(spark, tmp_path, 1)
     source.rows[1] = row(1, "first"), at(5)
     table.land([gap(table, 1), change(table, 5, id=1, w="held")])
     job, _ = table.staged()

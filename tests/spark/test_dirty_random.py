@@ -1,7 +1,7 @@
-"""Random histories of which a part is never told: whatever is fetched when, in the end every row is as at the source.
+"""Random histories with omissions: whenever rows are fetched, in the end every row equals the source.
 
-A source of plain dicts, with a clock. Its stream leaves out news, or their values; asked for a row it tells the newest
-one, with a time that is cut to whole seconds, and now and then it tells nothing.
+The source is a set of dicts with a clock. Its stream omits changes, or their values; a fetch returns the newest row,
+with a time truncated to whole seconds, and sometimes nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.model import seeds
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -32,12 +32,12 @@ SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), C
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TICK = timedelta(milliseconds=400)
 CHANGES_PER_KEY, WINDOWS = 9, 3
-UNTOLD, UNSENT, SILENT = 0.2, 0.1, 0.3
+GAPS, UNSENT, SILENT = 0.2, 0.1, 0.3
 
 
-class Source:
-    """``history``: per key the row after each of its changes, None where it is gone, and the tick of the change. Until
-    ``now`` it has happened."""
+class HistorySource:
+    """``history``: per key the row after each of its changes, None if it is deleted, and the tick of the change. The
+    changes up to ``now`` have happened."""
 
     def __init__(self, random: Random, keys: int) -> None:
         self.random, self.now, self.reliable = random, 0, False
@@ -46,8 +46,8 @@ class Source:
     def row(self, key: int) -> tuple[int, Row | None]:
         return [one for one in self.history[key] if one[0] <= self.now][-1]
 
-    def fetch(self, table: TableTask, schema: TableSchema, untold: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        for name in (one.key or one.key_before or "" for one in untold):
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        for name in (one.key or one.key_before or "" for one in records):
             if not self.reliable and self.random.random() < SILENT:
                 if self.random.random() < 0.5:
                     raise SourceUnavailable(Problem("SRC999", "the source is away"))
@@ -62,13 +62,13 @@ class Source:
                 )
 
 
-class Stream(HandMade):
-    """Changes of random keys, one per tick, told in order."""
+class Stream(ScriptedTable):
+    """Changes of random keys, one per tick, in order."""
 
-    def changes(self, source: Source, random: Random, ticks: int) -> list[ChangeRecord]:
+    def changes(self, source: HistorySource, random: Random, ticks: int) -> list[ChangeRecord]:
         return [self._change(source, random, tick + 1) for tick in range(ticks)]
 
-    def _change(self, source: Source, random: Random, tick: int) -> ChangeRecord:
+    def _change(self, source: HistorySource, random: Random, tick: int) -> ChangeRecord:
         key = random.choice(list(source.history))
         history = source.history[key]
         before = history[-1][1]
@@ -86,9 +86,9 @@ class Stream(HandMade):
 
     def _withheld(self, record: ChangeRecord, random: Random, key: int) -> ChangeRecord:
         chance = random.random()
-        if chance < UNTOLD:
+        if chance < GAPS:
             return ChangeRecord("public.t", "gap", record.order_key, record.schema_id, key=canonical([key]))
-        if chance < UNTOLD + UNSENT and record.op != "delete":
+        if chance < GAPS + UNSENT and record.op != "delete":
             return replace(record, after=canonical({"id": key}), after_complete=False, refetch=("v", "w"))
         return record
 
@@ -97,22 +97,20 @@ def _row(key: int, value: str) -> Row:
     return {"id": key, "v": value, "w": value}
 
 
-def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_rows_equal_the_source_after_random_omissions_and_fetches(spark: SparkSession, tmp_path: Path) -> None:
     seed, keys = seeds.seed(), seeds.histories(60)
     print(f"again: {seeds.SEED}={seed} {seeds.HISTORIES}={keys} pytest {Path(__file__).name}")
     random = Random(seed)
     on_delete = random.choice([OnDelete.HARD, OnDelete.SOFT])
-    source = Source(random, keys)
+    source = HistorySource(random, keys)
     table = Stream(small_session(spark), tmp_path, SCHEMA, on_delete=on_delete, source=source)
     table.copy([_row(key, "0") for key in source.history])
     ticks = keys * CHANGES_PER_KEY
-    told = table.changes(source, random, ticks)
+    sent = table.changes(source, random, ticks)
     cuts = sorted(random.sample(range(1, ticks), WINDOWS - 1))
     for start, end in zip([0, *cuts], [*cuts, ticks], strict=True):
         source.now = min(ticks, end + random.randrange(ticks // 4))
-        table.land(told[start:end])
+        table.land(sent[start:end])
         batch(table)
     source.now, source.reliable = ticks, True
     batch(table)
@@ -123,8 +121,8 @@ def test_whatever_is_not_told_and_fetched_when_the_rows_end_as_at_the_source(
     assert found == [(key, row["v"], row["w"]) for key in source.history if (row := source.row(key)[1])], seed
 
 
-def batch(table: HandMade) -> None:
-    """Stage and merge what came; every record is accounted for."""
+def batch(table: ScriptedTable) -> None:
+    """Stage and merge the new windows; every record is accounted for."""
     job, staged = table.staged()
     if not staged.detail:
         assert staged.outcome is Outcome.UNCHANGED or (staged.problem and staged.problem.code in ("SRC999", "SRC020"))

@@ -1,4 +1,4 @@
-"""Executors that lack a package or a folder are named as such, by the job and before anything is written."""
+"""The job names executors that lack a package or a folder, before it writes anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if __name__ == "__main__":
 """
 
 
-def test_paths_that_a_host_does_not_have_are_told_with_its_name(tmp_path: Path) -> None:
+def test_paths_that_a_host_lacks_are_reported_with_the_name_of_the_host(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     assert missing_paths([str(tmp_path), absent], 0) == (socket.gethostname(), [absent])
 

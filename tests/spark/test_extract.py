@@ -1,4 +1,4 @@
-"""A window is landed from a real slot, sealed once, and joins on to the one before."""
+"""A window is landed from a real slot, sealed once, and starts at the end of the one before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 
 
 class Stream:
-    """Windows one after the other, as open_window plans them."""
+    """Consecutive windows, as open_window plans them."""
 
     def __init__(self, replicator: Replicator) -> None:
         self.replicator = replicator
@@ -95,10 +95,10 @@ def test_a_window_holds_the_changes_of_its_tables_and_lists_them_all(
     assert replicator.log.schema(manifest.tables["public.a"].schema_ids[-1]).names == ("id", "note")
     assert result.window is not None
     assert (result.window.cut, result.window.adopted, result.window.records) == ("limit", False, 5)
-    assert "jvm_heap" not in result.peak_memory_bytes, "one share: the driver lands it"
+    assert "jvm_heap" not in result.peak_memory_bytes, "one split: the driver lands it"
 
 
-def test_windows_join_on_and_lose_nothing_whatever_their_size(
+def test_windows_of_any_size_are_contiguous_and_complete(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     stream = Stream(replicator)
@@ -148,7 +148,7 @@ def test_of_two_attempts_that_land_one_window_one_wins_and_the_other_adopts(
     monkeypatch.setenv(ARMED, "seal.before=raise:SourceUnavailable")
 
     def overtaken(job: Job) -> StepResult:
-        """The quick attempt seals while the slow one stands before its seal."""
+        """The fast attempt seals while the slow one is just before its seal."""
         monkeypatch.setattr(changelog, "failpoint", lambda name: name == "seal.before" and overtake())
         return extract.run(job)
 
@@ -196,7 +196,7 @@ def test_another_change_log_is_refused(spark: SparkSession, replicator: Replicat
     assert result.problem.code == "STG003"
 
 
-def test_a_failure_in_the_executor_keeps_its_words(
+def test_a_failure_in_the_executor_keeps_its_message(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     stream = Stream(replicator)
@@ -225,19 +225,19 @@ def test_nothing_but_foreign_changes_seals_an_empty_window_at_the_limit(
 def test_a_table_blocked_by_a_breaking_schema_does_not_cut_every_later_window(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
-    """Its target stays at the old schema; the log knows the new one."""
+    """Its target keeps the old schema; the log has the new one."""
     stream = Stream(replicator)
     database.execute("INSERT INTO a VALUES (1, 'x')")
     stream.land()
     schema = replicator.log.schema(stream.manifest().tables["public.a"].schema_ids[-1])
-    held = ControlRecord(
+    control = ControlRecord(
         replicator.definition.name, "public.a", replicator.log_id, "tests", "a", 1, 1, "0" * 50,
         State(TableState.REPLICATING, now()), schema=schema,
     )  # fmt: skip
     tasks = replicator.tasks
 
     def with_control(*names: str) -> object:
-        return tuple(replace(task, control=held) if task.table == "public.a" else task for task in tasks(*names))
+        return tuple(replace(task, control=control) if task.table == "public.a" else task for task in tasks(*names))
 
     replicator.tasks = with_control  # type: ignore[method-assign, assignment]
     database.execute("INSERT INTO b VALUES (1)")

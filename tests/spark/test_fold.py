@@ -1,4 +1,4 @@
-"""What a batch takes from the log, whatever the target: which records count, and when a table is blocked or waits."""
+"""The records of a batch on any target: which records count, and when a table is blocked or waits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs import replay, stage
-from tests.spark.contract.fold_cases import INT, KEYED, KEYLESS, TEXT, BareTeller, Teller
-from tests.spark.contract.standing import control, fence, problem
-from tests.spark.hand_made import HandMade
+from tests.spark.contract.control_records import control, fence, problem
+from tests.spark.contract.fold_cases import INT, KEYED, KEYLESS, TEXT, KeyedChanges, KeylessChanges
+from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -29,58 +29,64 @@ def with_columns(*columns: Column) -> TableSchema:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    return HandMade(spark, tmp_path, KEYED)
+def table(spark: SparkSession, tmp_path: Path) -> ScriptedTable:
+    return ScriptedTable(spark, tmp_path, KEYED)
 
 
 @pytest.fixture
-def tell(table: HandMade) -> Teller:
-    return Teller(table, 0)
+def changes(table: ScriptedTable) -> KeyedChanges:
+    return KeyedChanges(table, 0)
 
 
 @pytest.mark.parametrize("values", [("b", "w"), ("b",)])
-def test_e18_two_changes_at_one_place_of_a_row_that_differ_block_the_table(
-    table: HandMade, tell: Teller, values: tuple[str, ...]
+def test_e18_two_different_changes_of_a_row_at_one_position_block_the_table(
+    table: ScriptedTable, changes: KeyedChanges, values: tuple[str, ...]
 ) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    one = tell.update(1, *values)
+    table.copy([changes.row(1, "a", "w")])
+    one = changes.update(1, *values)
     table.apply([one, replace(one, position="again")])
-    assert table.rows() == [(1, "b", "w")], "it came twice"
-    one = tell.update(1, *values)
-    result = table.apply([one, tell.insert(2, "b", "w"), replace(one, after=tell.update(1, "c", *values[1:]).after)])
+    assert table.rows() == [(1, "b", "w")], "it was delivered twice"
+    one = changes.update(1, *values)
+    result = table.apply(
+        [one, changes.insert(2, "b", "w"), replace(one, after=changes.update(1, "c", *values[1:]).after)]
+    )
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "EVT012")
     assert table.rows() == [(1, "b", "w")]
 
 
-def test_rows_that_a_copy_met_twice_at_one_place_are_as_one_of_them_was(table: HandMade, tell: Teller) -> None:
-    """It began anew while the source's log, which is written later, stood where it was."""
+def test_a_row_that_a_copy_read_twice_at_one_position_equals_one_of_the_reads(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    """The snapshot restarted while the position in the source's log, which is written later, stayed the same."""
     table.copy([])
-    one, other = (replace(tell.insert(1, value, "w"), op="read", order_key="00000001") for value in "ab")
+    one, other = (replace(changes.insert(1, value, "w"), op="read", order_key="00000001") for value in "ab")
     table.apply([one, other])
     assert table.rows() in ([(1, "a", "w")], [(1, "b", "w")])
 
 
-def test_a_moved_row_without_its_origin_blocks_the_table(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    result = table.apply([tell.move(5, 6, "b")])
+def test_a_moved_row_without_its_origin_blocks_the_table(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    result = table.apply([changes.move(5, 6, "b")])
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT031")
 
 
-def test_a_partial_update_behind_a_truncate_blocks_the_table(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    result = table.apply([table.truncate(), tell.update(1, "b")])
+def test_a_partial_update_behind_a_truncate_blocks_the_table(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    result = table.apply([table.truncate(), changes.update(1, "b")])
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT031")
 
 
-def test_a_partial_upsert_behind_a_truncate_is_a_new_row(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.apply([table.truncate(), tell.update(1, "b", op="upsert")])
+def test_a_partial_upsert_behind_a_truncate_is_a_new_row(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.apply([table.truncate(), changes.update(1, "b", op="upsert")])
     assert table.rows() == [(1, "b", None)]
 
 
-def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.apply([table.truncate(), tell.insert(2, "b", "w"), tell.move(2, 3, "c")])
+def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.apply([table.truncate(), changes.insert(2, "b", "w"), changes.move(2, 3, "c")])
     before = table.rows()
     job, staged = table.staged(repair=(1, 1))
     assert staged.outcome is Outcome.DONE, staged.problem
@@ -88,38 +94,40 @@ def test_a_repair_across_a_truncate_leaves_a_row_that_moved_behind_it_as_it_is(t
     assert table.rows() == before == [(3, "c", "w")]
 
 
-def test_records_up_to_the_floor_are_in_the_copy_already(table: HandMade, tell: Teller) -> None:
+def test_records_up_to_the_floor_are_in_the_copy_already(table: ScriptedTable, changes: KeyedChanges) -> None:
     table.land([])
-    early = [tell.update(1, "old", "w"), tell.delete(2, "b", "w"), tell.insert(4, "gone since", "w")]
-    table.copy([tell.row(1, "new", "w"), tell.row(2, "b", "w")])
-    table.apply([*early, tell.insert(3, "c", "w")])
+    early = [changes.update(1, "old", "w"), changes.delete(2, "b", "w"), changes.insert(4, "gone since", "w")]
+    table.copy([changes.row(1, "new", "w"), changes.row(2, "b", "w")])
+    table.apply([*early, changes.insert(3, "c", "w")])
     assert table.rows() == [(1, "new", "w"), (2, "b", "w"), (3, "c", "w")]
 
 
 def test_rows_without_key_up_to_the_floor_are_in_the_copy_already(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(spark, tmp_path, KEYLESS)
-    tell = BareTeller(table, 1)
+    table = ScriptedTable(spark, tmp_path, KEYLESS)
+    changes = KeylessChanges(table, 1)
     table.land([])
-    early = tell.insert("a", 1.0)
-    table.copy([tell.row("a", 1.0)])
-    table.apply([early, tell.insert("b", 1.0)])
+    early = changes.insert("a", 1.0)
+    table.copy([changes.row("a", 1.0)])
+    table.apply([early, changes.insert("b", 1.0)])
     assert [row[1] for row in table.rows()] == ["a", "b"]
 
 
-def test_several_windows_are_one_batch_and_windows_without_records_pass(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.land([tell.update(1, "b", "w")])
+def test_several_windows_are_one_batch_and_windows_without_records_pass(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.land([changes.update(1, "b", "w")])
     table.land([])
-    table.land([tell.update(1, "c")])
+    table.land([changes.update(1, "c")])
     assert table.apply().window == 4
     assert table.rows() == [(1, "c", "w")]
     assert table.apply().outcome is Outcome.UNCHANGED
     assert (control(table).window, control(table).hi) == (4, {"s": str(table.order)})
 
 
-def test_the_bounds_of_a_batch_cover_its_keys_in_few_ranges(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(0, "a", "w")])
-    table.land([tell.insert(key, "x", "w") for key in [*range(10, 20), *range(1000, 1010), 5000]])
+def test_the_bounds_of_a_batch_cover_its_keys_in_few_ranges(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(0, "a", "w")])
+    table.land([changes.insert(key, "x", "w") for key in [*range(10, 20), *range(1000, 1010), 5000]])
     job, _ = table.staged()
     text = job.log.store.read(f"batches/public.t/{job.step.attempt}/batch.json")
     batch = from_plain(Batch, json.loads(text))
@@ -128,40 +136,42 @@ def test_the_bounds_of_a_batch_cover_its_keys_in_few_ranges(table: HandMade, tel
     assert table.merged(job).counts["inserted"] == 21
 
 
-def test_an_interval_the_log_has_lost_is_not_repaired(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.apply([tell.update(1, "A", "w")])
+def test_an_interval_the_log_has_lost_is_not_repaired(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.apply([changes.update(1, "A", "w")])
     _, result = table.staged(repair=(0, 1))
     assert result.problem is not None and result.problem.code == "CMD010" and "oldest window 1" in result.problem.found
 
 
 def test_a_keyless_table_is_not_repaired(spark: SparkSession, tmp_path: Path) -> None:
-    table = HandMade(spark, tmp_path, TableSchema("public.t", KEYED.columns))
+    table = ScriptedTable(spark, tmp_path, TableSchema("public.t", KEYED.columns))
     table.copy([])
     table.land([table.insert({"id": 2, "v": "b", "w": None})])
     _, result = table.staged(repair=(1, 1))
     assert result.problem is not None and "no key" in result.problem.found
 
 
-def test_an_attempt_that_was_shut_out_before_it_looked_does_not_go_on_under_the_new_fence(
-    table: HandMade, tell: Teller
+def test_an_attempt_that_was_fenced_before_its_read_does_not_continue_under_the_new_fence(
+    table: ScriptedTable, changes: KeyedChanges
 ) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.land([tell.update(1, "b", "w")])
-    told = table.task()
+    table.copy([changes.row(1, "a", "w")])
+    table.land([changes.update(1, "b", "w")])
+    task = table.task()
     fence(table)
     for job, run in (
-        (table.job(StepKind.STAGE, (told,)), stage.run),
-        (table.job(StepKind.REPLAY, (told,)), replay.run),
+        (table.job(StepKind.STAGE, (task,)), stage.run),
+        (table.job(StepKind.REPLAY, (task,)), replay.run),
     ):
         (result,) = run(job).tables
         assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT035")
     assert table.rows() == [(1, "a", "w")]
 
 
-def test_a_paused_table_takes_nothing_and_a_resyncing_one_only_the_replay(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.land([tell.update(1, "b", "w")])
+def test_a_paused_table_applies_nothing_and_a_resyncing_one_only_the_replay(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.land([changes.update(1, "b", "w")])
     fence(table, TableState.PAUSED)
     assert table.staged()[1].outcome is Outcome.FENCED
     fence(table, TableState.RESYNCING)
@@ -171,9 +181,11 @@ def test_a_paused_table_takes_nothing_and_a_resyncing_one_only_the_replay(table:
     assert table.rows() == [(1, "b", "w")] and control(table).state.name is TableState.RESYNCING
 
 
-def test_a_damaged_missing_or_incomplete_log_blocks_before_anything_is_applied(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.land([tell.update(1, "b", "w"), tell.insert(2, "c", "w")])
+def test_a_damaged_missing_or_incomplete_log_blocks_before_anything_is_applied(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.land([changes.update(1, "b", "w"), changes.insert(2, "c", "w")])
     window = table.log.manifest(1).tables["public.t"].files[0]
     file = Path(table.log.store.url(window.path))
     content = file.read_bytes()
@@ -193,18 +205,22 @@ def test_a_damaged_missing_or_incomplete_log_blocks_before_anything_is_applied(t
     assert result.outcome is Outcome.DONE and table.merged(job).outcome is Outcome.DONE
 
 
-def test_a_schema_change_that_the_copy_holds_already_is_passed_over(table: HandMade, tell: Teller) -> None:
+def test_a_schema_change_that_the_copy_holds_already_is_passed_over(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
     """The first window after a resync may begin before its anchor."""
-    table.copy([tell.row(1, "a", "w")])
-    early = [tell.update(1, "A", "w"), table.alter(with_columns(OTHER))]
+    table.copy([changes.row(1, "a", "w")])
+    early = [changes.update(1, "A", "w"), table.alter(with_columns(OTHER))]
     table.copy([{"id": 1, "p": "P"}])
     assert table.apply([*early, table.insert({"id": 2, "p": "Q"})]).outcome is Outcome.DONE
     assert table.rows() == [(1, "P"), (2, "Q")]
 
 
-def test_a_breaking_change_blocks_behind_what_came_before_it(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
-    table.land([tell.update(1, "A", "w")])
+def test_a_breaking_change_blocks_after_all_earlier_changes_are_applied(
+    table: ScriptedTable, changes: KeyedChanges
+) -> None:
+    table.copy([changes.row(1, "a", "w")])
+    table.land([changes.update(1, "A", "w")])
     table.land([table.alter(with_columns(Column("v", INT))), table.insert({"id": 9, "v": 5})])
     job, result = table.staged()
     assert (result.outcome, result.window) == (Outcome.BLOCKED, 1)
@@ -215,8 +231,8 @@ def test_a_breaking_change_blocks_behind_what_came_before_it(table: HandMade, te
     assert (result.outcome, result.window) == (Outcome.BLOCKED, None)
 
 
-def test_an_added_column_whose_older_values_nobody_knows_blocks(table: HandMade, tell: Teller) -> None:
-    table.copy([tell.row(1, "a", "w")])
+def test_an_added_column_whose_older_values_are_unknown_blocks(table: ScriptedTable, changes: KeyedChanges) -> None:
+    table.copy([changes.row(1, "a", "w")])
     table.land([table.alter(with_columns(*KEYED.columns[1:], OTHER), warnings=["initial_unknown"])])
     _, result = table.staged()
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and "is unknown: p" in result.problem.found

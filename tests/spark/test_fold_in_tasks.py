@@ -1,4 +1,4 @@
-"""However the entries of a batch are spread over Spark's tasks, they fold to what the driver folds them to."""
+"""Spark's tasks fold the entries of a batch as the driver does, however the entries are distributed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def test_tasks_fold_as_the_driver_does(spark: SparkSession, monkeypatch: pytest.
     table = pa.Table.from_pylist(entries, ENTRIES)
     fold = Fold(RULES)
     frame = spark.createDataFrame(table)
-    here = frames.fold_on_driver(frame, fold).toArrow().sort_by("key")
-    there = frames.fold_in_tasks(frame, fold, len(entries), moved=True)
-    assert there.rdd.getNumPartitions() > 10
-    assert there.toArrow().sort_by("key").to_pylist() == here.to_pylist(), f"again: {seeds.SEED}={seeds.seed()}"
-    assert any(row["root"] for row in here.to_pylist()), "rows that moved without all their columns"
+    on_driver = frames.fold_on_driver(frame, fold).toArrow().sort_by("key")
+    in_tasks = frames.fold_in_tasks(frame, fold, len(entries), moved=True)
+    assert in_tasks.rdd.getNumPartitions() > 10
+    assert in_tasks.toArrow().sort_by("key").to_pylist() == on_driver.to_pylist(), f"again: {seeds.SEED}={seeds.seed()}"
+    assert any(row["root"] for row in on_driver.to_pylist()), "partial rows that moved"
 
 
 def history(random: Random) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A job always leaves a result that says what to do, and never a secret."""
+"""A job always writes a result with a remedy, and never a secret."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_step_that_fails_says_whether_to_try_again(
     assert PASSWORD not in str(result) + printed.out + printed.err
 
 
-def test_the_root_of_a_java_error_is_what_the_result_names(spark: SparkSession, replicator: Replicator) -> None:
+def test_the_result_names_the_root_cause_of_a_java_error(spark: SparkSession, replicator: Replicator) -> None:
     def run(job: Job) -> StepResult:
         job.spark.sparkContext._jvm.java.lang.Integer.parseInt("x")  # type: ignore[union-attr]
         raise AssertionError
@@ -166,7 +166,7 @@ def test_secrets_are_read_once(spark: SparkSession, replicator: Replicator) -> N
     assert again.problem.code == "JOB002"
 
 
-def test_a_result_tells_memory_and_times_of_spark_where_it_was_needed(
+def test_a_result_contains_memory_and_times_of_spark_if_it_was_needed(
     spark: SparkSession, replicator: Replicator
 ) -> None:
     def counted(job: Job) -> StepResult:
@@ -181,7 +181,7 @@ def test_a_result_tells_memory_and_times_of_spark_where_it_was_needed(
     assert (set(result.peak_memory_bytes), result.phases) == ({"python"}, {})
 
 
-def test_progress_tells_rows_rate_share_and_time_left() -> None:
+def test_progress_contains_rows_rate_percentage_and_time_left() -> None:
     assert format_line("public.a", Progress(600, of=1000), 2.0) == "public.a: 600 rows, 300 rows/s, 60% done, 1 s left"
     assert format_line("public.a", Progress(600), 2.0) == "public.a: 600 rows, 300 rows/s"
 

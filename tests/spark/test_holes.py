@@ -1,4 +1,4 @@
-"""What the stream does not tell is never stepped over: a batch ends before the hole, and only a copy leads past it."""
+"""A batch never skips what the stream does not contain: it ends before the hole, and only a copy passes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -25,21 +25,21 @@ def row(key: int, value: str = "a") -> Row:
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> HandMade:
-    table = HandMade(spark, tmp_path, SCHEMA)
+def table(spark: SparkSession, tmp_path: Path) -> ScriptedTable:
+    table = ScriptedTable(spark, tmp_path, SCHEMA)
     table.copy([row(1)])
     return table
 
 
-def hole(table: HandMade, kind: str, ids: tuple[str, ...] = ()) -> Hole:
-    """One that lies behind everything told so far."""
+def hole(table: ScriptedTable, kind: str, ids: tuple[str, ...] = ()) -> Hole:
+    """A hole after all changes landed so far."""
     return Hole(kind, SCHEMA.table, f"{table.order + 1:08x}", ids)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "ids"), [("expired", ()), ("overflow", ()), ("gap", ()), ("gap", ("[1]",))])
-def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
-    table: HandMade, kind: str, ids: tuple[str, ...]
+def test_a_batch_ends_before_a_hole_and_continues_after_the_next_copy(
+    table: ScriptedTable, kind: str, ids: tuple[str, ...]
 ) -> None:
     table.land([table.insert(row(2))], holes=[OTHERS])
     table.land([table.insert(row(3))], holes=[hole(table, kind, ids)])
@@ -53,15 +53,15 @@ def test_a_batch_ends_before_a_hole_and_goes_on_behind_the_next_copy(
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4, 5]
 
 
-def test_a_window_that_did_not_capture_the_table_is_not_stepped_over(table: HandMade) -> None:
+def test_a_window_that_did_not_capture_the_table_is_not_skipped(table: ScriptedTable) -> None:
     table.land(listed=False)
     result = table.apply([table.insert(row(2))])
     assert (result.outcome, result.window) == (Outcome.UNCHANGED, 0)
     assert [key for key, _ in table.rows()] == [1]
 
 
-def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: HandMade) -> None:
-    """The window was cut while the copy was taken: it begins before the copy's place in the stream."""
+def test_a_hole_that_the_copy_has_filled_stops_no_batch(table: ScriptedTable) -> None:
+    """The window was cut during the copy: it begins before the position of the copy."""
     filled = hole(table, "overflow")
     early = table.insert(row(2))
     table.copy([row(1), row(2), row(3)])
@@ -70,7 +70,7 @@ def test_a_hole_that_the_copy_has_filled_holds_nothing_up(table: HandMade) -> No
     assert [key for key, _ in table.rows()] == [1, 2, 3, 4]
 
 
-def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: HandMade, spark: SparkSession) -> None:
+def test_a_repair_skips_windows_before_the_table_was_captured(table: ScriptedTable, spark: SparkSession) -> None:
     table.land(listed=False)
     table.copy([row(1)])
     table.apply([table.insert(row(2))])
@@ -80,8 +80,8 @@ def test_a_repair_over_a_time_before_the_table_was_captured_passes_it(table: Han
     assert [key for key, _ in table.rows()] == [1, 2]
 
 
-def test_a_repair_does_not_bring_back_what_went_in_a_hole(table: HandMade) -> None:
-    """The first copy of a feed is empty and stands below every record, so its floor tells nothing of what it holds."""
+def test_a_repair_does_not_restore_rows_that_were_deleted_in_a_hole(table: ScriptedTable) -> None:
+    """The first copy of a feed is empty and older than every record, so its floor says nothing about its rows."""
     table.apply([table.insert(row(2)), table.insert(row(3))])
     table.land([table.update(row(3, "late"))], holes=[hole(table, "expired")])
     behind, table.order = table.order, 0

@@ -39,12 +39,12 @@ COLUMNS = pa.schema([("id", pa.int64())])
 def control(fence: int, window: int, state: TableState = TableState.REPLICATING, attempt: str = "a") -> ControlRecord:
     now = State(state, "2026-01-01T00:00:00Z")
     nonce = f"n{fence}-{window}"
-    place = ("shop", TABLE, "log", "owner", attempt, fence, window, "00")
-    return ControlRecord(*place, now, schema=SCHEMA, identity=IDENTITY, nonce=nonce)
+    fields = ("shop", TABLE, "log", "owner", attempt, fence, window, "00")
+    return ControlRecord(*fields, now, schema=SCHEMA, identity=IDENTITY, nonce=nonce)
 
 
-class Lake:
-    """The catalog as somebody else sees it."""
+class ForeignClient:
+    """The catalog, as another client uses it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Lake:
             return int(table.snapshot_by_name(branch).snapshot_id)
 
     def commit(self, log: ChangeLog, record: ControlRecord, named: bool = True) -> int:
-        """A data commit of ours, as a merge leaves it."""
+        """A data commit, as a merge makes it."""
         assert not named or log.write_control(record)
         head = self.append(record.window, **snapshot_properties(record))
         with self.opened() as table, table.transaction() as transaction:
@@ -96,149 +96,153 @@ def tables(tmp_path: Path) -> IcebergTarget:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "lake")
+def client(tmp_path: Path) -> ForeignClient:
+    return ForeignClient(tmp_path / "lake")
 
 
 def task(rule: TableRule | None = None, schema: TableSchema = SCHEMA) -> TableTask:
     return TableTask(TABLE, TARGET, schema, rule or TableRule(TABLE), "", TableState.PENDING)
 
 
-def test_a_missing_table_holds_nothing_and_looking_makes_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
+def test_a_missing_table_has_no_state_and_a_read_creates_no_catalog(tables: IcebergTarget, tmp_path: Path) -> None:
     assert not tables.state(TABLE, TARGET).exists
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_table_of_somebody_else_holds_no_control_record(tables: IcebergTarget, lake: Lake) -> None:
-    lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert (held.exists, held.control, held.token) == (True, None, None)
+def test_a_foreign_table_has_no_control_record(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.append()
+    current = tables.state(TABLE, TARGET)
+    assert (current.exists, current.control, current.token) == (True, None, None)
     assert [problem.code for problem in tables.check([task()])] == ["TGT012"]
 
 
-def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    lake.commit(tables.log, control(1, 2))
-    newest = lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert held.control == control(1, 2)
-    assert (held.version, held.token, held.restored) == (newest, token(1, 2), False)
+def test_the_newest_commit_of_ours_counts_below_a_foreign_append(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    client.commit(tables.log, control(1, 2))
+    newest = client.append()
+    current = tables.state(TABLE, TARGET)
+    assert current.control == control(1, 2)
+    assert (current.version, current.token, current.restored) == (newest, token(1, 2), False)
 
 
-def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 7), named=False)
+def test_a_control_file_that_is_gone_is_replaced_by_the_commit_itself(
+    tables: IcebergTarget, client: ForeignClient
+) -> None:
+    client.commit(tables.log, control(1, 7), named=False)
     assert tables.state(TABLE, TARGET).control == control(1, 7)
 
 
 def test_a_foreign_rollback_takes_the_cursor_back_and_the_next_fence_passes_the_old_token(
-    tables: IcebergTarget, lake: Lake
+    tables: IcebergTarget, client: ForeignClient
 ) -> None:
-    first, *_ = [lake.commit(tables.log, control(4, window)) for window in (1, 2, 3)]
-    lake.roll_back(first)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (control(4, 1), True, token(4, 3))
-    assert held.control is not None
-    fenced = tables.fence(TARGET, held, replace(held.control.fenced(), fence=2))
+    first, *_ = [client.commit(tables.log, control(4, window)) for window in (1, 2, 3)]
+    client.roll_back(first)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (control(4, 1), True, token(4, 3))
+    assert current.control is not None
+    fenced = tables.fence(TARGET, current, replace(current.control.fenced(), fence=2))
     after = tables.state(TABLE, TARGET)
     assert fenced.fence == 5 and after.control == fenced and fenced.window == 1
     assert not after.restored and after.token == token(5, 1)
 
 
-def test_a_rollback_to_before_our_first_commit_leaves_no_record(tables: IcebergTarget, lake: Lake) -> None:
-    foreign = lake.append()
-    lake.commit(tables.log, control(1, 1))
-    lake.roll_back(foreign)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (None, True, token(1, 1))
+def test_a_rollback_to_before_our_first_commit_leaves_no_record(tables: IcebergTarget, client: ForeignClient) -> None:
+    foreign = client.append()
+    client.commit(tables.log, control(1, 1))
+    client.roll_back(foreign)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (None, True, token(1, 1))
 
 
-def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: IcebergTarget, lake: Lake) -> None:
-    first = lake.commit(tables.log, control(1, 1))
-    lake.commit(tables.log, control(1, 2))
+def test_the_rollback_announced_by_our_own_rewind_is_not_foreign(tables: IcebergTarget, client: ForeignClient) -> None:
+    first = client.commit(tables.log, control(1, 1))
+    client.commit(tables.log, control(1, 2))
     rewinding = tables.fence(TARGET, tables.state(TABLE, TARGET), control(2, 2, TableState.REWINDING))
-    lake.roll_back(first)
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (rewinding, False)
+    client.roll_back(first)
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (rewinding, False)
 
 
-def test_a_snapshot_that_never_was_current_counts_for_nothing(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    lake.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.token, held.restored) == (control(1, 1), token(1, 1), False)
+def test_a_snapshot_that_never_was_current_is_ignored(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    client.append(2, "cdc_attempt_lost", **snapshot_properties(control(1, 2)))
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.token, current.restored) == (control(1, 1), token(1, 1), False)
 
 
-def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
+def test_a_fence_changes_no_row_and_is_what_counts_next(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     assert (record.fence, record.window) == (2, 1)
     assert tables.state(TABLE, TARGET).control == record
-    assert lake.rows() == [1]
+    assert client.rows() == [1]
 
 
-def test_whatever_is_expired_the_cursor_is_still_known(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
+def test_the_cursor_is_found_after_any_expiration(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
-    lake.append()
-    lake.expire()
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored) == (record, False)
+    client.append()
+    client.expire()
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored) == (record, False)
     assert tables.oldest_token(TABLE, TARGET) == record.token
 
 
-def test_a_history_with_a_gap_above_the_cursor_counts_as_taken_back(tables: IcebergTarget, lake: Lake) -> None:
-    """Two foreign commits, the lower one expired: whether the cursor is below them cannot be proved any more."""
-    lake.commit(tables.log, control(1, 1))
+def test_a_history_with_a_gap_above_the_cursor_counts_as_a_rollback(
+    tables: IcebergTarget, client: ForeignClient
+) -> None:
+    """Two foreign commits, the lower one expired: there is no proof that the cursor is below them."""
+    client.commit(tables.log, control(1, 1))
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
-    lake.append()
-    lake.append()
-    lake.expire()
-    held = tables.state(TABLE, TARGET)
-    assert (held.control, held.restored, held.token) == (None, True, record.token)
+    client.append()
+    client.append()
+    client.expire()
+    current = tables.state(TABLE, TARGET)
+    assert (current.control, current.restored, current.token) == (None, True, record.token)
 
 
-def test_a_fence_built_on_an_older_look_is_refused(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    lake.commit(tables.log, control(1, 2))
+def test_a_fence_from_an_older_state_is_refused(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    client.commit(tables.log, control(1, 2))
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
-def test_of_two_fences_on_one_look_one_wins(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    first = tables.fence(TARGET, held, control(1, 1).fenced())
+def test_one_of_two_fences_from_the_same_state_wins(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    first = tables.fence(TARGET, current, control(1, 1).fenced())
     with pytest.raises(Fenced):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == first
 
 
-def test_a_commit_in_the_very_moment_of_a_fence_shuts_the_fence_out(
-    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+def test_a_commit_at_the_moment_of_a_fence_rejects_the_fence(
+    tables: IcebergTarget, client: ForeignClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The catalog compares, not we: the other commit comes after our last look."""
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    """The catalog compares: the other commit happens after the last read of the fence."""
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def late(catalog: SqlCatalog, *arguments: Any) -> Any:
         monkeypatch.setattr(SqlCatalog, "commit_table", commit)
-        lake.commit(tables.log, control(1, 2))
+        client.commit(tables.log, control(1, 2))
         return commit(catalog, *arguments)
 
     monkeypatch.setattr(SqlCatalog, "commit_table", late)
     with pytest.raises(Fenced, match="TGT020"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
+        tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == control(1, 2)
 
 
 def test_a_lost_answer_counts_where_the_commit_stands(
-    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    tables: IcebergTarget, client: ForeignClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
     commit = SqlCatalog.commit_table
 
     def lose_the_answer(*arguments: Any) -> None:
@@ -246,90 +250,88 @@ def test_a_lost_answer_counts_where_the_commit_stands(
         raise OSError("connection reset")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lose_the_answer)
-    record = tables.fence(TARGET, held, control(1, 1).fenced())
+    record = tables.fence(TARGET, current, control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == record
 
 
-def test_a_fence_that_twice_leaves_no_trace_can_be_tried_again(
-    tables: IcebergTarget, lake: Lake, monkeypatch: pytest.MonkeyPatch
+def test_a_fence_that_fails_twice_can_be_retried(
+    tables: IcebergTarget, client: ForeignClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
 
     def lose(*arguments: Any) -> None:
         raise OSError("no space")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
-        tables.fence(TARGET, held, control(1, 1).fenced())
-    assert tables.state(TABLE, TARGET) == held
+        tables.fence(TARGET, current, control(1, 1).fenced())
+    assert tables.state(TABLE, TARGET) == current
 
 
-def branched(tables: IcebergTarget, lake: Lake) -> ControlRecord:
-    """A merge that has written to its branch, and not published it."""
+def branched(tables: IcebergTarget, client: ForeignClient) -> ControlRecord:
+    """A merge that has written its branch and not yet published it."""
     record = control(1, 2)
-    with lake.opened() as table:
+    with client.opened() as table:
         head = table.current_snapshot().snapshot_id
         table.manage_snapshots().create_branch(head, branch_name(record)).commit()
-    lake.append(2, branch_name(record), **snapshot_properties(record))
+    client.append(2, branch_name(record), **snapshot_properties(record))
     return record
 
 
-def test_a_branch_becomes_the_table_in_one_commit_and_is_gone_after_it(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    record = branched(tables, lake)
-    assert lake.rows() == [1] and tables.state(TABLE, TARGET) == held
-    assert tables.publish(TARGET, held, record)
-    assert lake.rows() == [1, 2] and tables.state(TABLE, TARGET).control == record
-    with lake.opened() as table:
+def test_a_branch_becomes_the_table_in_one_commit_and_is_removed(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    record = branched(tables, client)
+    assert client.rows() == [1] and tables.state(TABLE, TARGET) == current
+    assert tables.publish(TARGET, current, record)
+    assert client.rows() == [1, 2] and tables.state(TABLE, TARGET).control == record
+    with client.opened() as table:
         assert set(table.refs()) == {"main", CURSOR_TAG}
 
 
-def test_a_branch_does_not_become_the_table_over_anything_that_came_after_its_cut(
-    tables: IcebergTarget, lake: Lake
-) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    record = branched(tables, lake)
-    lake.append()
-    assert not tables.publish(TARGET, held, record)
+def test_a_branch_does_not_become_the_table_over_a_later_commit(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    record = branched(tables, client)
+    client.append()
+    assert not tables.publish(TARGET, current, record)
     assert tables.state(TABLE, TARGET).control == control(1, 1)
 
 
-def test_a_fence_drops_the_branches_of_those_it_shuts_out(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    record = branched(tables, lake)
-    fence = tables.fence(TARGET, held, control(1, 1).fenced())
-    assert not tables.publish(TARGET, held, record)
-    assert tables.state(TABLE, TARGET).control == fence and lake.rows() == [1]
+def test_a_fence_drops_the_branches_of_the_attempts_it_rejects(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    record = branched(tables, client)
+    fence = tables.fence(TARGET, current, control(1, 1).fenced())
+    assert not tables.publish(TARGET, current, record)
+    assert tables.state(TABLE, TARGET).control == fence and client.rows() == [1]
 
 
-def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, lake: Lake) -> None:
+def test_a_branch_cut_before_a_rollback_does_not_undo_it(tables: IcebergTarget, client: ForeignClient) -> None:
     """Iceberg's own fast-forward would: the older snapshot is an ancestor of the branch."""
-    first = lake.append()
-    lake.commit(tables.log, control(1, 1))
-    held = tables.state(TABLE, TARGET)
-    record = branched(tables, lake)
-    lake.roll_back(first)
-    assert not tables.publish(TARGET, held, record)
-    assert lake.rows() == [9]
+    first = client.append()
+    client.commit(tables.log, control(1, 1))
+    current = tables.state(TABLE, TARGET)
+    record = branched(tables, client)
+    client.roll_back(first)
+    assert not tables.publish(TARGET, current, record)
+    assert client.rows() == [9]
 
 
-def test_a_table_dropped_and_made_anew_is_not_ours(tables: IcebergTarget, lake: Lake) -> None:
-    lake.commit(tables.log, control(1, 1))
+def test_a_dropped_and_recreated_table_is_foreign(tables: IcebergTarget, client: ForeignClient) -> None:
+    client.commit(tables.log, control(1, 1))
     before = tables.state(TABLE, TARGET)
-    lake.drop()
+    client.drop()
     assert not tables.state(TABLE, TARGET).exists
-    lake.append()
-    held = tables.state(TABLE, TARGET)
-    assert held.control is None and held.identity != before.identity
+    client.append()
+    current = tables.state(TABLE, TARGET)
+    assert current.control is None and current.identity != before.identity
     with pytest.raises(Fenced, match="TGT020"):
         tables.fence(TARGET, before, control(1, 1).fenced())
 
 
-def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) -> None:
+def test_all_problems_of_a_table_are_reported_at_once(tables: IcebergTarget) -> None:
     text = LogicalType(Kind.TEXT)
     columns = tuple(Column(name, text) for name in ("Id", "id", "_cdc_x", "_pos"))
     rule = TableRule(TABLE, on_delete=OnDelete.SOFT, cluster_by=("nope",))
@@ -346,16 +348,16 @@ def test_every_obstacle_of_a_table_is_reported_at_once(tables: IcebergTarget) ->
         (Target("iceberg", "/tmp", catalog="a.b.c"), ["TGT002"]),
     ],
 )
-def test_a_place_that_cannot_be_is_refused(target: Target, codes: list[str]) -> None:
+def test_an_invalid_location_is_refused(target: Target, codes: list[str]) -> None:
     tables = IcebergTarget(target, ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
     assert [problem.code for problem in tables.check([])] == codes
 
 
-def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_catalog_is_created_completely_or_not_at_all(tmp_path: Path) -> None:
     for number in range(10):
-        place = catalog_location(Target("iceberg", str(tmp_path / f"lake{number}")), ConnectionInfo())
+        location = catalog_location(Target("iceberg", str(tmp_path / f"lake{number}")), ConnectionInfo())
         reader = IcebergTarget(
-            Target("iceberg", place.warehouse), ConnectionInfo(), "shop", ChangeLog(LocalStore(str(tmp_path)))
+            Target("iceberg", location.warehouse), ConnectionInfo(), "shop", ChangeLog(LocalStore(str(tmp_path)))
         )
         done = threading.Event()
 
@@ -368,8 +370,8 @@ def test_a_catalog_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(3) as pool:
             reading = pool.submit(read)
-            made = [pool.submit(create_catalog, place) for _ in range(2)]
+            made = [pool.submit(create_catalog, location) for _ in range(2)]
             assert [one.result() for one in made] == [None, None]
             done.set()
             assert reading.result() > 0
-        assert [path.name for path in Path(place.warehouse).iterdir()] == ["catalog.db"]
+        assert [path.name for path in Path(location.warehouse).iterdir()] == ["catalog.db"]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from tests.spark.random_stories import play_some
+from tests.spark.history_runs import run_some_histories
 
 pytestmark = pytest.mark.jvm
 
@@ -17,4 +17,4 @@ pytestmark = pytest.mark.jvm
 def test_every_version_of_the_copy_is_the_source_between_two_transactions(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    play_some(spark, tmp_path, False, on_delete)
+    run_some_histories(spark, tmp_path, False, on_delete)

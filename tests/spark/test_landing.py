@@ -1,4 +1,4 @@
-"""A window holds whole transactions, whatever their size, and says so in its files."""
+"""A window contains whole transactions of any size, and its files record that."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def keys(folder: Path, landed: LandedSplit) -> dict[str, list[str]]:
 
 
 def packed(stream: Iterable[StreamItem]) -> Iterator[StreamItem]:
-    """The same with blocks in the place of records that follow each other."""
+    """The same with blocks instead of consecutive records."""
     for table, some in groupby(stream, lambda one: one.table if isinstance(one, ChangeRecord) else None):
         items = list(some)
         records = [one for one in items if isinstance(one, ChangeRecord)]
@@ -133,7 +133,7 @@ def test_a_window_is_a_run_of_whole_transactions(
     assert named == {str(path.relative_to(folder)) for path in folder.rglob("*.parquet")}, "no file outside the list"
 
 
-def test_the_manifest_entry_vouches_for_the_file(tmp_path: Path) -> None:
+def test_the_manifest_entry_has_the_hash_and_the_size_of_the_file(tmp_path: Path) -> None:
     landed = run(tmp_path, transaction(1, *(record("public.a", number) for number in range(25))))
     for one in landed.files["public.a"]:
         content = (tmp_path / one.file.path).read_bytes()
@@ -146,14 +146,19 @@ def test_the_manifest_entry_vouches_for_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_changes_of_nobodys_tables_are_counted(tmp_path: Path) -> None:
+def test_changes_of_other_tables_are_counted(tmp_path: Path) -> None:
     landed = run(tmp_path, [Ignored(2), *transaction(1, record("public.a", 1)), Ignored(3), Boundary({"slot": "0/2"})])
     assert (landed.ignored, landed.records) == (5, 1)
 
 
-def test_of_each_channel_the_latest_moment_that_it_is_through_with_counts(tmp_path: Path) -> None:
-    told = [Resolved("t/0", NOON), Resolved("t/1", NOON), Resolved("t/0", NOON + timedelta(1)), Resolved("t/0", NOON)]
-    landed = run(tmp_path, [*told, *transaction(1, record("public.a", 1))])
+def test_the_latest_resolved_time_of_each_channel_counts(tmp_path: Path) -> None:
+    resolved = [
+        Resolved("t/0", NOON),
+        Resolved("t/1", NOON),
+        Resolved("t/0", NOON + timedelta(1)),
+        Resolved("t/0", NOON),
+    ]
+    landed = run(tmp_path, [*resolved, *transaction(1, record("public.a", 1))])
     assert landed.resolved == {"t/0": NOON + timedelta(1), "t/1": NOON}
     assert (landed.ignored, landed.records) == (4, 1)
 
@@ -189,7 +194,7 @@ def test_a_breaking_schema_in_the_first_transaction_makes_a_window_of_its_own_wi
     assert len(keys(tmp_path, landed)["public.b"]) == 38
 
 
-def test_a_stream_without_transactions_may_tell_schemas_in_any_order(tmp_path: Path) -> None:
+def test_a_stream_without_transactions_may_send_schemas_in_any_order(tmp_path: Path) -> None:
     landed = run(tmp_path, breaking_second()[2:], known=None)
     assert (landed.end, landed.hi, landed.holes) == (WindowEnd.LIMIT, {"slot": "0/2"}, ())
     assert [one.names for one in landed.schemas] == [("id", "x"), ("id", "y")]
@@ -266,7 +271,7 @@ print(landed.records, int(peak[1]) // 1024)
 
 
 def test_a_transaction_of_a_million_changes_passes_in_flat_memory(tmp_path: Path) -> None:
-    """In a process of its own, as memory once touched is never given back."""
+    """In a separate process, as memory that was used once is never returned."""
     done = subprocess.run([sys.executable, "-c", MILLION, str(tmp_path)], capture_output=True, text=True, check=True)
     records, peak_mib = map(int, done.stdout.split())
     assert records == 1_000_000

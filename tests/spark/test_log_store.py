@@ -1,5 +1,5 @@
-"""The log store of Delta on S3, without Spark: Java processes that write the same version of a table, and Delta's other
-library against them. Of those who write one version, exactly one has it."""
+"""The log store of Delta on S3, without Spark: Java processes that write the same version of a table, and deltalake
+against them. Exactly one writer commits a version."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 @pytest.fixture(scope="module")
 def drivers(objects: ObjectStore) -> Iterator[tuple[Driver, Driver]]:
-    place = f"s3://{objects.LAKE}/x"
-    ends = Definition("shop", Source("postgres", "none"), Target("delta", place), (), Staging(place))
+    location = f"s3://{objects.LAKE}/x"
+    ends = Definition("shop", Source("postgres", "none"), Target("delta", location), (), Staging(location))
     settings = hadoop_settings(ends, Secrets(target=objects.connection, staging=objects.connection))
     with two(["delta", "s3"], "airflow_cdc_provider.logstore.ConditionalLogStore", settings) as made:
         yield made
@@ -45,10 +45,10 @@ def table(objects: ObjectStore) -> str:
     return f"s3://{objects.LAKE}/{uuid.uuid4().hex[:8]}/t"
 
 
-def test_a_commit_that_comes_between_another_drivers_look_and_its_write_is_never_overwritten(
+def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_overwritten(
     drivers: tuple[Driver, Driver], table: str
 ) -> None:
-    """With S3A's plain create, which Delta's own log store uses, it would be: that is shown too."""
+    """The test shows, too, that S3A's plain create, which Delta's own log store uses, overwrites it."""
     one, other = drivers
     path = one.path(version(table, 1))
     late = path.getFileSystem(one.hadoop).create(path, False)
@@ -57,19 +57,21 @@ def test_a_commit_that_comes_between_another_drivers_look_and_its_write_is_never
     assert not one.commit(version(table, 1), "second")
     assert one.lines(version(table, 1)) == ["first"]
     late.close()
-    assert one.lines(version(table, 1)) == ["late"], "S3A excludes others by itself now: the log store has had its day"
+    assert one.lines(version(table, 1)) == ["late"], (
+        "S3A refuses an existing file by itself now: the log store is obsolete"
+    )
 
 
-def test_of_two_drivers_that_write_one_version_at_once_one_has_it(drivers: tuple[Driver, Driver], table: str) -> None:
+def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: tuple[Driver, Driver], table: str) -> None:
     one, other = drivers
     for number in range(ROUNDS):
         url = version(table, number)
-        said = at_once(partial(one.commit, url, "one"), partial(other.commit, url, "other"))
-        assert said.count(True) == 1
-        assert one.lines(url) == ["one" if said[0] else "other"]
+        commits = at_once(partial(one.commit, url, "one"), partial(other.commit, url, "other"))
+        assert commits.count(True) == 1
+        assert one.lines(url) == ["one" if commits[0] else "other"]
 
 
-def test_of_a_driver_and_deltas_other_library_that_write_one_version_at_once_one_has_it(
+def test_either_a_driver_or_deltalake_commits_a_version_that_both_write_at_once(
     drivers: tuple[Driver, Driver], table: str, objects: ObjectStore
 ) -> None:
     options = storage_options(parse_location(table), objects.connection)
@@ -80,9 +82,9 @@ def test_of_a_driver_and_deltas_other_library_that_write_one_version_at_once_one
         assert opened.version() == number - 1
         line = json.dumps({"txn": {"appId": "driver", "version": number, "lastUpdated": 0}})
         url = version(table, number)
-        said = at_once(partial(drivers[0].commit, url, line), partial(appended, opened, number))
-        assert said.count(True) == 1
-        won.append(said[0])
+        commits = at_once(partial(drivers[0].commit, url, line), partial(appended, opened, number))
+        assert commits.count(True) == 1
+        won.append(commits[0])
     after = DeltaTable(table, storage_options=options)
     assert after.version() == ROUNDS
     assert after.transaction_version("driver") == max((n for n, first in enumerate(won, 1) if first), default=None)
@@ -94,7 +96,7 @@ def test_sessions_name_it_for_the_scheme_of_the_yaml(drivers: tuple[Driver, Driv
     assert TARGET_SETTINGS["delta"]["spark.delta.logStore.s3.impl"] == name
 
 
-def test_what_may_be_overwritten_is_and_files_are_moved_as_sparks_committer_does(
+def test_overwrites_are_possible_and_files_are_moved_as_sparks_committer_does(
     drivers: tuple[Driver, Driver], table: str
 ) -> None:
     driver = drivers[0]

@@ -1,5 +1,5 @@
 """The log store of Delta in a folder, without Spark: Java processes that write the same version of a table, and the
-other writers of such a table against them. Of those who write one version, exactly one has it."""
+other writers of such a table against them. Exactly one writer commits a version."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ def file_of(url: str) -> Path:
 
 
 def late(driver: Driver, fifo: Path) -> Callable[[str], bool]:
-    """A commit whose lines come from a pipe: it stands still until they are written there."""
+    """A commit that reads its lines from a pipe and waits until they are written there."""
     os.mkfifo(fifo)
     to_pipe = driver.java.java.nio.file.Path.of(driver.java.java.net.URI.create(fifo.as_uri()))
     return lambda url: driver.commit_lines(url, driver.java.java.nio.file.Files.lines(to_pipe).iterator())
 
 
-def test_a_commit_that_comes_between_another_drivers_look_and_its_write_is_never_overwritten(
+def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_overwritten(
     drivers: tuple[Driver, Driver], table: str, tmp_path: Path
 ) -> None:
     one, other = drivers
-    url, said = version(table, 1), list[bool]()
+    url, commits = version(table, 1), list[bool]()
     begun = late(one, tmp_path / "pipe")
-    thread = threading.Thread(target=lambda: said.append(begun(url)))
+    thread = threading.Thread(target=lambda: commits.append(begun(url)))
     thread.start()
-    with (tmp_path / "pipe").open("w") as pipe:  # from here on it is in the midst of its commit
+    with (tmp_path / "pipe").open("w") as pipe:  # the commit has started now
         assert other.commit(url, "first")
         pipe.write("late\n")
     thread.join()
-    assert said == [False]
+    assert commits == [False]
     assert one.lines(url) == ["first"]
 
 
-def test_of_two_drivers_that_write_one_version_at_once_one_has_it(drivers: tuple[Driver, Driver], table: str) -> None:
+def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: tuple[Driver, Driver], table: str) -> None:
     one, other = drivers
     for number in range(ROUNDS):
         url = version(table, number)
-        said = at_once(partial(one.commit, url, "one"), partial(other.commit, url, "other"))
-        assert said.count(True) == 1
-        assert one.lines(url) == ["one" if said[0] else "other"]
+        commits = at_once(partial(one.commit, url, "one"), partial(other.commit, url, "other"))
+        assert commits.count(True) == 1
+        assert one.lines(url) == ["one" if commits[0] else "other"]
     assert len(list(file_of(table).rglob("*.json"))) == len(list((file_of(table) / "_delta_log").iterdir())) == ROUNDS
 
 
-def test_of_a_driver_and_deltas_other_library_that_write_one_version_at_once_one_has_it(
+def test_either_a_driver_or_deltalake_commits_a_version_that_both_write_at_once(
     drivers: tuple[Driver, Driver], table: str
 ) -> None:
     folder = str(file_of(table))
@@ -82,17 +82,17 @@ def test_of_a_driver_and_deltas_other_library_that_write_one_version_at_once_one
         opened = DeltaTable(folder)
         assert opened.version() == number - 1
         line = json.dumps({"txn": {"appId": "driver", "version": number, "lastUpdated": 0}})
-        said = at_once(partial(drivers[0].commit, version(table, number), line), partial(appended, opened, number))
-        assert said.count(True) == 1
-        won.append(said[0])
+        commits = at_once(partial(drivers[0].commit, version(table, number), line), partial(appended, opened, number))
+        assert commits.count(True) == 1
+        won.append(commits[0])
     after = DeltaTable(folder)
     assert after.version() == LIBRARY_ROUNDS
     assert after.transaction_version("driver") == max((n for n, first in enumerate(won, 1) if first), default=None)
     assert after.transaction_version("library") == max((n for n, first in enumerate(won, 1) if not first), default=None)
 
 
-def test_a_version_that_another_writer_has_taken_is_refused_by_deltas_other_library_and_by_ours(table: str) -> None:
-    """Also where they had looked before: neither replaces what it did not see."""
+def test_a_version_of_another_writer_is_refused_by_deltalake_and_by_our_log_store(table: str) -> None:
+    """Also if they read the table before: neither replaces a version that it did not read."""
     folder = file_of(table)
     write_deltalake(folder, EMPTY)
     opened = DeltaTable(folder)
@@ -104,7 +104,7 @@ def test_a_version_that_another_writer_has_taken_is_refused_by_deltas_other_libr
     assert taken.read_bytes() == before
 
 
-def test_what_may_be_overwritten_is_also_where_hadoop_left_a_checksum_of_what_was_there(
+def test_overwrites_are_possible_also_if_hadoop_left_a_checksum_of_the_old_file(
     drivers: tuple[Driver, Driver], table: str
 ) -> None:
     driver = drivers[0]

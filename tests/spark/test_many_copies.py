@@ -25,7 +25,8 @@ TABLES = 60
 
 @pytest.fixture
 def stock() -> Iterator[EmbeddedPostgres]:
-    """With the settings that PostgreSQL comes with; one slot is that of the stream, another one somebody else's."""
+    """With the default settings of PostgreSQL; one slot is that of the stream, another one belongs to another
+    client."""
     with EmbeddedPostgres({"max_replication_slots": "10", "max_wal_senders": "10"}) as server:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             for number in range(TABLES):
@@ -43,9 +44,9 @@ def test_sixty_tables_are_copied_from_a_stock_server_by_a_driver_with_many_cores
     monkeypatch.setattr(job, "max_parallel_tables", lambda: 32)
     source = ConnectionInfo("source", stock.host, stock.port, stock.user, stock.password, schema="postgres")
     replicator = Replicator(tmp_path, "many", source, [TableRule("public.*")])
-    said = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
-    assert {str(one.problem) for one in said.values() if one.outcome is not Outcome.DONE} == set()
-    assert len(said) == TABLES
+    results = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
+    assert {str(one.problem) for one in results.values() if one.outcome is not Outcome.DONE} == set()
+    assert len(results) == TABLES
     for task in replicator.tasks():
         (row,) = read(DeltaTable(replicator.target.locate(task.target))).to_pylist()
         assert row["n"] == int(task.table.removeprefix("public.t"))

@@ -1,4 +1,4 @@
-"""Random histories of keyed tables: every version of the copy is a state of the source, however the log is cut."""
+"""Random histories of keyed tables: every version of the copy is a state of the source, for any cut of the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from tests.spark.random_stories import play_some
+from tests.spark.history_runs import run_some_histories
 
 pytestmark = pytest.mark.jvm
 
@@ -19,4 +19,4 @@ pytestmark = pytest.mark.jvm
 def test_every_version_of_the_copy_is_the_source_between_two_transactions(
     spark: SparkSession, tmp_path: Path, on_delete: OnDelete
 ) -> None:
-    play_some(spark, tmp_path, True, on_delete)
+    run_some_histories(spark, tmp_path, True, on_delete)

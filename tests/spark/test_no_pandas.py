@@ -1,4 +1,4 @@
-"""pandas stays out of drivers and tasks, and whoever insists on it gets it."""
+"""Drivers and tasks do not load pandas; an explicit import does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print("own", *spark.range(1).mapInArrow(lambda batches: batches, "id BIGINT").to
 
 
 @pytest.mark.jvm
-def test_pandas_is_loaded_for_whoever_insists_only() -> None:
+def test_pandas_is_loaded_only_by_an_explicit_import() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=REPOSITORY, capture_output=True, text=True)
-    told = [line for line in done.stdout.splitlines() if line.startswith(("driver", "task", "own"))]
-    assert told == ["driver False", "task False", "own 0 True"], done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("driver", "task", "own"))]
+    assert lines == ["driver False", "task False", "own 0 True"], done.stderr

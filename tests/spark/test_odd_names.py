@@ -1,4 +1,4 @@
-"""Columns whose names others trip over, on the whole road: copy, stream, key changes, fence, added column, proof."""
+"""Columns with difficult names, in every step: copy, stream, key changes, fence, added column, verify."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ODD = (
 )
 KEYED = (*ODD, "_op", "_known", "root", "found", "k", "v", "t", "s")
 KEYLESS = (*ODD[:8], "_op", "row", "net", "stay", "held", "col", "n", "t0", "v")
-"""Beside the odd ones, names that our own SQL uses or used to."""
+"""The odd names, and names that our own SQL uses or used to."""
 
 WIDE, ADDED, SAY_NO = "wide, stored apart", 'added; later = "odd".ly', 'say "no"'
 
@@ -70,7 +70,7 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 
 
 def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
-    """One window landed, staged and merged; where it ends."""
+    """Lands, stages and merges one window; returns its end."""
     tables, window = [rule.source for rule in replicator.definition.tables], replicator.log.sealed() + 1
     limit = dict(replicator.source.status(lo, tables).limit)
     done(replicator, StepKind.EXTRACT, extract.run, window=window, lo=lo, limit=limit)
@@ -82,9 +82,9 @@ def streamed(replicator: Replicator, lo: dict[str, str]) -> dict[str, str]:
 
 def fence(replicator: Replicator) -> None:
     for task in replicator.tasks():
-        held = replicator.target.state(task.table, task.target)
-        assert held.control is not None
-        replicator.target.fence(task.target, held, held.control.fenced(attempt="pause"))
+        current = replicator.target.state(task.table, task.target)
+        assert current.control is not None
+        replicator.target.fence(task.target, current, current.control.fenced(attempt="pause"))
 
 
 def done(replicator: Replicator, kind: StepKind, run: object, **more: object) -> dict[str, TableResult]:
@@ -98,7 +98,7 @@ def outcomes(results: dict[str, TableResult]) -> set[Outcome]:
     return {one.outcome for one in results.values()}
 
 
-def test_names_that_differ_by_case_or_are_ours_are_refused_with_the_cure(replicator: Replicator) -> None:
+def test_names_that_differ_by_case_or_are_ours_are_refused_with_a_remedy(replicator: Replicator) -> None:
     described = [schema for schema in replicator.source.tables() if schema.table == "public.twins"]
     definition = replicator.definition
     bare = definition.__class__(**{**definition.__dict__, "tables": (TableRule("public.twins"),)})
@@ -108,14 +108,14 @@ def test_names_that_differ_by_case_or_are_ours_are_refused_with_the_cure(replica
     assert all("exclude" in problem.do for problem in problems)
 
 
-def test_columns_of_any_name_are_copied_changed_fenced_added_and_proved(
+def test_columns_of_any_name_are_copied_changed_fenced_added_and_verified(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     tables = [rule.source for rule in replicator.definition.tables]
     lo = dict(replicator.source.open_stream(tables))
     done(replicator, StepKind.SNAPSHOT, snapshot.run)
-    held = replicator.copied(spark, replicator.tasks("public.keyed")[0]).columns
-    assert held == [ID, *KEYED, WIDE, "_cdc_order", "_cdc_deleted"]
+    current = replicator.copied(spark, replicator.tasks("public.keyed")[0]).columns
+    assert current == [ID, *KEYED, WIDE, "_cdc_order", "_cdc_deleted"]
 
     one = quoted(ID)
     database.execute(f"UPDATE keyed SET {quoted('a.b.c')} = 'changed' WHERE {one} <= 5")
@@ -138,17 +138,15 @@ def test_columns_of_any_name_are_copied_changed_fenced_added_and_proved(
     database.execute(f"INSERT INTO bag ({one}) VALUES (9)")
     lo = streamed(replicator, lo)
     step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo)
-    proved = by_table(replicator.run(step, verify.run))
-    assert {name: one.problem for name, one in proved.items()} == dict.fromkeys(proved)
-    for name, result in proved.items():
+    verified = by_table(replicator.run(step, verify.run))
+    assert {name: one.problem for name, one in verified.items()} == dict.fromkeys(verified)
+    for name, result in verified.items():
         assert result.detail["identical"], (name, result.detail)
     assert replicator.copied(spark, replicator.tasks("public.twins")[0]).count() == 2
     fence(replicator)
 
 
-def test_a_resync_takes_up_a_column_of_an_odd_name(
-    spark: SparkSession, replicator: Replicator, database: Database
-) -> None:
+def test_a_resync_adds_a_column_of_an_odd_name(spark: SparkSession, replicator: Replicator, database: Database) -> None:
     """The table was made without column mapping."""
     replicator.source.open_stream(["public.twins"])
     done(replicator, StepKind.SNAPSHOT, snapshot.run)

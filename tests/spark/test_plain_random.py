@@ -1,4 +1,4 @@
-"""Random histories of whole rows: what a job folds and merges by itself ends every batch as the source was."""
+"""Random histories of whole rows: batches that the driver folds and merges end in the rows of the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from spark_jobs.folds import dispatch
 from spark_jobs.writers import delta
 from tests.model import seeds
-from tests.spark.random_stories import play_plainly
+from tests.spark.history_runs import run_whole_row_histories
 
 pytestmark = pytest.mark.jvm
 
@@ -22,7 +22,7 @@ def test_batches_of_whole_rows_need_no_spark(
 ) -> None:
     monkeypatch.setattr(dispatch.BatchFold, "result", left_to_spark)
     monkeypatch.setattr(delta.DeltaWriter, "_merge_in_spark", left_to_spark)
-    play_plainly(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
+    run_whole_row_histories(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
 
 
 def left_to_spark(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Readers of two tables beside the writers: by the published cut they see one moment of the source, always."""
+"""Readers of two tables beside the writers: at the published cut they always see one moment of the source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES = ("public.a", "public.b")
 WINDOWS = 2
 
 Pair = tuple[int, int]
-"""What a reader saw in both tables; the source changes them together, so at any moment it holds the same in both."""
+"""The values that a reader saw in both tables; the source changes them together, so at any moment they are equal."""
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def source(database: psycopg.Connection[object]) -> psycopg.Connection[object]:
     return database
 
 
-class Road:
-    """Two tables on their way, each window merged and then published, as the end of a run does it."""
+class PublishedTables:
+    """Two tables whose windows are merged and then published, as the end of a run does it."""
 
     def __init__(self, replicator: Replicator, source: psycopg.Connection[object]) -> None:
         source.execute(f"CREATE PUBLICATION {replicator.definition.name} FOR TABLE a, b")
@@ -53,7 +53,7 @@ class Road:
         replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run)
         self.publish()
 
-    def go_on(self) -> None:
+    def merge_window(self) -> None:
         one, before = self.replicator, self._number()
         while self._number() == before:
             time.sleep(0.01)
@@ -87,8 +87,10 @@ class Road:
         return current_row(table, target, control, None, now())
 
 
-def watched(source: psycopg.Connection[object], road: Road, read: Callable[[], Pair | None]) -> list[Pair]:
-    """What a reader saw again and again, while one writer changed both tables and windows were merged."""
+def observed_pairs(
+    source: psycopg.Connection[object], published: PublishedTables, read: Callable[[], Pair | None]
+) -> list[Pair]:
+    """The pairs of repeated reads, while one writer changed both tables and windows were merged."""
     stop, seen = threading.Event(), list[Pair]()
 
     def write() -> None:
@@ -99,18 +101,18 @@ def watched(source: psycopg.Connection[object], road: Road, read: Callable[[], P
                     connection.execute("UPDATE a SET n = n + 1")
                     connection.execute("UPDATE b SET n = n + 1")
 
-    def look() -> None:
+    def read_repeatedly() -> None:
         while not stop.is_set():
             pair = read()
             if pair is not None:
                 seen.append(pair)
 
-    threads = [threading.Thread(target=one) for one in (write, look)]
+    threads = [threading.Thread(target=one) for one in (write, read_repeatedly)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(WINDOWS):
-            road.go_on()
+            published.merge_window()
     finally:
         stop.set()
         for thread in threads:
@@ -123,8 +125,8 @@ def test_delta_tables_are_read_at_the_versions_of_the_cut(
     spark: SparkSession, tmp_path: Path, source: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:
     name = f"cut{abs(hash(str(tmp_path))) % 10**9}"
-    road = Road(Replicator(tmp_path, name, connection, [TableRule(table) for table in TABLES]), source)
-    lake = Path(road.replicator.definition.target.location)
+    published = PublishedTables(Replicator(tmp_path, name, connection, [TableRule(table) for table in TABLES]), source)
+    lake = Path(published.replicator.definition.target.location)
     newest: list[Pair] = []
 
     def read() -> Pair | None:
@@ -136,7 +138,7 @@ def test_delta_tables_are_read_at_the_versions_of_the_cut(
         a, b = (_number(DeltaTable(lake / table, version=versions[table])) for table in ("a", "b"))
         return a, b
 
-    seen = watched(source, road, read)
+    seen = observed_pairs(source, published, read)
     assert any(a != b for a, b in newest), "without the cut they differ"
     assert all(a == b for a, b in seen)
     assert len({a for a, _ in seen}) >= 2, "the cut moves on"
@@ -153,9 +155,9 @@ def test_tables_of_a_database_are_read_where_the_cut_is_valid(
     rules = [TableRule(table) for table in TABLES]
     with new_schema("postgres", request.getfixturevalue("postgres"), name) as warehouse:
         target = Target("postgres", connection="warehouse", options={"schema": name})
-        place = {"target": target, "warehouse": warehouse.connection}
-        road = Road(Replicator(tmp_path, name, connection, rules, **place), source)  # type: ignore[arg-type]
-        seen = watched(source, road, lambda: _both(warehouse, name))
+        ends = {"target": target, "warehouse": warehouse.connection}
+        published = PublishedTables(Replicator(tmp_path, name, connection, rules, **ends), source)  # type: ignore[arg-type]
+        seen = observed_pairs(source, published, lambda: _both(warehouse, name))
     assert all(a == b for a, b in seen)
     assert len({a for a, _ in seen}) >= 2, "the cut moves on"
 

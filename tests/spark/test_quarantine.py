@@ -1,4 +1,4 @@
-"""Bad records of keyed tables: put aside with all that comes behind them, tried again, or given up."""
+"""Bad records of keyed tables: quarantined with all later records of their keys, retried, or discarded."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from airflow_cdc_provider.core.log.change_log import quarantine_folder, quaranti
 from airflow_cdc_provider.core.log.quarantine import BadRecord, record_id
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.bad_records import RAW, decide, unreadable
+from tests.spark.contract.control_records import control, require_accounted
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.standing import control, require_accounted
-from tests.spark.hand_made import HandMade, Row
-from tests.spark.spoiled import RAW, decide, unreadable
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -33,22 +33,22 @@ def row(key: int, v: str | None, w: str | None = "w") -> Row:
     return {"id": key, "v": v, "w": w}
 
 
-def made(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> HandMade:
-    table = HandMade(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
+def copied_table(spark: SparkSession, folder: Path, *keys: int, **more: Any) -> ScriptedTable:
+    table = ScriptedTable(small_session(spark), folder, SCHEMA, **{"on_bad_record": OnBadRecord.QUARANTINE, **more})
     table.copy([row(key, "a") for key in keys])
     return table
 
 
-def waiting(table: HandMade) -> tuple[int, int]:
-    """How many records are in quarantine, and how many are parked behind them. Nothing is lost in between."""
+def waiting(table: ScriptedTable) -> tuple[int, int]:
+    """The numbers of records in quarantine and of those parked behind them. No record is lost."""
     carry = control(table).carry
     require_accounted(control(table))
     assert carry.dirty == 0 and carry.quarantined == len(table.log.quarantined_records(carry))
     return carry.quarantined, carry.parked
 
 
-def let_go(table: HandMade) -> TableResult:
-    """A batch without windows: it exists only for what was decided."""
+def release(table: ScriptedTable) -> TableResult:
+    """A batch without windows: it contains decisions alone."""
     fence = control(table).fence
     job, staged = table.staged()
     if staged.outcome is not Outcome.DONE:
@@ -59,40 +59,40 @@ def let_go(table: HandMade) -> TableResult:
     return merged
 
 
-def test_a_bad_record_and_its_key_wait_and_everything_else_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, 2, 3, 4)
+def test_a_bad_record_and_its_key_wait_and_all_other_keys_continue(spark: SparkSession, tmp_path: Path) -> None:
+    table = copied_table(spark, tmp_path, 1, 2, 3, 4)
     bad = unreadable(table.update(row(1, "b")), "v")
-    told_whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
+    whole = [unreadable(table.update(row(2, "?"))), table.update(row(2, "c"))]
     gone = [unreadable(table.update(row(3, "?"))), table.delete({"id": 3})]
     behind = table.update({"id": 1, "w": "x"}, complete=False)
-    table.apply([bad, bad, *told_whole, *gone, behind, table.update(row(4, "d"))])
+    table.apply([bad, bad, *whole, *gone, behind, table.update(row(4, "d"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w")]
     assert waiting(table) == (1, 1)
     kept = quarantine_path(table.schema.table, record_id(bad))
     content = table.log.store.read(kept)
-    told = BadRecord.decode(content, kept)
-    assert (told.raw, told.codec, told.window, told.reason) == (RAW, "tests", 1, "no telling")
+    stored = BadRecord.decode(content, kept)
+    assert (stored.raw, stored.codec, stored.window, stored.reason) == (RAW, "tests", 1, "no telling")
 
     table.apply([table.update({"id": 1, "w": "y"}, complete=False), bad, table.insert(row(5, "e"))])
     assert table.rows() == [(1, "a", "w"), (2, "c", "w"), (4, "d", "w"), (5, "e", "w")]
     assert waiting(table) == (1, 2)
     (listed,) = table.log.quarantined_records(control(table).carry)
-    assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, told.first_seen)
-    assert let_go(table).outcome is Outcome.UNCHANGED, "nobody has decided"
+    assert (listed.id, listed.behind, listed.since) == (record_id(bad), 2, stored.first_seen)
+    assert release(table).outcome is Outcome.UNCHANGED, "there is no decision"
 
     decide(table, bad, REPLAY)
-    assert let_go(table).outcome is Outcome.UNCHANGED, "it is as bad as it was"
+    assert release(table).outcome is Outcome.UNCHANGED, "the replayed record is bad again"
     decide(table, bad, REPLAY, v="b")
-    let_go(table)
+    release(table)
     assert table.rows()[0] == (1, "b", "y") and waiting(table) == (0, 0)
-    assert let_go(table).outcome is Outcome.UNCHANGED
+    assert release(table).outcome is Outcome.UNCHANGED
     assert table.log.store.read(kept) == content
 
 
-def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing folds it, so nothing stops at it; let go as a good one, it would stop every batch from then on."""
+def test_a_value_that_does_not_fit_is_bad_after_another_bad_record_too(spark: SparkSession, tmp_path: Path) -> None:
+    """No batch folds it while it waits; released as a good record, it would stop every later batch."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
-    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([{"id": 1, "n": 1, "v": "a"}])
     bad = unreadable(table.update({"id": 1, "n": 2, "v": "b"}), "v")
     much = table.update({"id": 1, "n": "much"}, complete=False)
@@ -101,33 +101,33 @@ def test_a_value_that_does_not_fit_is_bad_behind_another_bad_one_too(spark: Spar
     assert (table.rows(), waiting(table)) == ([(1, 1, "a")], (2, 1))
 
     decide(table, bad, REPLAY, v="b")
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(1, 2, "b")], (1, 1))
     decide(table, much, REPLAY, n=3)
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(1, 3, "c")], (0, 0))
 
 
-def test_records_at_one_place_are_told_apart_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
-    """All rows that a connector's own copy met stand at one place of the source's log."""
+def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSession, tmp_path: Path) -> None:
+    """All rows of a connector's own snapshot have one position in the source's log."""
     schema = TableSchema("public.t", (Column("id", INT, False), Column("n", INT), Column("v", TEXT)), ("id",))
-    table = HandMade(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
+    table = ScriptedTable(small_session(spark), tmp_path, schema, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([])
     met = [table.insert({"id": key, "n": "much" if key == 3 else key, "v": "a"}) for key in range(1, 6)]
     rows = [replace(one, op="read", order_key=met[0].order_key) for one in met]
     bad = [unreadable(rows[0], "v"), unreadable(rows[1], "v"), rows[2]]
     table.apply([*bad, *rows[3:]])
     assert (table.rows(), waiting(table)) == ([(4, 4, "a"), (5, 5, "a")], (3, 0))
-    assert len(table.log.store.names(quarantine_folder(schema.table))) == 3, "each is kept as it came"
+    assert len(table.log.store.names(quarantine_folder(schema.table))) == 3, "each is kept as it arrived"
 
     decide(table, bad[1], REPLAY, v="b")
     decide(table, bad[2], REPLAY, n=3)
-    let_go(table)
+    release(table)
     assert (table.rows(), waiting(table)) == ([(2, 2, "b"), (3, 3, "a"), (4, 4, "a"), (5, 5, "a")], (1, 0))
 
 
-def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
+def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: SparkSession, tmp_path: Path) -> None:
+    table = copied_table(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
     changed = unreadable(table.update(row(1, "b")), "v")
     born = unreadable(table.insert(row(2, "b")), "v")
     again = unreadable(table.insert(row(3, "b")), "v")
@@ -140,7 +140,7 @@ def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSess
     table.apply([table.insert(row(3, "c"))])
     assert table.rows("_cdc_deleted") == [(1, "b", "x", False), (3, "c", "w", False)]
     assert waiting(table) == (0, 0)
-    assert control(table).accounting["discarded"] == 4, "two bad ones, and two changes of rows that never were"
+    assert control(table).accounting["discarded"] == 4, "two bad records, and two changes without their rows"
 
     table.spark.sql(f"UPDATE delta.`{table.definition.target.location}/t` SET v = 'damaged'")
     job, _ = table.staged(repair=(1, 2))
@@ -149,22 +149,22 @@ def test_what_is_given_up_takes_along_what_cannot_be_without_it(spark: SparkSess
 
 
 def test_rows_that_moved_without_all_columns_wait_together(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, 2, 3)
+    table = copied_table(spark, tmp_path, 1, 2, 3)
     bad = unreadable(table.update(row(1, "b", "b")), "v", "w")
     there, further = table.move({"id": 1}, {"id": 11, "w": "x"}, False), table.move({"id": 11}, {"id": 12}, False)
     came = table.move({"id": 2}, row(1, "whole"))
     lost = table.move({"id": 3}, row(13, "c"), False)
     lost[1] = unreadable(lost[1], "v")
     table.apply([bad, there, further, came, lost])
-    assert table.rows() == [(1, "a", "w"), (3, "a", "w")], "what came to key 1 waits behind what leaves it"
+    assert table.rows() == [(1, "a", "w"), (3, "a", "w")], "the arrival at key 1 waits behind the departure from it"
     assert waiting(table) == (2, 6)
     decide(table, bad, REPLAY, v="b", w="b")
     decide(table, lost[1], REPLAY, v="c")
-    let_go(table)
+    release(table)
     assert table.rows() == [(1, "whole", "w"), (12, "b", "x"), (13, "c", "w")] and waiting(table) == (0, 0)
 
 
-def test_dying_anywhere_loses_nothing_and_doubles_nothing(
+def test_a_crash_at_any_point_loses_and_duplicates_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die_at(point: str) -> None:
@@ -176,7 +176,7 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
     def died(result: TableResult) -> bool:
         return result.outcome is Outcome.FAILING and not list(tmp_path.glob("token-*"))
 
-    table = made(spark, tmp_path, 1, 2)
+    table = copied_table(spark, tmp_path, 1, 2)
     bad = unreadable(table.update(row(1, "b")), "v")
     table.land([bad, table.update({"id": 1, "w": "x"}, complete=False), table.update(row(2, "c"))])
     die_at("quarantine.after_write")
@@ -198,7 +198,7 @@ def test_dying_anywhere_loses_nothing_and_doubles_nothing(
 
 def test_in_a_wide_table_a_value_that_does_not_fit_is_found_as_fast(spark: SparkSession, tmp_path: Path) -> None:
     columns = [Column("id", INT, False), *(Column(f"c{number}", INT) for number in range(120))]
-    table = HandMade(small_session(spark), tmp_path, TableSchema("public.t", tuple(columns), ("id",)))
+    table = ScriptedTable(small_session(spark), tmp_path, TableSchema("public.t", tuple(columns), ("id",)))
     table.copy([{column.name: 1 for column in columns}])
     table.land([table.update({**{column.name: 2 for column in columns}, "id": 1, "c119": "much"})])
     stopped = table.staged()[1]
@@ -206,7 +206,7 @@ def test_in_a_wide_table_a_value_that_does_not_fit_is_found_as_fast(spark: Spark
 
 
 def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
+    table = copied_table(spark, tmp_path, 1, on_bad_record=OnBadRecord.STOP)
     table.land([table.update(row(1, "b"))])
     bad = unreadable(table.update(row(1, "c")), "v")
     table.land([bad, table.insert(row(2, "a"))])
@@ -225,7 +225,7 @@ def test_a_bad_record_stops_the_table_before_its_window(spark: SparkSession, tmp
 
 
 def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkSession, tmp_path: Path) -> None:
-    table = made(spark, tmp_path, 1)
+    table = copied_table(spark, tmp_path, 1)
     anybodys = unreadable(table.update(row(1, "c")), key=False)
     result = table.apply([anybodys])
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA002"
@@ -236,5 +236,5 @@ def test_too_many_bad_records_or_one_of_any_key_stop_the_table_too(spark: SparkS
     result = table.apply(many)
     assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "QUA003"
     assert len(table.log.store.names(f"quarantine/{table.schema.table}")) == 100 + 1, (
-        "a hundred of them, and the one before"
+        "a hundred records, and the one before"
     )

@@ -1,4 +1,4 @@
-"""Random histories of which a part cannot be read or held: all other keys are as at the source, in the end all are."""
+"""Random histories with records that cannot be decoded or held: all other keys equal the source, and finally all do."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete, Qua
 from tests.model import seeds
 from tests.model.histories import COLUMNS, KEY, story
 from tests.model.source import Row
+from tests.spark.bad_records import decide, lost_values, unreadable
 from tests.spark.contract.sessions import small_session
-from tests.spark.played import Played
-from tests.spark.spoiled import decide, lost_values, unreadable
+from tests.spark.model_run import ModelRun
 
 pytestmark = pytest.mark.jvm
 
 OFTEN = 0.04
-"""How many of the changes are spoiled."""
+"""The fraction of damaged changes."""
 
 
-class Spoiled(Played):
-    """``spoiled``: by order key, what a record was and what became of it."""
+class DamagedRun(ModelRun):
+    """``damaged``: by order key, a record before and after its damage."""
 
     def __init__(self, spark: SparkSession, folder: Path, seed: str, histories: int) -> None:
         super().__init__(small_session(spark), folder, story(seed, histories, 2, True, seeds.only()), OnDelete.HARD)
         rule = replace(self.table.rule, on_bad_record=OnBadRecord.QUARANTINE, quarantine=Quarantine(10_000))
         self.table.rule = rule
         self.seed = seed
-        self.spoiled: dict[str, tuple[ChangeRecord, ChangeRecord]] = {}
+        self.damaged: dict[str, tuple[ChangeRecord, ChangeRecord]] = {}
 
     def _records(self, window):  # type: ignore[no-untyped-def]
-        return [self._spoil(record) for record in super()._records(window)]
+        return [self._damage(record) for record in super()._records(window)]
 
-    def _spoil(self, record: ChangeRecord) -> ChangeRecord:
-        """The same record is spoiled whenever it comes, and in the same way."""
+    def _damage(self, record: ChangeRecord) -> ChangeRecord:
+        """A record is damaged at each delivery, in the same way."""
         random = Random(f"{self.seed} {record.order_key}")
         if record.op == "truncate" or random.random() > OFTEN:
             return record
         image = json.loads(record.after or record.before or "{}")
-        told = [name for name in COLUMNS[KEY:] if name in image]
+        known = [name for name in COLUMNS[KEY:] if name in image]
         way = random.choice(("whole", "columns", "value"))
-        if way == "value" and "n" in told and record.op != "delete":
+        if way == "value" and "n" in known and record.op != "delete":
             bad = replace(record, after=canonical(image | {"n": "much"}))
-        elif way == "columns" and told:
-            bad = unreadable(record, *random.sample(told, random.randint(1, len(told))))
+        elif way == "columns" and known:
+            bad = unreadable(record, *random.sample(known, random.randint(1, len(known))))
         else:
             bad = unreadable(record, *image)
-        self.spoiled[record.order_key] = record, bad
+        self.damaged[record.order_key] = record, bad
         return bad
 
     def _apply(self) -> None:
@@ -66,29 +66,29 @@ class Spoiled(Played):
             return
         assert staged.outcome is Outcome.DONE, staged.problem
         assert self.table.merged(job).outcome is Outcome.DONE
-        self.judge()
+        self.check()
 
-    def mend_all(self) -> None:
+    def correct_all(self) -> None:
         for one in self.table.log.bad_records(self.table.schema.table):
-            was, bad = self.spoiled[one.record.order_key]
-            told = json.loads(was.before if was.op == "delete" else was.after or "{}")
-            values = lost_values(was, bad) if bad.op == "unreadable" else {"n": told["n"]}
+            was, bad = self.damaged[one.record.order_key]
+            known = json.loads(was.before if was.op == "delete" else was.after or "{}")
+            values = lost_values(was, bad) if bad.op == "unreadable" else {"n": known["n"]}
             decide(self.table, bad, DecisionKind.REPLAY, **values)
         self._apply()
         assert self.carry.counts == {}
 
-    def judge(self) -> None:
-        """Every key for which nothing waits is as at the source."""
+    def check(self) -> None:
+        """Every key without a waiting record equals the source."""
         waiting = self._waiting()
-        told = [tuple(map(_as_told, row)) for row in self.table.rows()]
-        held = Counter(row for row in told if row[:KEY] not in waiting)
-        rows = self.story.source.state_at(self.position)
-        wanted = Counter({row: n for row, n in rows.items() if row[:KEY] not in waiting})
-        assert held == wanted, f"{self.seed}: {sorted((held - wanted) + (wanted - held), key=str)[:5]}"
+        known = [tuple(map(_as_in_model, row)) for row in self.table.rows()]
+        found = Counter(row for row in known if row[:KEY] not in waiting)
+        rows = self.histories.source.state_at(self.position)
+        expected = Counter({row: n for row, n in rows.items() if row[:KEY] not in waiting})
+        assert found == expected, f"{self.seed}: {sorted((found - expected) + (expected - found), key=str)[:5]}"
 
     @property
     def carry(self) -> CarryOver:
-        control = self.table.held().control
+        control = self.table.target_state().control
         return control.carry if control else NOTHING
 
     def _waiting(self) -> set[Row]:
@@ -100,18 +100,18 @@ class Spoiled(Played):
         return keys
 
 
-def _as_told(value: object) -> object:
+def _as_in_model(value: object) -> object:
     if not isinstance(value, float):
         return value
     return str(value) if value == value else "NaN"
 
 
-def test_all_keys_but_those_that_wait_are_as_at_the_source_and_in_the_end_all_are(
+def test_all_keys_that_do_not_wait_equal_the_source_and_finally_all_keys_do(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     seed, histories = seeds.seed(), seeds.histories(80)
     print(f"again: {seeds.SEED}={seed} {seeds.HISTORIES}={histories} pytest {Path(__file__).name}")
-    played = Spoiled(spark, tmp_path, seed, histories)
-    played.play()
-    assert played.spoiled
-    played.mend_all()
+    damaged_run = DamagedRun(spark, tmp_path, seed, histories)
+    damaged_run.run()
+    assert damaged_run.damaged
+    damaged_run.correct_all()

@@ -1,4 +1,4 @@
-"""A resync puts a new exact copy over the old one, and never deletes much without a yes."""
+"""A resync replaces a copy with a new exact one, and never deletes many rows without approval."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def replicator(tmp_path: Path, database: Database, connection: ConnectionInfo) -
 
 
 def start_resync(replicator: Replicator, table: str, command: str = "") -> None:
-    """What pause_stream does: a fence commit."""
+    """Commits a fence, as pause_stream does."""
     (task,) = replicator.tasks(table)
-    held = replicator.target.state(table, task.target)
-    assert held.control is not None
+    current = replicator.target.state(table, task.target)
+    assert current.control is not None
     state = State(TableState.RESYNCING, since=now(), command=command)
-    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
+    replicator.target.fence(task.target, current, current.control.fenced(state, attempt="pause"))
 
 
-def again(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
+def run_resync(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
     return by_table(replicator.run(replicator.step(StepKind.RESYNC, replicator.tasks(*tables)), resync.run))
 
 
@@ -80,10 +80,10 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
 
         @contextlib.contextmanager
         def opened_late(task: TableTask, epoch: int, sealed: Position, partitions: int) -> Iterator[Copy]:
-            held = replicator.target.state(task.table, task.target)
-            assert held.control is not None
+            current = replicator.target.state(task.table, task.target)
+            assert current.control is not None
             paused = State(TableState.PAUSED, since=now())
-            replicator.target.fence(task.target, held, held.control.fenced(paused, attempt="pause"))
+            replicator.target.fence(task.target, current, current.control.fenced(paused, attempt="pause"))
             with copy(task, epoch, sealed, partitions) as made:
                 yield made
 
@@ -95,7 +95,7 @@ def test_a_pause_that_comes_while_a_copy_is_opened_stays_a_pause(
     assert replicator.tasks("public.hard")[0].state is TableState.PAUSED
 
 
-def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
+def test_a_resync_replaces_changed_rows_and_applies_on_delete_to_missing_rows(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     before = {task.table: task.control for task in replicator.tasks()}
@@ -103,14 +103,14 @@ def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
         database.execute(f"DELETE FROM {name} WHERE id <= 10")
         database.execute(f"UPDATE {name} SET note = 'new' WHERE id = 11")
         database.execute(f"INSERT INTO {name} VALUES (101, 'new')")
-    result = again(replicator)
+    result = run_resync(replicator)
     assert {table.outcome for table in result.values()} == {Outcome.DONE}, result
 
     live = {**dict.fromkeys(range(12, 101), ("old",)), 11: ("new",), 101: ("new",)}
     gone = dict.fromkeys(range(1, 11), ("old",))
     assert rows(spark, replicator, "public.hard") == live
     assert rows(spark, replicator, "public.keyless") == live
-    assert rows(spark, replicator, "public.heap") == live, "nobody can tell which rows were deleted, which changed"
+    assert rows(spark, replicator, "public.heap") == live, "without a key, deleted rows and changed rows look alike"
     assert rows(spark, replicator, "public.kept") == live | gone
     assert rows(spark, replicator, "public.soft") == {
         **{key: (*values, False) for key, values in live.items()},
@@ -125,14 +125,14 @@ def test_a_resync_replaces_what_changed_and_follows_on_delete_for_what_is_gone(
         assert control.fence > old.fence and control.floor > old.floor
 
 
-def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
+def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     for name in ("hard", "soft", "keyless", "heap"):
         database.execute(f"DELETE FROM {name} WHERE id <= 21")
     tables = ("public.hard", "public.soft", "public.keyless", "public.heap")
     versions = {table: replicator.target.state(table, table[7:]).version for table in tables}
-    blocked = again(replicator, *tables)
+    blocked = run_resync(replicator, *tables)
     assert {table.outcome for table in blocked.values()} == {Outcome.BLOCKED}
     problem = blocked["public.hard"].problem
     assert problem is not None
@@ -144,24 +144,24 @@ def test_a_mass_delete_waits_for_a_yes_and_a_yes_counts_once(
         "1", DecisionKind.APPROVE_DELETES, replicator.definition.name, "public.hard", "anna", now(), "command-1"
     )
     replicator.log.store.write(decision_path("1"), json.dumps(to_plain(decision)).encode())
-    result = again(replicator, *tables)
+    result = run_resync(replicator, *tables)
     assert (result["public.hard"].outcome, result["public.soft"].outcome) == (Outcome.DONE, Outcome.BLOCKED)
     assert len(rows(spark, replicator, "public.hard")) == 79
 
     database.execute("DELETE FROM hard WHERE id <= 60")
     start_resync(replicator, "public.hard")
-    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.BLOCKED
+    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.BLOCKED
     start_resync(replicator, "public.hard", command="command-1")
-    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.DONE
+    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.DONE
 
 
 def test_a_table_that_is_not_resyncing_is_left_alone(spark: SparkSession, replicator: Replicator) -> None:
     (task,) = replicator.tasks("public.hard")
-    held = replicator.target.state(task.table, task.target)
-    assert held.control is not None
+    current = replicator.target.state(task.table, task.target)
+    assert current.control is not None
     state = State(TableState.PAUSED, since=now())
-    replicator.target.fence(task.target, held, held.control.fenced(state, attempt="pause"))
-    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
+    replicator.target.fence(task.target, current, current.control.fenced(state, attempt="pause"))
+    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
 
 
 def test_a_fence_raised_while_the_copy_runs_stops_its_commit(
@@ -172,11 +172,11 @@ def test_a_fence_raised_while_the_copy_runs_stops_its_commit(
             start_resync(replicator, "public.hard")
 
     monkeypatch.setattr("spark_jobs.copies.copying.failpoint", overtaken)
-    assert again(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
+    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.FENCED
 
 
 def test_a_fence_number_has_one_owner_whatever_the_window(replicator: Replicator) -> None:
-    """A copy under the same fence with a later window would have the larger token: Delta alone would let it pass."""
+    """A copy under the same fence with a later window would have the larger token: Delta alone would accept it."""
     (task,) = replicator.tasks("public.hard")
     assert task.control is not None
     pause = task.control.fenced(attempt="pause")
@@ -191,6 +191,6 @@ def test_a_column_added_meanwhile_is_in_the_copy(
 ) -> None:
     database.execute("ALTER TABLE soft ADD COLUMN more int DEFAULT 7")
     database.execute("DELETE FROM soft WHERE id = 1")
-    assert again(replicator, "public.soft")["public.soft"].outcome is Outcome.DONE
+    assert run_resync(replicator, "public.soft")["public.soft"].outcome is Outcome.DONE
     assert rows(spark, replicator, "public.soft")[2] == ("old", 7, False)
     assert rows(spark, replicator, "public.soft")[1] == ("old", None, True)

@@ -1,4 +1,4 @@
-"""A table goes back to an earlier state of its own, and the change log brings it forward again."""
+"""A table is restored to an earlier state, and the change log is applied again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state.store import StateStore
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -32,10 +32,10 @@ def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
 
 
-class Rewound:
-    """A table and what an operator does with it."""
+class RewindCase:
+    """A table and the rewinds of an operator."""
 
-    def __init__(self, table: HandMade, folder: Path) -> None:
+    def __init__(self, table: ScriptedTable, folder: Path) -> None:
         self.table = table
         state = StateStore(f"sqlite:///{folder}/state.db")
         target = table.job_tables()
@@ -48,13 +48,13 @@ class Rewound:
     def sql(self, statement: str) -> None:
         self.table.spark.sql(statement.format(t=f"delta.`{self.path}`"))
 
-    def ask(self, to: str) -> Command:
-        asked = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
-        return self.carry_out(asked)
+    def rewind_to(self, to: str) -> Command:
+        request = self.replicator.state.request("hand", CommandKind.REWIND, (), {"to": to}, uuid.uuid4().hex, "ann")
+        return self.carry_out(request)
 
-    def carry_out(self, asked: Command) -> Command:
-        carry_out(self.replicator, [asked], {"public.t": "t"}, {"public.t": self.table.held()}, "ann")
-        after = self.replicator.state.command(asked.id)
+    def carry_out(self, request: Command) -> Command:
+        carry_out(self.replicator, [request], {"public.t": "t"}, {"public.t": self.table.target_state()}, "ann")
+        after = self.replicator.state.command(request.id)
         assert after is not None
         return after
 
@@ -65,9 +65,10 @@ class Rewound:
 
 
 @pytest.fixture(scope="module")
-def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> HandMade:
-    """Three windows over a copy of two rows; between the second and the third somebody damaged both."""
-    table = HandMade(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
+def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScriptedTable:
+    """Three windows over a copy of two rows; another client damaged both rows between the second and the third
+    window."""
+    table = ScriptedTable(spark, tmp_path_factory.mktemp("damaged"), SCHEMA)
     table.copy([row(0, "a"), row(1, "b")])
     table.apply([table.update(row(0, "a1"))])
     table.apply([table.update(row(0, "a2")), table.insert(row(2, "c"))])
@@ -79,37 +80,37 @@ def damaged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ha
 
 
 @pytest.fixture
-def rewound(damaged: HandMade, spark: SparkSession, tmp_path: Path) -> Rewound:
-    """A copy of it, on disk as in memory."""
+def rewound(damaged: ScriptedTable, spark: SparkSession, tmp_path: Path) -> RewindCase:
+    """A copy of the damaged table, on disk and in memory."""
     shutil.copytree(Path(damaged.definition.target.location).parent, tmp_path, dirs_exist_ok=True)
-    table = HandMade(spark, tmp_path, SCHEMA)
+    table = ScriptedTable(spark, tmp_path, SCHEMA)
     table.window, table.order = damaged.window, damaged.order
-    return Rewound(table, tmp_path)
+    return RewindCase(table, tmp_path)
 
 
-def test_the_data_go_back_with_their_cursor_and_come_forward_again(rewound: Rewound) -> None:
+def test_rows_and_cursor_rewind_together_and_the_log_applies_again(rewound: RewindCase) -> None:
     table = rewound.table
-    before = table.held().control
-    done = rewound.ask("2")
+    before = table.target_state().control
+    done = rewound.rewind_to("2")
     assert (done.status, done.outcome) == (CommandStatus.DONE, "rewind: public.t")
     assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
-    held = table.held()
-    assert before is not None and held.control is not None and not held.restored
-    assert (held.control.window, held.control.state.name) == (2, TableState.REPLICATING)
-    assert held.control.token > before.token and held.control.fence > before.fence
-    assert "window 2 by ann" in held.control.state.reason
+    current = table.target_state()
+    assert before is not None and current.control is not None and not current.restored
+    assert (current.control.window, current.control.state.name) == (2, TableState.REPLICATING)
+    assert current.control.token > before.token and current.control.fence > before.fence
+    assert "window 2 by ann" in current.control.state.reason
     rewound.catch_up()
     assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
     notes = rewound.replicator.state.audit("hand", 9)
     assert [note.detail["from_window"] for note in notes if note.action == "rewind"] == [3]
 
 
-def test_an_attempt_from_before_the_rewind_is_shut_out(rewound: Rewound) -> None:
+def test_an_attempt_from_before_the_rewind_is_fenced(rewound: RewindCase) -> None:
     table = rewound.table
     table.land([table.update(row(0, "a4"))])
     job, staged = table.staged()
     assert staged.outcome is Outcome.DONE
-    rewound.ask("1")
+    rewound.rewind_to("1")
     assert table.merged(job).outcome is Outcome.FENCED
     assert table.rows() == [(0, "a1"), (1, "b")]
     rewound.catch_up()
@@ -117,8 +118,8 @@ def test_an_attempt_from_before_the_rewind_is_shut_out(rewound: Rewound) -> None
 
 
 @pytest.mark.parametrize("point", ["rewind.after_fence", "rewind.after_cut"])
-def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
-    rewound: Rewound, monkeypatch: pytest.MonkeyPatch, point: str
+def test_an_interrupted_rewind_is_finished_by_the_next_attempt(
+    rewound: RewindCase, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     table = rewound.table
 
@@ -128,9 +129,9 @@ def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(rewind, "failpoint", die)
-        rewound.ask("2")
-    held = table.held()
-    assert held.control is not None and held.control.state.name is TableState.REWINDING
+        rewound.rewind_to("2")
+    current = table.target_state()
+    assert current.control is not None and current.control.state.name is TableState.REWINDING
     (left,) = rewound.replicator.state.pending("hand")
     assert rewound.carry_out(left).status is CommandStatus.DONE
     assert table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
@@ -138,47 +139,49 @@ def test_a_rewind_that_died_midway_is_ended_by_whoever_finds_it(
     assert table.rows() == [(0, "a3"), (1, "b"), (2, "c")]
 
 
-def test_the_same_request_again_changes_nothing_more(rewound: Rewound) -> None:
-    asked = rewound.ask("2")
+def test_the_same_request_again_changes_nothing_more(rewound: RewindCase) -> None:
+    request = rewound.rewind_to("2")
     version = DeltaTable(rewound.path).version()
-    assert rewound.carry_out(asked).status is CommandStatus.DONE
+    assert rewound.carry_out(request).status is CommandStatus.DONE
     assert DeltaTable(rewound.path).version() == version
 
 
-def test_of_two_who_end_a_rewind_at_once_one_does(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_attempts_that_finish_a_rewind_at_once_does(
+    rewound: RewindCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def race(name: str) -> None:
         if name == "rewind.after_cut":
             monkeypatch.setattr(rewind, "failpoint", lambda _: None)
             finish_rewind(rewound.replicator, "public.t", "t", "another")
 
     monkeypatch.setattr(rewind, "failpoint", race)
-    assert rewound.ask("2").status is CommandStatus.PENDING
+    assert rewound.rewind_to("2").status is CommandStatus.PENDING
     (left,) = rewound.replicator.state.pending("hand")
     assert rewound.carry_out(left).status is CommandStatus.DONE
     assert rewound.table.rows() == [(0, "a2"), (1, "b"), (2, "c")]
 
 
 @pytest.mark.parametrize(("to", "code"), [("9", "CMD009"), ("yesterday", "CMD008")])
-def test_a_place_that_is_none_is_refused(rewound: Rewound, to: str, code: str) -> None:
-    refused = rewound.ask(to)
+def test_an_invalid_destination_is_refused(rewound: RewindCase, to: str, code: str) -> None:
+    refused = rewound.rewind_to(to)
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == code
 
 
-def test_a_version_whose_files_are_gone_leaves_the_table_as_it_is(rewound: Rewound) -> None:
+def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: RewindCase) -> None:
     rows = rewound.table.rows()
     DeltaTable(rewound.path).vacuum(0, dry_run=False, enforce_retention_duration=False)
-    refused = rewound.ask("0")
+    refused = rewound.rewind_to("0")
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == "TGT024"
-    held = rewound.table.held()
-    assert held.control is not None
-    assert (rewound.table.rows(), held.control.state.name) == (rows, TableState.REPLICATING)
-    assert held.control.window == 3
+    current = rewound.table.target_state()
+    assert current.control is not None
+    assert (rewound.table.rows(), current.control.state.name) == (rows, TableState.REPLICATING)
+    assert current.control.window == 3
 
 
-def test_a_table_that_moved_meanwhile_is_not_taken_back(rewound: Rewound, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, held = rewound.replicator.target, rewound.table.held()
+def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: RewindCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, current = rewound.replicator.target, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):
-        target.restore_version("t", held, 1)
+        target.restore_version("t", current, 1)

@@ -1,4 +1,4 @@
-"""A first copy is exact, stands in one commit with its cursor, and is made once."""
+"""A first copy is exact, commits once together with its cursor, and is made once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def copy(replicator: Replicator, *tables: str) -> StepResult:
     return replicator.run(replicator.step(StepKind.SNAPSHOT, replicator.tasks(*tables)), snapshot.run)
 
 
-def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
+def test_a_copy_has_every_row_at_its_floor_and_records_its_position(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     result = by_table(copy(replicator))
@@ -70,9 +70,9 @@ def test_a_copy_holds_every_row_at_its_floor_and_says_where_it_stands(
 def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_attempt(
     replicator: Replicator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def truncated_first(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
+    def truncated_first(client: PostgresClient, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         database.execute("TRUNCATE a")
-        return read_split(client, share, schema)
+        return read_split(client, split, schema)
 
     monkeypatch.setattr(source, "read_split", truncated_first)
     failed = by_table(copy(replicator, "public.a"))["public.a"]
@@ -82,7 +82,7 @@ def test_a_table_that_is_emptied_during_its_copy_is_copied_anew_by_the_next_atte
     assert by_table(copy(replicator, "public.a"))["public.a"].rows == 0
 
 
-def test_a_copy_sees_nothing_of_what_commits_while_it_runs(
+def test_a_copy_contains_no_commit_made_while_it_runs(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     stop = threading.Event()
@@ -120,12 +120,12 @@ def test_a_large_table_is_copied_by_several_processes(
 def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_read(
     replicator: Replicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The window with which such a copy is exact must begin after the read."""
+    """The window that makes such a copy exact must begin after the read."""
     order: list[str] = []
     build_control_record = snapshot.build_control_record
 
-    def read(client: PostgresClient, share: str, schema: TableSchema) -> Iterator[pa.Table]:
-        yield from read_split(client, share, schema)
+    def read(client: PostgresClient, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        yield from read_split(client, split, schema)
         order.append("read")
 
     def recorded(*given: Any) -> ControlRecord:
@@ -141,16 +141,16 @@ def test_where_a_copy_is_not_exact_its_record_is_made_when_the_rows_have_been_re
     assert task.control is not None and task.control.high == 2
 
 
-def test_a_copy_that_is_there_is_left_as_it_is(spark: SparkSession, replicator: Replicator) -> None:
+def test_an_existing_copy_is_left_unchanged(spark: SparkSession, replicator: Replicator) -> None:
     pending = replicator.tasks()
     copy(replicator)
-    held = replicator.target.state("public.a", "a")
+    current = replicator.target.state("public.a", "a")
     again = replicator.run(replicator.step(StepKind.SNAPSHOT, pending), snapshot.run)
     assert {table.outcome for table in again.tables} == {Outcome.UNCHANGED}
-    assert replicator.target.state("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == current
 
 
-def test_a_table_of_somebody_else_is_never_overwritten(spark: SparkSession, replicator: Replicator) -> None:
+def test_a_foreign_table_is_never_overwritten(spark: SparkSession, replicator: Replicator) -> None:
     import pyarrow as pa
 
     write_deltalake(replicator.target.locate("a"), pa.table({"theirs": [1]}))
@@ -176,7 +176,7 @@ def test_an_attempt_that_fails_before_its_commit_is_followed_by_one_with_a_highe
     assert (done["public.a"].outcome, done["public.a"].fence) == (Outcome.DONE, 2)
 
 
-def test_of_two_copies_at_once_one_is_fenced(
+def test_one_of_two_concurrent_copies_is_fenced(
     spark: SparkSession, replicator: Replicator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = tmp_path / "token"
@@ -192,12 +192,12 @@ def test_of_two_copies_at_once_one_is_fenced(
         thread.join(0.05)
     assert thread.is_alive()
     quick = by_table(copy(replicator, "public.a"))
-    held = replicator.target.state("public.a", "a")
+    current = replicator.target.state("public.a", "a")
     go.touch()
     thread.join()
     assert quick["public.a"].outcome is Outcome.DONE
     assert by_table(slow[0])["public.a"].outcome is Outcome.FENCED
-    assert replicator.target.state("public.a", "a") == held
+    assert replicator.target.state("public.a", "a") == current
 
 
 def test_rows_and_columns_left_out_do_not_reach_the_target(

@@ -1,4 +1,4 @@
-"""What jobs read of staging without Spark: step file, row counts and bounds, from a folder and from a bucket."""
+"""The reads of staging that need no Spark: step file, row counts and bounds, from a folder and from a bucket."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
 
 @pytest.fixture
 def store(where: Where) -> Store:
-    """With what Spark leaves in a folder: its parts and its marks."""
+    """With the files that Spark writes in a folder: parts and marks."""
     store = open_store(*where)
     for number, keys in enumerate(([1, 2, None], [9, 3], [])):
         with store.open_output(f"{ROWS}/part-{number:05d}.snappy.parquet") as file:
@@ -70,19 +70,19 @@ def test_bounds_are_read_off_all_parts(store: Store) -> None:
 def test_a_driver_reads_its_step_by_the_secrets_it_was_shown_and_these_still_wait_for_it(
     where: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, connection = where
+    location, connection = where
     definition = Definition(
-        "shop", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging(place, "objects")
+        "shop", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging(location, "objects")
     )
     secrets = tmp_path / "secrets.json"
     secrets.write_text(json.dumps(to_plain(Secrets(staging=connection))))
     step = Step(StepKind.MERGE, definition, "run", "a", "steps/run/merge/1", str(secrets), "o", "l", 1, {}, ())
-    store = open_store(f"{place}/shop", connection)
+    store = open_store(f"{location}/shop", connection)
     store.write(f"{step.folder}/step.json", json.dumps({"format": 1, **to_plain(step)}).encode())
     monkeypatch.setenv(SECRETS_FILE, str(secrets))
     assert read_step(store.url(f"{step.folder}/step.json")) == step
     assert take_secrets(step.secrets_path).staging == connection
-    if place.startswith("s3:"):
+    if location.startswith("s3:"):
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         with pytest.raises(StagingUnavailable):
             read_step(store.url(f"{step.folder}/step.json"))

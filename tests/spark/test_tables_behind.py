@@ -1,4 +1,4 @@
-"""A window is read as the log has led the tables to it, also those that are behind the log."""
+"""A window is read with the schemas of the log, also for tables that are behind the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_jobs.windows.split_reader import WindowSplit, land_split
 from spark_jobs.windows.window_writer import LandedSplit, Limits
 from tests.connectors.mysql_database import Shop
 from tests.mariadb import embedded
-from tests.spark.roads.polling.scene import definition
+from tests.spark.pipelines.polling.pipeline import definition
 
 pytestmark = pytest.mark.server
 
@@ -36,8 +36,8 @@ def shop(server: EmbeddedMariaDB) -> Shop:
     return shop
 
 
-def paused(shop: Shop, held: TableSchema) -> TableTask:
-    task = shop.task("a", held)
+def paused(shop: Shop, schema: TableSchema) -> TableTask:
+    task = shop.task("a", schema)
     assert task.control is not None
     control = replace(task.control, state=State(TableState.PAUSED, "2026-01-01T00:00:00Z"))
     return replace(task, state=TableState.PAUSED, control=control)
@@ -51,26 +51,28 @@ def landed(shop: Shop, folder: Path, task: TableTask, known: TableSchema) -> Lan
         StepKind.EXTRACT, made, "r", "x", "f", "", "me", "log", 1, {}, (task,), 2, dict(shop.position), {**limit}
     )
     (partition,) = shop.source.partitions(shop.position, limit)
-    told = land_split(WindowSplit(step, Secrets(shop.source.client.info), {task.table: known}, partition, 0, Limits()))
-    assert told.landed is not None, told.error
-    return told.landed
+    result = land_split(
+        WindowSplit(step, Secrets(shop.source.client.info), {task.table: known}, partition, 0, Limits())
+    )
+    assert result.landed is not None, result.error
+    return result.landed
 
 
-def test_a_column_that_an_earlier_window_added_and_this_one_makes_anew_is_a_hole(shop: Shop, tmp_path: Path) -> None:
-    """The copy of a paused table lacks it; rows of the earlier window hold values of the column that is gone."""
-    held = shop.task("a").schema
+def test_a_column_that_an_earlier_window_added_and_this_one_recreates_is_a_hole(shop: Shop, tmp_path: Path) -> None:
+    """The copy of a paused table lacks the column; rows of the earlier window have values of the dropped column."""
+    schema = shop.task("a").schema
     shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")
-    shop.window(shop.task("a", held))
+    shop.window(shop.task("a", schema))
     known = shop.task("a").schema
     shop.sql("ALTER TABLE a DROP extra, ADD extra int")
-    (hole,) = landed(shop, tmp_path, paused(shop, held), known).holes
+    (hole,) = landed(shop, tmp_path, paused(shop, schema), known).holes
     assert hole.detail == "column extra was dropped and another one was added under its name"
 
 
 def test_a_column_that_an_earlier_window_added_is_none_that_was_generated(shop: Shop, tmp_path: Path) -> None:
-    held = shop.task("a").schema
+    schema = shop.task("a").schema
     shop.sql("ALTER TABLE a ADD extra int", "UPDATE a SET extra = 5")
-    shop.window(shop.task("a", held))
+    shop.window(shop.task("a", schema))
     known = shop.task("a").schema
     shop.sql("UPDATE a SET extra = 6", "ALTER TABLE a MODIFY extra int COMMENT 'x'")
-    assert not landed(shop, tmp_path, paused(shop, held), known).holes
+    assert not landed(shop, tmp_path, paused(shop, schema), known).holes

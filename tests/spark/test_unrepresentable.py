@@ -33,7 +33,7 @@ NEIGHBOURS = [
     ("0001-01-01", "0001-01-01 00:00:00+00"),
     ("0001-12-31 BC", "0001-12-31 00:00:00+00 BC"),
 ]
-"""Dates and moments that a calendar of the years 1 to 9999 would take for each other."""
+"""Dates and times that are equal in a calendar of the years 1 to 9999."""
 
 
 @pytest.fixture(params=["delta", "iceberg"])
@@ -44,8 +44,8 @@ def replicator(
         database.execute(f"CREATE TABLE {name} (id int, d date, t timestamptz, PRIMARY KEY ({key}))")
     name = f"unrep{abs(hash(str(tmp_path))) % 10**9}"
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE {', '.join(rule.source for rule in RULES)}")
-    place = Target(request.param, str(tmp_path / "lake"))
-    return Replicator(tmp_path, name, connection, RULES, target=place)
+    lake = Target(request.param, str(tmp_path / "lake"))
+    return Replicator(tmp_path, name, connection, RULES, target=lake)
 
 
 def fill(database: Database, table: str) -> None:
@@ -58,8 +58,8 @@ def copied(replicator: Replicator, *tables: str) -> dict[str, TableResult]:
     return by_table(replicator.run(step, snapshot.run))
 
 
-def proved(replicator: Replicator, lo: dict[str, str], *tables: str) -> dict[str, TableResult]:
-    """What was changed meanwhile is merged on the way."""
+def verified(replicator: Replicator, lo: dict[str, str], *tables: str) -> dict[str, TableResult]:
+    """Changes made meanwhile are merged before the comparison."""
     tasks = replicator.tasks(*tables)
     compared = tuple(task.table for task in tasks)
     window = replicator.log.sealed() + 1
@@ -73,7 +73,7 @@ def rows(spark: SparkSession, replicator: Replicator, table: str, columns: Seque
     return sorted(map(tuple, frame.selectExpr(*columns).collect()), key=str)
 
 
-def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_stream(
+def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_the_stream(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     lo = dict(replicator.source.open_stream([rule.source for rule in RULES]))
@@ -85,7 +85,7 @@ def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_stream(
         database.execute(f"DELETE FROM {table} WHERE d IN ('infinity', '0001-01-01')")
         database.execute(f"INSERT INTO {table} VALUES (100, 'infinity', '-infinity')")
         database.execute(f"UPDATE {table} SET d = '-infinity', t = '9999-12-31 23:59:59.999999+00' WHERE id = 5")
-    result = proved(replicator, lo, "public.texts", "public.nulls")
+    result = verified(replicator, lo, "public.texts", "public.nulls")
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
     assert len(result) == 2 and all(one.detail["identical"] for one in result.values()), result
     assert rows(spark, replicator, "public.texts", ("d", "t", "id")) == [
@@ -105,16 +105,14 @@ def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_stream(
     ]
 
 
-def test_without_a_word_in_the_definition_they_stop_their_table_and_no_other(
-    replicator: Replicator, database: Database
-) -> None:
+def test_without_a_rule_they_stop_their_table_and_no_other(replicator: Replicator, database: Database) -> None:
     lo = dict(replicator.source.open_stream([rule.source for rule in RULES]))
     result = copied(replicator)
     assert {one.outcome for one in result.values()} == {Outcome.DONE}, result
     fill(database, "stopped")
     fill(database, "refused")
     fill(database, "texts")
-    result = proved(replicator, lo)
+    result = verified(replicator, lo)
     problems = {name: one.problem and one.problem.code for name, one in result.items()}
     assert problems == {
         "public.stopped": "QUA001",
@@ -124,7 +122,7 @@ def test_without_a_word_in_the_definition_they_stop_their_table_and_no_other(
     }
 
 
-def test_a_copy_that_meets_them_says_what_helps(replicator: Replicator, database: Database) -> None:
+def test_a_copy_that_reads_them_fails_with_a_remedy(replicator: Replicator, database: Database) -> None:
     replicator.source.open_stream([rule.source for rule in RULES])
     for table in ("stopped", "refused", "nulls"):
         fill(database, table)

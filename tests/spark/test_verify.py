@@ -1,4 +1,4 @@
-"""The proof itself: it says identical where the copy is, and names what is not, while writers go on."""
+"""Verify reports equal tables as identical and names differences, while writers continue."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FULL = (
     " '00:00:00.000001', '{{1,2},{3,4}}', '(,)', 1",
     ", ".join(["NULL"] * len(TYPES)),
 )
-"""Plain values, the ends of the ranges, and NULLs, in the order of the columns."""
+"""Plain values, the limits of the ranges, and NULLs, in the order of the columns."""
 
 
 def values(key: int, row: str) -> str:
@@ -75,11 +75,11 @@ def values(key: int, row: str) -> str:
 def replicator(
     tmp_path: Path, database: Database, connection: ConnectionInfo, request: pytest.FixtureRequest
 ) -> Replicator:
-    return made(tmp_path, database, connection, target=Target(request.param, str(tmp_path / "lake")))
+    return build_replicator(tmp_path, database, connection, target=Target(request.param, str(tmp_path / "lake")))
 
 
-def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place: Any) -> Replicator:
-    """Tables of every type and rule, and their replicator in its ``place``."""
+def build_replicator(tmp_path: Path, database: Database, connection: ConnectionInfo, **location: Any) -> Replicator:
+    """Tables of every type and rule, and their replicator, with ``location`` for its staging and target."""
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     database.execute(f"CREATE TABLE kinds (k int PRIMARY KEY, {columns})")
     database.execute(f"INSERT INTO kinds VALUES {', '.join(values(k, row) for k, row in enumerate(FULL))}")
@@ -107,11 +107,11 @@ def made(tmp_path: Path, database: Database, connection: ConnectionInfo, **place
         TableRule("public.heap", on_delete=OnDelete.IGNORE),
         TableRule("public.part", where=(Condition("kept", Comparison.EQUAL, True),), on_delete=OnDelete.IGNORE),
     ]
-    return Replicator(tmp_path, name, connection, rules, **place)
+    return Replicator(tmp_path, name, connection, rules, **location)
 
 
 def copied(replicator: Replicator) -> dict[str, str]:
-    """First copies of all tables; the position the first window starts at."""
+    """Copies all tables; returns the position of the first window."""
     tables = [rule.source for rule in replicator.definition.tables]
     lo = dict(replicator.source.open_stream(tables))
     result = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
@@ -119,7 +119,7 @@ def copied(replicator: Replicator) -> dict[str, str]:
     return lo
 
 
-def proved(replicator: Replicator, lo: dict[str, str]) -> dict[str, TableResult]:
+def verified(replicator: Replicator, lo: dict[str, str]) -> dict[str, TableResult]:
     step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo)
     return by_table(replicator.run(step, verify.run))
 
@@ -139,7 +139,7 @@ def change(database: Database) -> None:
     database.execute("UPDATE part SET kept = NOT kept WHERE id > 16")
 
 
-def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_differences_are_named(
+def test_copies_of_every_type_are_verified_while_writers_continue_and_differences_are_named(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     lo = copied(replicator)
@@ -149,7 +149,7 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     writing = threading.Thread(target=_write, args=(database.info.dsn + " password=" + database.info.password, stop))
     writing.start()
     try:
-        result = proved(replicator, lo)
+        result = verified(replicator, lo)
     finally:
         stop.set()
         writing.join()
@@ -169,7 +169,7 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     database.execute("ALTER TABLE part ADD COLUMN later int")
     database.execute("ALTER TABLE soft ADD COLUMN later int DEFAULT 5")
     hi = replicator.log.manifest(replicator.log.sealed()).hi
-    result = proved(replicator, hi)
+    result = verified(replicator, hi)
     kinds, soft, bare = (result[f"public.{name}"].detail for name in ("kinds", "soft", "bare"))
     assert [name for name, same in kinds["columns"].items() if not same] == ["note"]
     assert (kinds["differences"], kinds["identical"]) == (["12"], False)
@@ -179,7 +179,9 @@ def test_copies_of_every_type_are_proved_identical_while_writers_go_on_and_diffe
     assert result["public.part"].detail["identical"]
 
 
-def test_tables_that_are_not_compared_take_what_a_comparison_landed(replicator: Replicator, database: Database) -> None:
+def test_tables_that_are_not_compared_apply_the_windows_of_a_comparison(
+    replicator: Replicator, database: Database
+) -> None:
     lo = copied(replicator)
     change(database)
     tables = {"compare": ("public.kinds",), "catch_up": ("public.soft",)}

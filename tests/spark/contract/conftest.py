@@ -12,7 +12,7 @@ from tests.spark.contract.kits import KITS, TargetKit
 
 IN_SPARK = "delta in Spark"
 IN_EVERY_RUN = frozenset({"test_merge_keyed", "test_merge_schemas", "test_types"})
-"""What large batches of Delta do in Spark is tried by these in every run, and by all modules in the nightly one."""
+"""These modules run the Spark path of large Delta batches in every run, all modules in the nightly one."""
 
 
 @pytest.hookimpl(tryfirst=True)

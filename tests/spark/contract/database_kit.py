@@ -28,14 +28,14 @@ SERVERS = {"mysql": "mariadb", "postgres": "postgres"}
 class DatabaseKit:
     keeps_versions = False
     chores: frozenset[str] = frozenset()
-    # From the first statement of the commit on, the table is locked.
+    # The table is locked from the first statement of the commit on.
     before_commit = "merge.before_submit"
 
     def __init__(self, spark: SparkSession, database: Database, proxy: LossyProxy) -> None:
         self.database = database
         self.proxy = proxy
         self.kind = database.kind
-        self.knows_odd_numbers = database.kind == "postgres"
+        self.has_odd_numbers = database.kind == "postgres"
         self.jars = (database.kind,)
         self.target = database.target
         self.secrets = Secrets(target=replace(database, port=proxy.port).connection)
@@ -56,17 +56,17 @@ class DatabaseKit:
         with self.database.session() as cursor:
             cursor.execute(begin)
             cursor.execute(f"SELECT cut_window FROM {view} WHERE replicator = 'hand' AND valid = 1")
-            told = cursor.fetchone()
+            published = cursor.fetchone()
             cursor.execute(f"SELECT {', '.join(columns)} FROM {self._t}")
             rows = list(cursor.fetchall())
             cursor.execute("COMMIT")
-        return (told[0], rows) if told else None
+        return (published[0], rows) if published else None
 
     def compact(self) -> None:
         self.write("VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}")
 
     def version(self) -> dict[str, str]:
-        """A backup of rows and cursors: the tables, and what their copies are called."""
+        """A backup of rows and cursors: the tables, and the names of their copies."""
         saved = {table: f"{self.database.schema}.b{uuid.uuid4().hex}" for table in (self._t, self._control)}
         self.database.execute(*(f"CREATE TABLE {copy} AS SELECT * FROM {table}" for table, copy in saved.items()))
         return saved

@@ -29,7 +29,7 @@ class DeltaKit:
     jars = ("delta",)
     keeps_versions = True
     chores = frozenset({"purge", "compact", "vacuum"})
-    knows_odd_numbers = True
+    has_odd_numbers = True
     before_commit = "merge.before_commit"
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -48,8 +48,8 @@ class DeltaKit:
         newest = sorted(self.path.parent.glob("_cdc_cuts/hand/*.json"))[-1:]
         if not newest:
             return None
-        told = json.loads(newest[0].read_text())
-        return told["window"], self._rows(DeltaTable(self.path, version=told["tables"]["t"]), columns)
+        published = json.loads(newest[0].read_text())
+        return published["window"], self._rows(DeltaTable(self.path, version=published["tables"]["t"]), columns)
 
     def compact(self) -> None:
         self.write("ALTER TABLE {t} SET TBLPROPERTIES ('somebody' = 'was here')")
@@ -89,7 +89,7 @@ def broken() -> None:
 
 @contextlib.contextmanager
 def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
-    """With nothing folded or merged by the driver itself."""
+    """The driver itself folds and merges nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory_budget, "MAX_ROWS", -1)
         patch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)

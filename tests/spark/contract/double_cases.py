@@ -1,4 +1,4 @@
-"""What the log says where two rows hold one key within a transaction, and which row holds it in the end."""
+"""Cases in which two rows hold one key within a transaction: the changes, and the rows after it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 COLUMNS = (Column("id", INT, nullable=False), Column("v", TEXT))
@@ -20,10 +20,10 @@ def row(key: int, value: str) -> Row:
 
 
 @dataclass
-class Told:
-    """How a transaction is told: by whole images, or by row ids and what the key is."""
+class DoubleKeyChanges:
+    """Makes the changes of a transaction: with whole images, or with row ids and keys."""
 
-    table: HandMade
+    table: ScriptedTable
     by_id: bool = False
     tx: str = ""
 
@@ -43,8 +43,8 @@ class Told:
 
     def move(self, old: Row, new: Row, row_id: str, complete: bool = True) -> list[ChangeRecord]:
         link = uuid.uuid4().hex
-        told = {"id": old["id"]} if self.by_id else old
-        one = self.table.delete(told, phase=DEPARTS, link_id=link, **self._row(row_id))
+        image = {"id": old["id"]} if self.by_id else old
+        one = self.table.delete(image, phase=DEPARTS, link_id=link, **self._row(row_id))
         [other] = self.insert(new, row_id)
         return [one, replace(other, phase=ARRIVES, link_id=link, after_complete=complete)]
 
@@ -54,11 +54,11 @@ class Told:
 
 @dataclass(frozen=True)
 class DoubleCase:
-    """``changes`` are those of one transaction; the keys of a case are counted from a base."""
+    """``changes``: of one transaction. The keys of a case are counted from a base."""
 
-    held: Sequence[tuple[int, str]]
-    changes: Callable[[Told, int], list[list[ChangeRecord]]]
-    left: Sequence[tuple[int, str]]
+    before: Sequence[tuple[int, str]]
+    changes: Callable[[DoubleKeyChanges, int], list[list[ChangeRecord]]]
+    after: Sequence[tuple[int, str]]
 
 
 DOUBLE_CASES = {
@@ -91,7 +91,7 @@ DOUBLE_CASES = {
         ],
         [(1, "x2")],
     ),
-    "a row comes and goes, and nobody stays": DoubleCase(
+    "a row comes and goes, and none is left": DoubleCase(
         [],
         lambda t, b: [
             t.insert(row(b + 1, "x"), "rx"),

@@ -1,5 +1,5 @@
-"""What the log says of a few rows, and what the source holds then. The numbers are those of the counter-examples that a
-merge by newest event gets wrong.
+"""Cases of a fold: the changes of a few rows, and the rows of the source after them. The numbers are those of the
+counter-examples that a merge by newest event gets wrong.
 
 Keyed rows are ``(id, v, w)``; ``w`` is wide, so that a source may leave it out where it did not change. Rows without
 key are a text and a number. In some sources two rows may hold one key for a moment (4: a swap or a shift in one
@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 KEYED = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v", TEXT), Column("w", TEXT)), ("id",))
@@ -25,26 +25,25 @@ Changes = list[ChangeRecord | list[ChangeRecord]]
 
 @dataclass(frozen=True)
 class Case:
-    """``held`` and ``left``: the rows before and after. ``changes`` are told by a Teller, or by a BareTeller for rows
-    without key."""
+    """``before`` and ``after``: the rows. ``changes``: made by KeyedChanges, or by KeylessChanges."""
 
-    held: Sequence[tuple[Any, ...]]
+    before: Sequence[tuple[Any, ...]]
     changes: Callable[[Any], Changes]
-    left: Sequence[tuple[Any, ...]]
+    after: Sequence[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Teller:
-    """Tells changes of keyed rows whose keys are counted from ``base``."""
+class KeyedChanges:
+    """Makes changes of keyed rows whose keys are counted from ``base``."""
 
-    table: HandMade
+    table: ScriptedTable
     base: int
 
     def insert(self, *values: Any) -> ChangeRecord:
         return self.table.insert(self.row(*values))
 
     def update(self, *values: Any, op: str = "update") -> ChangeRecord:
-        """Without the wide value where it is not given."""
+        """Without the wide value if it is not given."""
         return self.table.update(self.row(*values), complete=len(values) == 3, op=op)
 
     def delete(self, *values: Any) -> ChangeRecord:
@@ -58,8 +57,8 @@ class Teller:
 
 
 def at_one_position(departure: ChangeRecord, arrival: ChangeRecord) -> Changes:
-    """Both halves of a change stand at one place of the stream, told apart by their phase alone; the log holds them the
-    wrong way round."""
+    """Both halves of a change have one position in the stream and differ by their phase alone; the log contains them in
+    the wrong order."""
     return [
         replace(arrival, order_key=f"{departure.order_key}1"),
         replace(departure, order_key=f"{departure.order_key}0"),
@@ -115,7 +114,9 @@ WHOLE: dict[str, Case] = {
         [(0, "a", "w")], lambda t: at_one_position(t.delete(0, "a", "w"), t.insert(0, "b", "w")), [(0, "b", "w")]
     ),
     "18 everything delivered twice": Case(
-        [(1, "a", "w")], lambda t: [*(told := [t.update(1, "b", "w"), *t.move(1, 2, "c", "w")]), *told], [(2, "c", "w")]
+        [(1, "a", "w")],
+        lambda t: [*(twice := [t.update(1, "b", "w"), *t.move(1, 2, "c", "w")]), *twice],
+        [(2, "c", "w")],
     ),
     "a NULL is a value": Case([(0, "a", "w")], lambda t: [t.update(0, None, None)], [(0, None, None)]),
 }
@@ -167,7 +168,7 @@ PARTIAL: dict[str, Case] = {
     "15c a replace, and a change of some columns after it": Case(
         [(1, "a", "big")], lambda t: [t.update(1, "b", op="replace"), t.update(1, "c")], [(1, "c", None)]
     ),
-    "a new life knows nothing of the old one": Case(
+    "a new row has no values of the deleted one": Case(
         [(1, "a", "big")], lambda t: [t.delete(1), t.update(1, "b", op="upsert")], [(1, "b", None)]
     ),
     "an upsert of some columns inserts or updates": Case(
@@ -182,10 +183,10 @@ PARTIAL: dict[str, Case] = {
 
 
 @dataclass(frozen=True)
-class BareTeller:
-    """Tells changes of rows without key; ``case`` keeps the cases of one batch apart."""
+class KeylessChanges:
+    """Makes changes of rows without key; ``case`` separates the cases of one batch."""
 
-    table: HandMade
+    table: ScriptedTable
     case: int
 
     def insert(self, *values: Any) -> ChangeRecord:
@@ -203,7 +204,7 @@ class BareTeller:
 
 A, B = ("a", 1.5), ("b", 1.5)
 
-BARE: dict[str, Case] = {
+KEYLESS_CASES: dict[str, Case] = {
     "7 of two rows of NULLs one goes": Case(
         [(None, None), (None, None)], lambda t: [t.delete(None, None)], [(None, None)]
     ),
@@ -211,7 +212,7 @@ BARE: dict[str, Case] = {
     "8b two equal rows come, one goes": Case([], lambda t: [t.insert(*A), t.insert(*A), t.delete(*A)], [A]),
     "8c one of two equal rows changes": Case([A, A], lambda t: [t.update(A, B)], [A, B]),
     "8d both of two equal rows change": Case([A, A], lambda t: [t.update(A, B), t.update(A, B)], [B, B]),
-    "18 everything delivered twice": Case([], lambda t: [*(told := [t.insert(*A), t.insert(*A)]), *told], [A, A]),
+    "18 everything delivered twice": Case([], lambda t: [*(twice := [t.insert(*A), t.insert(*A)]), *twice], [A, A]),
     "a row that only passes by": Case([], lambda t: [t.insert(*A), t.delete(*A)], []),
     "an empty text is no NULL": Case(
         [("", 1.5), (None, 1.5)], lambda t: [t.update((None, 1.5), ("x", 1.5))], [("", 1.5), ("x", 1.5)]

@@ -26,7 +26,7 @@ class IcebergKit:
     jars = ("iceberg",)
     keeps_versions = True
     chores = frozenset({"compact", "expire"})
-    knows_odd_numbers = True
+    has_odd_numbers = True
     before_commit = "merge.before_commit"
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -52,12 +52,12 @@ class IcebergKit:
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
         with self.opened() as table:
-            told = table.catalog.load_namespace_properties("cdc")
-            if "cdc.cut.hand.window" not in told:
+            properties = table.catalog.load_namespace_properties("cdc")
+            if "cdc.cut.hand.window" not in properties:
                 return None
-            snapshot = int(told["cdc.cut.hand.table.t"])
+            snapshot = int(properties["cdc.cut.hand.table.t"])
             found = table.scan(selected_fields=columns, snapshot_id=snapshot).to_arrow().to_pylist()
-        return int(told["cdc.cut.hand.window"]), [tuple(row[name] for name in columns) for row in found]
+        return int(properties["cdc.cut.hand.window"]), [tuple(row[name] for name in columns) for row in found]
 
     def compact(self) -> None:
         self.write("CALL lake.system.rewrite_data_files(table => 'cdc.t', options => map('rewrite-all', 'true'))")

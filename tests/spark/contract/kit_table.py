@@ -1,4 +1,4 @@
-"""A table of hand-made windows on any target, read by somebody else's library."""
+"""A scripted table on any target, read by another library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.contract.kits import TargetKit
-from tests.spark.hand_made import HandMade
+from tests.spark.scripted_table import ScriptedTable
 
 
-class KitTable(HandMade):
+class KitTable(ScriptedTable):
     def __init__(
         self,
         kit: TargetKit,
@@ -39,5 +39,5 @@ class KitTable(HandMade):
         return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])
 
     def row_count(self) -> int | None:
-        """As the target says it."""
-        return self.job_tables().row_count("t", self.held())
+        """The count that the target reports."""
+        return self.job_tables().row_count("t", self.target_state())

@@ -1,5 +1,5 @@
-"""What the contract suite needs to know of a target that the product does not tell it: how somebody else reads it,
-writes to it, takes it back, and how its answers get lost. A new target joins by one kit in ``KITS``."""
+"""What the contract suite needs of a target beside the product: how another client reads, writes and restores it,
+and how its answers are lost. A new target joins with one kit in ``KITS``."""
 
 from __future__ import annotations
 
@@ -21,53 +21,52 @@ from tests.spark.contract.iceberg_kit import IcebergKit
 
 
 class TargetKit(Protocol):
-    """One table ``t`` of one target in a place of its own. ``session`` knows nothing of other kits' catalogs. ``jars``
-    are the groups a driver needs.
+    """One table ``t`` of one target. ``session`` has no catalogs of other kits. ``jars``: the groups that a driver
+    needs.
 
-    ``keeps_versions``: an older version can be read, and restored alone; the target's own history tells of it. Where
-    it keeps none, what is restored is a backup, with the cursor in it. ``chores``: what upkeep may find to do.
-    ``knows_odd_numbers``: its floats know NaN and a negative zero. ``before_commit``: the failpoint up to which others
-    get at the table."""
+    ``keeps_versions``: an older version can be read, and restored alone; the target's own history contains it. Without,
+    a restore brings a backup back, with its cursor. ``chores``: the upkeep that can be due. ``has_odd_numbers``: its
+    floats have NaN and a negative zero. ``before_commit``: the last failpoint at which others can change the table."""
 
     kind: str
     jars: tuple[str, ...]
     keeps_versions: bool
     chores: frozenset[str]
-    knows_odd_numbers: bool
+    has_odd_numbers: bool
     before_commit: str
     target: Target
     secrets: Secrets
     session: SparkSession
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        """By somebody else's library, in no order."""
+        """Read by another library, in no order."""
 
     def write(self, statement: str) -> None:
         """As another client: SQL in which ``{t}`` stands for the table."""
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
-        """Its window and the table's rows, as a reader of the published cut of ``hand`` sees them; None where there is
-        no cut, or the tables do not stand at it now and cannot be read as of it."""
+        """Its window and the table's rows, as a reader of the published cut of ``hand`` sees them; None if there is
+        no cut, or if the tables have left it and cannot be read as of it."""
 
     def compact(self) -> None:
-        """Somebody else's upkeep: it changes no row."""
+        """Upkeep by another client: it changes no row."""
 
     def version(self) -> Any:
-        """What ``restore`` takes the table back to."""
+        """The version for ``restore``."""
 
     def restore(self, version: Any) -> None:
-        """Take the table back, as another client."""
+        """Restore the table, as another client."""
 
     def drop(self) -> None: ...
 
     def create(self) -> None:
-        """A table of somebody else at our place."""
+        """A table of another client at the location of the table."""
 
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
         """Do something once, just before the next merge commits."""
 
     def lose(self, reply: bool) -> AbstractContextManager[None]:
-        """The next commit of a merge is lost on its way, or its reply is."""
+        """The next commit of a merge, or its reply, is lost."""
 
 
 Fixture = Callable[[str], Any]

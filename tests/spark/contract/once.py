@@ -1,4 +1,4 @@
-"""A stand-in for one function: it goes wrong the first time it is called, and is itself again after that."""
+"""A stand-in for one function: it fails at the first call and works at all later ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 
 def lost_once(real: Callable[..., Any], reply: bool, as_lost: Callable[[], Any]) -> Callable[..., Any]:
-    """``reply``: the work is done and its answer lost; else nothing is done. ``as_lost`` says it, or raises it."""
+    """``reply``: the work is done and its answer lost; else nothing is done. ``as_lost`` returns the failure, or
+    raises it."""
     calls: list[None] = []
 
     def stand_in(*arguments: Any, **named: Any) -> Any:
@@ -21,12 +22,12 @@ def lost_once(real: Callable[..., Any], reply: bool, as_lost: Callable[[], Any])
     return stand_in
 
 
-def once_at(place: str, action: Callable[[], object]) -> Callable[[str], None]:
-    """A failpoint that does something when its ``place`` is passed for the first time."""
+def once_at(point: str, action: Callable[[], object]) -> Callable[[str], None]:
+    """A failpoint that calls ``action`` when the process passes ``point`` for the first time."""
     done: list[None] = []
 
     def failpoint(name: str) -> None:
-        if name == place and not done:
+        if name == point and not done:
             done.append(None)
             action()
 

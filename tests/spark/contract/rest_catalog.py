@@ -34,13 +34,13 @@ STATUS: dict[type[Exception], int] = {
 
 
 class Catalog:
-    """``secret`` is what a client must show as its credential to get the token that all other requests need."""
+    """``secret``: the credential with which a client gets the token that all other requests need."""
 
     def __init__(self, folder: Path, secret: str) -> None:
         self.secret = secret
         self.tables = SqlCatalog("rest", uri=f"sqlite:///{folder}/catalog.db?timeout=60", warehouse=str(folder))
         self.one_at_a_time = threading.Lock()
-        self.roads: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
+        self.routes: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
             ("GET", r"/v1/config", lambda body: (200, {"defaults": {}, "overrides": {}})),
             ("POST", r"/v1/namespaces", self.create_namespace),
             ("GET|HEAD", r"/v1/namespaces/(\w+)", self.namespace),
@@ -57,12 +57,12 @@ class Catalog:
             return (200, {"access_token": "let-me-in", "token_type": "bearer"}) if given == self.secret else _error(401)
         if token != "Bearer let-me-in":
             return _error(401)
-        for methods, pattern, road in self.roads:
+        for methods, pattern, handle in self.routes:
             found = re.fullmatch(pattern, path)
             if found and method in methods.split("|"):
                 try:
                     with self.one_at_a_time:
-                        return road(json.loads(body or b"{}"), *found.groups())
+                        return handle(json.loads(body or b"{}"), *found.groups())
                 except tuple(STATUS) as error:
                     return _error(STATUS[type(error)], error)
         return _error(404)
@@ -77,25 +77,25 @@ class Catalog:
         return 200, {"namespace": [namespace], "properties": {}}
 
     def create(self, body: dict[str, Any], namespace: str) -> Answer:
-        asked = CreateTableRequest.model_validate(body)
-        make = self.tables._create_staged_table if asked.stage_create else self.tables.create_table
-        spec = {"partition_spec": asked.partition_spec} if asked.partition_spec else {}
-        order = {"sort_order": asked.write_order} if asked.write_order else {}
-        more = {**spec, **order, "location": asked.location, "properties": asked.properties}
-        return 200, _table(make((namespace, asked.name), asked.table_schema, **more))
+        request = CreateTableRequest.model_validate(body)
+        make = self.tables._create_staged_table if request.stage_create else self.tables.create_table
+        spec = {"partition_spec": request.partition_spec} if request.partition_spec else {}
+        order = {"sort_order": request.write_order} if request.write_order else {}
+        more = {**spec, **order, "location": request.location, "properties": request.properties}
+        return 200, _table(make((namespace, request.name), request.table_schema, **more))
 
     def load(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
         return 200, _table(self.tables.load_table((namespace, name)))
 
     def commit(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
         body.setdefault("identifier", {"namespace": [namespace], "name": name})
-        asked = CommitTableRequest.model_validate(body)
+        request = CommitTableRequest.model_validate(body)
         try:
             table = self.tables.load_table((namespace, name))
         except NoSuchTableError:
             table = StagedTable((namespace, name), None, "", None, self.tables)  # type: ignore[arg-type]
-        done = self.tables.commit_table(table, asked.requirements, asked.updates)
-        return 200, _told(done.metadata, done.metadata_location)
+        done = self.tables.commit_table(table, request.requirements, request.updates)
+        return 200, _metadata(done.metadata, done.metadata_location)
 
     def drop(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
         self.tables.drop_table((namespace, name))
@@ -103,10 +103,10 @@ class Catalog:
 
 
 def _table(table: Any) -> dict[str, Any]:
-    return {**_told(table.metadata, table.metadata_location), "config": {}}
+    return {**_metadata(table.metadata, table.metadata_location), "config": {}}
 
 
-def _told(metadata: Any, location: str) -> dict[str, Any]:
+def _metadata(metadata: Any, location: str) -> dict[str, Any]:
     return {"metadata-location": location, "metadata": json.loads(metadata.model_dump_json())}
 
 
@@ -117,15 +117,15 @@ def _error(status: int, error: Exception | None = None) -> Answer:
 
 @contextlib.contextmanager
 def rest_catalog(folder: Path, secret: str) -> Iterator[str]:
-    """Its URL."""
+    """Yields its URL."""
     catalog = Catalog(folder, secret)
 
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = self.path.partition("?")[0]
-            status, told = catalog.answer(self.command, path, self.headers.get("Authorization", ""), body)
-            content = b"" if told is None or self.command == "HEAD" else json.dumps(told).encode()
+            status, document = catalog.answer(self.command, path, self.headers.get("Authorization", ""), body)
+            content = b"" if document is None or self.command == "HEAD" else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

@@ -1,4 +1,4 @@
-"""Sessions for tables of a few rows: to compile code for them takes longer than they do."""
+"""Sessions for tables of a few rows: compiling code for them takes longer than running them."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from tests.spark.contract.control_records import control, fence, problem
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control, fence, problem
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -28,7 +28,7 @@ def row(key: int, value: str) -> Row:
 
 
 @pytest.fixture
-def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+def table(kit: TargetKit, tmp_path: Path) -> ScriptedTable:
     """A copy with one row at window 0, and window 1 not yet applied."""
     table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([row(1, "a")])
@@ -36,8 +36,8 @@ def table(kit: TargetKit, tmp_path: Path) -> HandMade:
     return table
 
 
-def test_a_batch_applies_once_and_never_under_an_old_fence(table: HandMade) -> None:
-    before = table.held()
+def test_a_batch_applies_once_and_not_under_an_old_fence(table: ScriptedTable) -> None:
+    before = table.target_state()
     early, _ = table.staged()
     raised = fence(table)
     assert before.control is not None
@@ -54,8 +54,8 @@ def test_a_batch_applies_once_and_never_under_an_old_fence(table: HandMade) -> N
     assert table.rows() == APPLIED
 
 
-def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
-    table: HandMade, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
+def test_a_fence_raised_during_a_merge_rejects_its_commit(
+    table: ScriptedTable, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged, _ = table.staged()
     kit.meanwhile(monkeypatch, lambda: fence(table))
@@ -64,7 +64,7 @@ def test_a_fence_that_comes_while_a_merge_is_under_way_shuts_it_out(
     assert table.rows() == [(1, "a")] and control(table).window == 0
 
 
-def test_a_commit_named_by_an_attempt_that_died_raises_the_fence_and_goes_on(table: HandMade) -> None:
+def test_a_commit_named_by_a_dead_attempt_raises_the_fence_of_the_next_attempt(table: ScriptedTable) -> None:
     staged, _ = table.staged()
     before = control(table)
     assert table.log.write_control(replace(before, window=1, attempt="dead", nonce="dead"))
@@ -73,7 +73,7 @@ def test_a_commit_named_by_an_attempt_that_died_raises_the_fence_and_goes_on(tab
     assert table.rows() == APPLIED
 
 
-def test_of_two_merges_of_one_batch_at_once_one_applies(table: HandMade) -> None:
+def test_one_of_two_concurrent_merges_of_a_batch_applies(table: ScriptedTable) -> None:
     staged, _ = table.staged()
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(table.merged, [staged, staged]))
@@ -82,9 +82,7 @@ def test_of_two_merges_of_one_batch_at_once_one_applies(table: HandMade) -> None
 
 
 @pytest.mark.parametrize("reply", [True, False], ids=["the reply", "the request"])
-def test_a_merge_of_which_a_message_is_lost_is_applied_once_in_the_end(
-    table: HandMade, kit: TargetKit, reply: bool
-) -> None:
+def test_a_merge_that_loses_a_message_is_applied_once(table: ScriptedTable, kit: TargetKit, reply: bool) -> None:
     staged, _ = table.staged()
     with kit.lose(reply):
         result = table.merged(staged)
@@ -95,8 +93,8 @@ def test_a_merge_of_which_a_message_is_lost_is_applied_once_in_the_end(
     assert table.rows() == APPLIED and control(table).window == 1
 
 
-def test_upkeep_and_rows_of_somebody_else_cost_no_change_and_the_cursor_is_found_below_them(
-    table: HandMade, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
+def test_upkeep_and_rows_of_another_client_lose_no_change_and_the_cursor_is_found_below_them(
+    table: ScriptedTable, kit: TargetKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.write("INSERT INTO {t} VALUES (9, 'z', '00000000')")
     staged, _ = table.staged()
@@ -104,18 +102,18 @@ def test_upkeep_and_rows_of_somebody_else_cost_no_change_and_the_cursor_is_found
     assert table.merged(staged).outcome is Outcome.DONE
     kit.compact()
     assert table.rows() == [*APPLIED, (9, "z")]
-    assert control(table).window == 1 and not table.held().restored
+    assert control(table).window == 1 and not table.target_state().restored
 
 
-def test_a_table_that_somebody_took_back_is_brought_up_to_date_from_the_cursor_of_its_rows(
-    table: HandMade, kit: TargetKit
+def test_a_table_restored_by_another_client_is_brought_up_to_date_from_the_cursor_of_its_rows(
+    table: ScriptedTable, kit: TargetKit
 ) -> None:
-    """Where the target keeps versions, the highest token ever recorded stays known: nothing is applied until the fence
-    is above it. A backup takes the cursor back with the rows: there is nothing to be seen, and nothing to be done."""
+    """If the target keeps versions, the highest token ever recorded remains known: nothing is applied until the
+    fence is above it. A backup restores the cursor with the rows: the restore is not visible and needs no fence."""
     copied = kit.version()
     table.apply([table.insert(row(3, "d"))])
     kit.restore(copied)
-    assert table.held().restored == kit.keeps_versions
+    assert table.target_state().restored == kit.keeps_versions
     if kit.keeps_versions:
         _, result = table.staged()
         assert (result.outcome, problem(result)) == (Outcome.FENCED, "TGT033")
@@ -126,19 +124,19 @@ def test_a_table_that_somebody_took_back_is_brought_up_to_date_from_the_cursor_o
     assert table.rows() == [*APPLIED, (3, "d")]
 
 
-def test_a_table_dropped_or_made_by_somebody_else_blocks_and_a_copy_begins_above_every_fence_it_had(
-    table: HandMade, kit: TargetKit
+def test_a_table_dropped_or_created_by_another_client_blocks_and_a_copy_starts_above_every_fence(
+    table: ScriptedTable, kit: TargetKit
 ) -> None:
     before = fence(table)
-    identity = table.held().identity
+    identity = table.target_state().identity
     kit.drop()
     _, result = table.staged()
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT012")
     kit.create()
     _, result = table.staged()
     assert (result.outcome, problem(result)) == (Outcome.BLOCKED, "TGT012")
-    held = table.held()
-    assert held.exists and held.control is None and held.identity != identity
+    current = table.target_state()
+    assert current.exists and current.control is None and current.identity != identity
     (found,) = table.job(StepKind.STAGE, ()).tables.check((table.task(),))
     assert found.code == "TGT012"
     kit.drop()

@@ -1,4 +1,4 @@
-"""Whole copies: the first one, one over a table of ours or of somebody else; and upkeep after many changes."""
+"""Full copies: the first one, one over a table of ours or over a foreign table; and upkeep after many changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.writer import open_writer
+from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control, fence
 
 pytestmark = pytest.mark.jvm
 
@@ -28,7 +28,7 @@ def schema(*columns: Column) -> TableSchema:
     return TableSchema("public.t", (ID, *columns), ("id",))
 
 
-def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: TargetKit, tmp_path: Path) -> None:
+def test_an_empty_copy_accepts_changes_and_no_second_copy_under_its_fence(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([])
     assert table.rows() == []
@@ -41,23 +41,23 @@ def test_an_empty_copy_takes_changes_and_no_second_copy_under_its_fence(kit: Tar
 
 
 def test_a_copy_over_a_table_replaces_rows_columns_and_cursor_at_once(kit: TargetKit, tmp_path: Path) -> None:
-    """One column goes, one comes, one changes its type, and the flag of soft deletes comes, too. Where the target keeps
-    versions, the old one still shows what it showed."""
+    """One column is removed, one is added, one changes its type, and the flag of soft deletes is added. If the
+    target keeps versions, the old one still has its old rows."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT), Column("gone", TEXT), Column("n", TEXT)))
     table.copy([{"id": 1, "v": "a", "gone": "x", "n": "1"}, {"id": 2, "v": "b", "gone": "y", "n": "2"}])
     table.apply([table.insert({"id": 3, "v": "c", "gone": "z", "n": "3"})])
-    before = table.held()
+    before = table.target_state()
     fenced = control(table).fence
     other = KitTable(kit, tmp_path, schema(Column("v", TEXT), Column("n", INT), Column("new", TEXT)), OnDelete.SOFT)
     other.window, other.order = table.window, table.order
     rows = [{"id": 2, "v": "B", "n": 22, "new": "p"}, {"id": 4, "v": "d", "n": 44, "new": None}]
     other.copy(rows, TableState.RESYNCING)
-    held, record = other.held(), control(other)
+    current, record = other.target_state(), control(other)
     assert (record.window, record.state.name) == (1, TableState.RESYNCING) and record.fence > fenced
-    assert (held.identity == before.identity) == kit.keeps_versions
+    assert (current.identity == before.identity) == kit.keeps_versions
     assert other.rows("_cdc_deleted") == [(2, "B", 22, "p", False), (4, "d", 44, None, False)]
     assert set(other.read_at(None).columns) == {"id", "v", "n", "new", "_cdc_order", "_cdc_deleted"}
-    seen = other.read_at(held.version)
+    seen = other.read_at(current.version)
     assert set(seen.columns) == set(other.read_at(None).columns) and seen.count() == 2
     assert table.read_at(before.version).count() == (3 if kit.keeps_versions else 2)
     fence(other)
@@ -76,24 +76,24 @@ def test_a_copy_over_a_table_may_have_none_of_its_columns(kit: TargetKit, tmp_pa
     assert other.rows() == [(5, 6)]
 
 
-def test_a_copy_over_a_table_of_somebody_else_is_refused(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_copy_over_a_foreign_table_is_refused(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     kit.create()
     with pytest.raises(ForeignTarget, match="TGT012"):
         table.copy([{"id": 1, "v": "a"}])
 
 
-def test_upkeep_leaves_rows_and_cursor_and_every_tenth_window_asks_for_it(kit: TargetKit, tmp_path: Path) -> None:
-    """Half of the rows are deleted, so the figures ask for it. Databases look after themselves."""
+def test_upkeep_keeps_rows_and_cursor_and_is_due_at_every_tenth_window(kit: TargetKit, tmp_path: Path) -> None:
+    """Half of the rows are deleted, so the figures require it. Databases need no upkeep."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([{"id": key, "v": "a"} for key in range(40)])
     for _ in range(8):
         table.land()
     table.apply([table.delete({"id": key}) for key in range(0, 40, 2)])
-    before = table.held()
+    before = table.target_state()
     result = table.apply([table.update({"id": 31, "v": "b"})])
     assert result.outcome is Outcome.DONE and result.window == 10
-    kept_up = table.held()
+    kept_up = table.target_state()
     assert set(filter(None, result.detail.get("upkeep", "").split(", "))) <= kit.chores, result.detail
     assert bool(result.detail.get("upkeep")) == bool(kit.chores)
     assert kept_up.control is not None and kept_up.control.window == 10 and not kept_up.restored

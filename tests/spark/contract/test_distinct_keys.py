@@ -22,7 +22,7 @@ def bytes_(*values: bytes) -> list[str]:
 
 NUMBER = Column("n", LogicalType(Kind.INT32))
 
-# Neighbours stand beside each other: one of two is copied, the other comes by the stream.
+# Of two neighbours one is copied, the other arrives by the stream.
 KEYS: dict[str, tuple[LogicalType, list[Any]]] = {
     "text": (
         LogicalType(Kind.TEXT),
@@ -127,7 +127,7 @@ def test_keys_that_differ_in_one_column_are_different_rows(kit: TargetKit, tmp_p
 
 
 def require_each_row(kit: TargetKit, table: KitTable, every: list[dict[str, Any]]) -> None:
-    """Rows with even numbers are deleted, the others changed, and none is taken for another."""
+    """Rows with even numbers are deleted, the others changed, and none is confused with another."""
     missing = set(range(len(every))) - set(numbers(kit))
     assert numbers(kit) == list(range(len(every))), [every[n] for n in missing]
     changed = [table.delete(row) for row in every[::2]]
@@ -137,7 +137,7 @@ def require_each_row(kit: TargetKit, table: KitTable, every: list[dict[str, Any]
     assert numbers(kit) == [n + 1000 for n in range(1, len(every), 2)]
 
 
-def test_columns_of_a_key_do_not_run_into_each_other(kit: TargetKit, tmp_path: Path) -> None:
+def test_the_columns_of_a_key_stay_separate(kit: TargetKit, tmp_path: Path) -> None:
     text = LogicalType(Kind.TEXT)
     columns = (
         Column("k", text, nullable=False),
@@ -153,8 +153,8 @@ def test_columns_of_a_key_do_not_run_into_each_other(kit: TargetKit, tmp_path: P
     assert numbers(kit) == [1, 3, 5, 7]
 
 
-def test_a_key_that_is_no_number_is_one_row(kit: TargetKit, tmp_path: Path) -> None:
-    if not kit.knows_odd_numbers:
+def test_a_nan_key_is_one_row(kit: TargetKit, tmp_path: Path) -> None:
+    if not kit.has_odd_numbers:
         pytest.skip("such a value is a bad record of this target")
     columns = (Column("k", LogicalType(Kind.FLOAT64), nullable=False), NUMBER)
     table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("k",)))

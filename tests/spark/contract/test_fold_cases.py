@@ -1,4 +1,4 @@
-"""The log folded and merged, case by case, as the source would hold the rows. One batch holds all cases."""
+"""Every case, folded and merged: the rows must equal those of the source. One batch contains all cases."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from tests.spark.contract.double_cases import DOUBLE, DOUBLE_CASES, Told, row
-from tests.spark.contract.fold_cases import BARE, KEYED, KEYLESS, ODD_NUMBERS, PARTIAL, WHOLE, BareTeller, Case, Teller
+from tests.spark.contract.double_cases import DOUBLE, DOUBLE_CASES, DoubleKeyChanges, row
+from tests.spark.contract.fold_cases import (
+    KEYED,
+    KEYLESS,
+    KEYLESS_CASES,
+    ODD_NUMBERS,
+    PARTIAL,
+    WHOLE,
+    Case,
+    KeyedChanges,
+    KeylessChanges,
+)
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import KITS
-from tests.spark.contract.unordered_cases import UNORDERED, UNORDERED_CASES, WINDOWS, Sender
+from tests.spark.contract.unordered_cases import UNORDERED, UNORDERED_CASES, WINDOWS, UnorderedChanges
 
 pytestmark = pytest.mark.jvm
 
@@ -23,8 +33,8 @@ BLOCK = 100
 """Every case has its own hundred keys."""
 
 KEYED_CASES = WHOLE | PARTIAL
-TOLD = list(product(DOUBLE_CASES, ("by images", "by row ids")))
-Left = Mapping[Any, Sequence[tuple[Any, ...]]]
+DOUBLE_VARIANTS = list(product(DOUBLE_CASES, ("by images", "by row ids")))
+Rows = Mapping[Any, Sequence[tuple[Any, ...]]]
 
 
 @pytest.fixture(
@@ -34,20 +44,24 @@ Left = Mapping[Any, Sequence[tuple[Any, ...]]]
 )
 def keyed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Left]:
-    """The live rows that a table holds in the end, by case."""
+) -> Iterator[Rows]:
+    """The final live rows of a table, by case."""
     kind, on_delete = request.param
     folder = tmp_path_factory.mktemp("keyed")
     with KITS[kind](spark, folder, request.getfixturevalue) as kit:
         yield keyed_cases(KitTable(kit, folder, KEYED, on_delete))
 
 
-def keyed_cases(table: KitTable) -> Left:
+def keyed_cases(table: KitTable) -> Rows:
     bases = {name: BLOCK * number for number, name in enumerate(KEYED_CASES)}
-    table.copy([Teller(table, base).row(*values) for name, base in bases.items() for values in KEYED_CASES[name].held])
+    table.copy(
+        [KeyedChanges(table, base).row(*values) for name, base in bases.items() for values in KEYED_CASES[name].before]
+    )
     for cases in (WHOLE, PARTIAL):
-        told = [change for name, case in cases.items() for change in case.changes(Teller(table, bases[name]))]
-        result = table.apply(told)
+        delivered = [
+            change for name, case in cases.items() for change in case.changes(KeyedChanges(table, bases[name]))
+        ]
+        result = table.apply(delivered)
         assert result.outcome is Outcome.DONE, result.problem
     soft = table.rule.on_delete is OnDelete.SOFT
     found = table.rows(*(["_cdc_deleted"] if soft else []))
@@ -60,94 +74,98 @@ def keyed_cases(table: KitTable) -> Left:
 
 
 @pytest.mark.parametrize("case", KEYED_CASES)
-def test_keyed_rows_end_as_the_source_holds_them(keyed: Left, case: str) -> None:
-    assert keyed[case] == KEYED_CASES[case].left
+def test_keyed_rows_equal_the_source_after_each_case(keyed: Rows, case: str) -> None:
+    assert keyed[case] == KEYED_CASES[case].after
 
 
 @pytest.fixture(scope="module", params=sorted(KITS))
-def bare(
+def keyless(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Left]:
-    """The rows that a table without key holds in the end, by case."""
+) -> Iterator[Rows]:
+    """The final rows of a table without key, by case."""
     folder = tmp_path_factory.mktemp("bare")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
-        yield bare_cases(KitTable(kit, folder, KEYLESS), BARE | (ODD_NUMBERS if kit.knows_odd_numbers else {}))
+        yield keyless_cases(
+            KitTable(kit, folder, KEYLESS), KEYLESS_CASES | (ODD_NUMBERS if kit.has_odd_numbers else {})
+        )
 
 
-def bare_cases(table: KitTable, cases: Mapping[str, Case]) -> Left:
-    tellers = {name: BareTeller(table, number) for number, name in enumerate(cases)}
-    table.copy([tellers[name].row(*values) for name, case in cases.items() for values in case.held])
-    result = table.apply([change for name, case in cases.items() for change in case.changes(tellers[name])])
+def keyless_cases(table: KitTable, cases: Mapping[str, Case]) -> Rows:
+    writers = {name: KeylessChanges(table, number) for number, name in enumerate(cases)}
+    table.copy([writers[name].row(*values) for name, case in cases.items() for values in case.before])
+    result = table.apply([change for name, case in cases.items() for change in case.changes(writers[name])])
     assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
     assert table.row_count() == len(found)
-    return {name: [row[1:] for row in found if row[0] == teller.case] for name, teller in tellers.items()}
+    return {name: [row[1:] for row in found if row[0] == writer.case] for name, writer in writers.items()}
 
 
-@pytest.mark.parametrize("case", [*BARE, *ODD_NUMBERS])
-def test_rows_without_key_end_as_often_as_the_source_holds_them(bare: Left, case: str) -> None:
-    if case not in bare:
+@pytest.mark.parametrize("case", [*KEYLESS_CASES, *ODD_NUMBERS])
+def test_rows_without_key_equal_the_source_after_each_case(keyless: Rows, case: str) -> None:
+    if case not in keyless:
         pytest.skip("the database has no such numbers; what it does instead is a test of its own")
-    assert [as_text(row) for row in bare[case]] == [as_text(row) for row in (BARE | ODD_NUMBERS)[case].left]
+    assert [as_text(row) for row in keyless[case]] == [
+        as_text(row) for row in (KEYLESS_CASES | ODD_NUMBERS)[case].after
+    ]
 
 
 @pytest.fixture(scope="module", params=sorted(KITS))
 def double(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Left]:
-    """The rows that a table holds in the end whose keys two rows may hold for a moment, by case and way of telling."""
+) -> Iterator[Rows]:
+    """The final rows of a table in which two rows may hold one key for a moment, by case and variant."""
     folder = tmp_path_factory.mktemp("double")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield double_cases(KitTable(kit, folder, DOUBLE))
 
 
-def double_cases(table: KitTable) -> Left:
-    based = {told: number * BLOCK for number, told in enumerate(TOLD)}
-    table.copy([row(based[one] + key, v) for one in TOLD for key, v in DOUBLE_CASES[one[0]].held])
+def double_cases(table: KitTable) -> Rows:
+    bases = {delivered: number * BLOCK for number, delivered in enumerate(DOUBLE_VARIANTS)}
+    table.copy([row(bases[one] + key, v) for one in DOUBLE_VARIANTS for key, v in DOUBLE_CASES[one[0]].before])
     transactions = []
-    for case, way in TOLD:
-        told = Told(table, by_id=way == "by row ids")
-        transactions.append(told.transaction(*DOUBLE_CASES[case].changes(told, based[case, way])))
+    for case, way in DOUBLE_VARIANTS:
+        delivered = DoubleKeyChanges(table, by_id=way == "by row ids")
+        transactions.append(delivered.transaction(*DOUBLE_CASES[case].changes(delivered, bases[case, way])))
     result = table.apply(transactions)
     assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
     assert table.row_count() == len(found)
-    return {one: [(key - base, v) for key, v in found if base <= key < base + BLOCK] for one, base in based.items()}
+    return {one: [(key - base, v) for key, v in found if base <= key < base + BLOCK] for one, base in bases.items()}
 
 
-@pytest.mark.parametrize(("case", "way"), TOLD)
-def test_of_two_rows_with_one_key_the_one_that_stays_holds_it(double: Left, case: str, way: str) -> None:
-    assert double[case, way] == DOUBLE_CASES[case].left
+@pytest.mark.parametrize(("case", "way"), DOUBLE_VARIANTS)
+def test_of_two_rows_with_one_key_the_remaining_one_keeps_it(double: Rows, case: str, way: str) -> None:
+    assert double[case, way] == DOUBLE_CASES[case].after
 
 
 @pytest.fixture(scope="module", params=sorted(KITS))
 def unordered(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Left]:
-    """The rows that a table holds in the end whose records come in no order, by case."""
+) -> Iterator[Rows]:
+    """The final rows of a table whose records arrive out of order, by case."""
     folder = tmp_path_factory.mktemp("unordered")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
         yield unordered_cases(KitTable(kit, folder, UNORDERED))
 
 
-def unordered_cases(table: KitTable) -> Left:
-    senders = {name: Sender(table, number * BLOCK) for number, name in enumerate(UNORDERED_CASES)}
-    table.copy([senders[name].row(*values) for name, case in UNORDERED_CASES.items() for values in case.held])
-    sent = [case.windows(senders[name]) for name, case in UNORDERED_CASES.items()]
+def unordered_cases(table: KitTable) -> Rows:
+    writers = {name: UnorderedChanges(table, number * BLOCK) for number, name in enumerate(UNORDERED_CASES)}
+    table.copy([writers[name].row(*values) for name, case in UNORDERED_CASES.items() for values in case.before])
+    sent = [case.windows(writers[name]) for name, case in UNORDERED_CASES.items()]
     for window in range(WINDOWS):
         result = table.apply([change for windows in sent for change in windows[window]])
         assert result.outcome is Outcome.DONE, result.problem
     found = table.rows()
     assert table.row_count() == len(found)
     return {
-        name: [(key - sender.base, v) for key, v in found if sender.base <= key < sender.base + BLOCK]
-        for name, sender in senders.items()
+        name: [(key - writer.base, v) for key, v in found if writer.base <= key < writer.base + BLOCK]
+        for name, writer in writers.items()
     }
 
 
 @pytest.mark.parametrize("case", UNORDERED_CASES)
-def test_the_newest_news_of_a_key_wins_whenever_it_comes(unordered: Left, case: str) -> None:
-    assert unordered[case] == UNORDERED_CASES[case].left
+def test_the_newest_change_of_a_key_wins_in_any_order(unordered: Rows, case: str) -> None:
+    assert unordered[case] == UNORDERED_CASES[case].after
 
 
 def as_text(row: tuple[Any, ...]) -> tuple[Any, str]:

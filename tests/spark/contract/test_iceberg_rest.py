@@ -1,4 +1,4 @@
-"""Iceberg in a REST catalog, reached by an Airflow connection: what the catalog of a folder does, it does, too."""
+"""Iceberg in a REST catalog with an Airflow connection behaves as Iceberg in the catalog of a folder."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
     staged, _ = table.staged()
 
     def fence() -> None:
-        held = table.held()
-        assert held.control is not None
-        record = held.control.fenced(State(TableState.REPLICATING, "2026-01-01T00:00:00Z"))
-        table.job(StepKind.STAGE, ()).tables.fence("t", held, record)
+        current = table.target_state()
+        assert current.control is not None
+        record = current.control.fenced(State(TableState.REPLICATING, "2026-01-01T00:00:00Z"))
+        table.job(StepKind.STAGE, ()).tables.fence("t", current, record)
 
     with monkeypatch.context() as patch:
         kit.meanwhile(patch, fence)
@@ -83,7 +83,7 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
     assert table.rows() == [(1, "b")]
 
     kit.restore(copied)
-    assert table.held().restored
+    assert table.target_state().restored
     fence()
     assert table.merged(table.staged()[0]).outcome is Outcome.DONE
     assert table.rows() == [(1, "b")]
@@ -92,10 +92,10 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
     assert table.rows() == [(7, "new")]
 
 
-def test_a_catalog_that_refuses_the_key_is_named_and_the_key_is_not(kit: RestKit, tmp_path: Path) -> None:
+def test_an_error_of_the_credential_names_the_catalog_and_not_the_credential(kit: RestKit, tmp_path: Path) -> None:
     wrong = dataclasses.replace(kit.connection, password="wrong-key")
     kit.secrets = Secrets(target=wrong)
     table = KitTable(kit, tmp_path, TableSchema("public.t", COLUMNS, ("id",)))
     with pytest.raises(TargetUnavailable, match="TGT010") as caught:
-        table.held()
+        table.target_state()
     assert "wrong-key" not in str(caught.value)

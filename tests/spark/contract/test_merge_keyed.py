@@ -1,4 +1,4 @@
-"""Keyed tables: deletes of every kind, truncates, NULLs in keys, and changes that meet no row."""
+"""Keyed tables: deletes of every kind, truncates, NULLs in keys, and changes without their row."""
 
 from __future__ import annotations
 
@@ -9,77 +9,79 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Teller
+from tests.spark.contract.fold_cases import INT, KEYED, TEXT, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
 
 pytestmark = pytest.mark.jvm
 
 
-def teller(table: KitTable) -> Teller:
-    return Teller(table, 0)
+def changes_of(table: KitTable) -> KeyedChanges:
+    return KeyedChanges(table, 0)
 
 
 def refused(result: TableResult) -> bool:
     return result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT031"
 
 
-def test_a_truncate_removes_what_came_before_it_and_a_change_without_its_row_applies_nothing(
+def test_a_truncate_removes_all_earlier_rows_and_a_change_without_its_row_applies_nothing(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     table = KitTable(kit, tmp_path, KEYED)
-    tell = teller(table)
-    table.copy([tell.row(0, "a", "w"), tell.row(7, "z", "w")])
-    table.apply([tell.insert(1, "b", "w"), table.truncate(), tell.insert(2, "c", "w"), tell.insert(7, "y", "w")])
+    changes = changes_of(table)
+    table.copy([changes.row(0, "a", "w"), changes.row(7, "z", "w")])
+    table.apply(
+        [changes.insert(1, "b", "w"), table.truncate(), changes.insert(2, "c", "w"), changes.insert(7, "y", "w")]
+    )
     assert table.rows() == [(2, "c", "w"), (7, "y", "w")]
-    table.apply([tell.update(2, "d", "w"), table.truncate()])
+    table.apply([changes.update(2, "d", "w"), table.truncate()])
     assert table.rows() == []
-    table.apply([tell.insert(1, "a", "w")])
-    assert refused(table.apply([tell.update(2, "b"), tell.update(1, "z", "w")]))
+    table.apply([changes.insert(1, "a", "w")])
+    assert refused(table.apply([changes.update(2, "b"), changes.update(1, "z", "w")]))
     assert table.rows() == [(1, "a", "w")]
 
 
 def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_all(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """13: the row comes back where it was flagged. A change of some columns of a flagged row is one without its row."""
+    """13: a flagged row is inserted again. A change of some columns of a flagged row is one without its row."""
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
-    tell = teller(table)
-    table.copy([tell.row(1, "a", "w"), tell.row(2, "b", "w"), tell.row(3, "c", "w")])
-    table.apply([tell.delete(1), tell.update(2, "B"), tell.delete(2)])
+    changes = changes_of(table)
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w"), changes.row(3, "c", "w")])
+    table.apply([changes.delete(1), changes.update(2, "B"), changes.delete(2)])
     assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "B", "w", True), (3, "c", "w", False)]
-    table.apply([tell.insert(1, "A", None), tell.delete(3), tell.insert(3, "x", "y"), tell.delete(3)])
+    table.apply([changes.insert(1, "A", None), changes.delete(3), changes.insert(3, "x", "y"), changes.delete(3)])
     assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", True), (3, "x", "y", True)]
-    table.apply([table.truncate(), tell.insert(3, "C", "w")])
+    table.apply([table.truncate(), changes.insert(3, "C", "w")])
     assert table.rows("_cdc_deleted") == [(1, "A", None, True), (2, "B", "w", True), (3, "C", "w", False)]
-    assert refused(table.apply([tell.update(1, "x")]))
+    assert refused(table.apply([changes.update(1, "x")]))
 
 
-def test_a_flagged_row_that_is_put_again_keeps_nothing_of_the_old_one(kit: TargetKit, tmp_path: Path) -> None:
+def test_a_flagged_row_that_is_upserted_keeps_no_old_value(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
-    tell = teller(table)
-    table.copy([tell.row(1, "a", "w"), tell.row(2, "b", "w")])
-    table.apply([tell.delete(1)])
-    table.apply([tell.update(1, "A", op="upsert"), tell.update(2, "B", op="upsert")])
+    changes = changes_of(table)
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
+    table.apply([changes.delete(1)])
+    table.apply([changes.update(1, "A", op="upsert"), changes.update(2, "B", op="upsert")])
     assert table.rows("_cdc_deleted") == [(1, "A", None, False), (2, "B", "w", False)]
 
 
-def test_ignored_deletes_and_truncates_leave_the_rows_as_they_were_last(kit: TargetKit, tmp_path: Path) -> None:
-    """However the log is cut into batches: what was told of a row before it went counts."""
+def test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows(kit: TargetKit, tmp_path: Path) -> None:
+    """Changes of a row before its delete count, however the log is cut into batches."""
     table = KitTable(kit, tmp_path, KEYED, OnDelete.IGNORE)
-    tell = teller(table)
-    table.copy([tell.row(1, "a", "w"), tell.row(2, "b", "w")])
+    changes = changes_of(table)
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
     table.apply(
         [
-            *(tell.update(1, "A"), tell.delete(1), table.truncate(), tell.insert(3, "c", "w")),
-            *(tell.insert(4, "d", "w"), tell.delete(4), tell.update(2, "B", "w"), tell.move(2, 5, "e")),
+            *(changes.update(1, "A"), changes.delete(1), table.truncate(), changes.insert(3, "c", "w")),
+            *(changes.insert(4, "d", "w"), changes.delete(4), changes.update(2, "B", "w"), changes.move(2, 5, "e")),
         ]
     )
     assert table.rows() == [(1, "A", "w"), (2, "B", "w"), (3, "c", "w"), (4, "d", "w"), (5, "e", "w")]
 
 
 def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -> None:
-    """7, and 7b: a key that is really NULL is not one that is unknown."""
+    """7 and 7b: a NULL key is different from an unknown key."""
     columns = (Column("n", INT), Column("id", INT), Column("v", TEXT), Column("w", TEXT))
     table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("n", "id")))
     table.copy([{"n": n, "id": key, "v": "a", "w": "w"} for n, key in ((None, 1), (None, 2), (None, 3), (3, 1))])
@@ -93,15 +95,15 @@ def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -
     assert table.rows() == [(3, 1, "a", "w"), (4, 3, "moved", "w"), (None, 1, "A", "W")]
 
 
-def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_stands_apart_from_the_rows(
+def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_does_not_depend_on_rows(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """14: the row is newer than what the batch says of it. 9: no row is left that tells how far the table is."""
+    """14: the row is newer than its change in the batch. 9: no row is left that records how far the table is."""
     table = KitTable(kit, tmp_path, KEYED)
-    tell = teller(table)
-    table.copy([tell.row(1, "new", "w"), tell.row(2, "b", "w")])
+    changes = changes_of(table)
+    table.copy([changes.row(1, "new", "w"), changes.row(2, "b", "w")])
     kit.write("UPDATE {t} SET _cdc_order = 'ffffffff' WHERE id = 1")
-    table.apply([tell.update(1, "old", "w"), tell.delete(2, "b", "w")])
+    table.apply([changes.update(1, "old", "w"), changes.delete(2, "b", "w")])
     assert table.rows() == [(1, "new", "w")]
     _, again = table.staged()
     assert (again.outcome, again.window) == (Outcome.UNCHANGED, 1)

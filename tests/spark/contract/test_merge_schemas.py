@@ -1,4 +1,4 @@
-"""Schema changes on the way to the target, and slices of the log applied again."""
+"""Schema changes in the target, and repairs of slices of the log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
@@ -32,15 +32,15 @@ def row(key: int, **values: str | int | None) -> Row:
 
 
 @pytest.fixture
-def table(kit: TargetKit, tmp_path: Path) -> HandMade:
+def table(kit: TargetKit, tmp_path: Path) -> ScriptedTable:
     table = KitTable(kit, tmp_path, schema(V))
     table.copy([row(1, v="a"), row(2, v="b"), row(3, v="c"), row(4, v="d")])
     return table
 
 
-def test_an_added_column_holds_its_initial_value_in_every_older_row(table: HandMade) -> None:
-    """Rows the batch does not touch, rows it knew before the change, partly or wholly, and rows it brought after it.
-    Then a column comes without any row."""
+def test_an_added_column_holds_its_initial_value_in_every_older_row(table: ScriptedTable) -> None:
+    """Rows that the batch does not change, rows of which it contains values from before the change, all or some, and
+    rows that it adds after the change. Then a column is added without any row."""
     early = [
         table.update(row(1, v="A")),
         table.update({"id": 2}, complete=False),
@@ -61,18 +61,18 @@ def test_an_added_column_holds_its_initial_value_in_every_older_row(table: HandM
     assert control(table).schema == numbered
 
 
-def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table: HandMade) -> None:
+def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table: ScriptedTable) -> None:
     table.apply([table.alter(schema()), table.insert(row(5))])
     assert table.rows() == [(1,), (2,), (3,), (4,), (5,)]
     table.apply([table.alter(schema(V)), table.insert(row(6, v="new")), table.update(row(1, v="again"))])
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
 
 
-def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the_cursor(
-    table: HandMade, kit: TargetKit
+def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cursor(
+    table: ScriptedTable, kit: TargetKit
 ) -> None:
-    """A row that the slice deleted and somebody brought back goes again; one that it brought and that went later stays
-    away."""
+    """A row that the slice deleted and another client restored is deleted again; a row that the slice inserted and a
+    later window deleted stays deleted."""
     table.apply([table.update(row(1, v="A")), table.delete(row(2, v="b")), table.insert(row(5, v="e"))])
     table.apply([table.update(row(1, v="AA")), table.update(row(3, v="C")), table.delete(row(5, v="e"))])
     before = control(table)
@@ -90,9 +90,10 @@ def test_a_repair_gives_the_keys_of_a_slice_what_they_have_become_and_leaves_the
     assert table.rows() == [(1, "AA"), (3, "C"), (4, "wrong")]
 
 
-def test_a_repair_brings_deleted_rows_back_as_deleted_where_the_log_knows_them(kit: TargetKit, tmp_path: Path) -> None:
-    """Known: born in the slice, born partly known and completed, or told whole by the delete. Row 4 is not: its delete
-    says the key only. Row 5 was deleted outside the slice, row 6 lives again."""
+def test_a_repair_restores_rows_as_deleted_if_the_log_contains_their_values(kit: TargetKit, tmp_path: Path) -> None:
+    """Restored: rows inserted in the slice, inserted partially and completed, or contained as a whole in their
+    delete. Row 4 is not: its delete contains the key alone. Row 5 was deleted outside the slice, row 6 was inserted
+    again."""
     table = KitTable(kit, tmp_path, schema(V, PLAIN), OnDelete.SOFT)
     table.copy([row(key, v="old", p="wide") for key in (1, 3, 4, 5, 6)])
     table.land([table.delete(row(5, v="old", p="wide"))])

@@ -1,4 +1,4 @@
-"""Values that a column of the target cannot hold: put aside, and let go once they are mended."""
+"""Values that a column of the target cannot hold: quarantined, and released once they are corrected."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnBadRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.bad_records import decide
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.hand_made import Row
-from tests.spark.spoiled import decide
+from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
 
 INT, TEXT, FLOAT = (LogicalType(kind) for kind in (Kind.INT32, Kind.TEXT, Kind.FLOAT64))
 SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("f", FLOAT)), ("id",))
 BEYOND = {"delta": {"f": "a lot"}, "postgres": {"v": "a\0b"}}
-"""A text that is no number; what Spark has a type for, and the target none."""
+"""A text that is no number; a value that has a type in Spark and none in the target."""
 
 
 def row(key: int, **values: object) -> Row:
@@ -28,7 +28,7 @@ def row(key: int, **values: object) -> Row:
 
 
 @pytest.mark.parametrize("kit", ["delta", "postgres"], indirect=True)
-def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost(
+def test_unrepresentable_values_wait_and_are_released_once_although_the_answer_of_the_commit_is_lost(
     kit: TargetKit, tmp_path: Path
 ) -> None:
     table = KitTable(kit, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)
@@ -42,7 +42,7 @@ def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost
     assert staged.outcome is Outcome.DONE, staged.problem
     table.merged(job)
     assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
-    control = table.held().control
+    control = table.target_state().control
     assert control is not None and control.carry.counts == {"quarantined": 2, "parked": 1}
     reasons = [one.reason for one in table.log.quarantined_records(control.carry)]
     assert sorted(reason.split()[1] for reason in reasons) == sorted([*beyond, "id"])
@@ -54,5 +54,5 @@ def test_what_no_column_holds_waits_and_is_let_go_once_though_the_answer_is_lost
         assert table.merged(job).outcome is Outcome.DONE
     assert table.merged(job).outcome is Outcome.FENCED
     assert table.rows() == [(1, "c", 1.5), (2, "b", 0.5)]
-    control = table.held().control
+    control = table.target_state().control
     assert control is not None and control.carry.counts == {}

@@ -1,4 +1,4 @@
-"""A target that keeps versions takes its table back on condition; one that keeps none says that it cannot."""
+"""A target that keeps versions restores its table on condition; one that keeps none reports that it cannot."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.table.states import State, TableState
-from tests.spark.contract.fold_cases import KEYED, Teller
+from tests.spark.contract.control_records import control, fence
+from tests.spark.contract.fold_cases import KEYED, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control, fence
 
 pytestmark = pytest.mark.jvm
 
 
-def test_a_table_goes_back_to_the_first_version_of_a_cursor_and_comes_forward_again(
+def test_a_table_rewinds_to_the_first_version_of_a_cursor_and_applies_the_log_again(
     kit: TargetKit, tmp_path: Path
 ) -> None:
-    """Somebody damaged it after that version. An attempt that looked before the table went back is shut out."""
+    """Another client damaged the table after that version. An attempt that read the table before the rewind is
+    fenced."""
     table = KitTable(kit, tmp_path, KEYED)
-    tell = Teller(table, 0)
-    table.copy([tell.row(1, "a", "w")])
-    table.apply([tell.update(1, "b", "w")])
+    changes = KeyedChanges(table, 0)
+    table.copy([changes.row(1, "a", "w")])
+    table.apply([changes.update(1, "b", "w")])
     kit.write("UPDATE {t} SET v = 'damaged'")
-    table.land([tell.insert(2, "c", "w")])
-    before = table.held()
+    table.land([changes.insert(2, "c", "w")])
+    before = table.target_state()
     late, _ = table.staged()
     tables = table.job_tables()
     past = tables.version_at_or_before("public.t", "t", 1)
     nonce = fence(table, TableState.REWINDING).nonce
-    announced = table.held()
+    announced = table.target_state()
     if past is None:
         assert not kit.keeps_versions and tables.control_at("public.t", "t", 1) is None
         with pytest.raises(Blocked, match="TGT024"):
@@ -44,10 +45,10 @@ def test_a_table_goes_back_to_the_first_version_of_a_cursor_and_comes_forward_ag
         tables.restore_version("t", before, past.version)
     tables.restore_version("t", announced, past.version)
     assert table.rows() == [(1, "b", "w")]
-    assert not table.held().restored and control(table).nonce == nonce
+    assert not table.target_state().restored and control(table).nonce == nonce
     state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
     record = replace(past.control, fence=control(table).fence + 1, state=state, nonce="ended")
-    tables.fence("t", table.held(), record)
+    tables.fence("t", table.target_state(), record)
     assert table.merged(late).outcome is Outcome.FENCED
     assert table.rows() == [(1, "b", "w")] and control(table).window == 1
     job, _ = table.staged()

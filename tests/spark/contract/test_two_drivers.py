@@ -1,4 +1,4 @@
-"""Two drivers, this process and one of its own, each with a JVM, at one table in the same moment."""
+"""Two drivers, this process and another one, each with a JVM, merge into one table at the same moment."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from airflow_cdc_failpoints import ARMED, TOKEN
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.control_records import control
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.contract.standing import control
-from tests.spark.hand_made import HandMade
 from tests.spark.replicator import spark_submit
+from tests.spark.scripted_table import ScriptedTable
 from tests.waiting import until
 
 pytestmark = pytest.mark.jvm
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.jvm
 KEYLESS = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT))))
 
 
-def merge_step(kit: TargetKit, table: HandMade, folder: Path, staged: str) -> Step:
+def merge_step(kit: TargetKit, table: ScriptedTable, folder: Path, staged: str) -> Step:
     attempt = uuid.uuid4().hex
     secrets = folder / f"secrets-{attempt}.json"
     secrets.touch(0o600)
@@ -37,11 +37,11 @@ def merge_step(kit: TargetKit, table: HandMade, folder: Path, staged: str) -> St
     return step
 
 
-def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
+def test_one_of_two_drivers_that_merge_a_batch_at_once_applies(
     kit: TargetKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one is held just before its commit, and let go when this one is as far. The table has no key: no row
-    guards itself."""
+    """The other driver stops just before its commit, and continues when this one is there, too. The table has no
+    key: there is no row guard."""
     table = KitTable(kit, tmp_path, KEYLESS)
     table.copy([{"id": 1, "v": "a"}, {"id": 1, "v": "a"}])
     table.land([table.insert({"id": 2, "v": "b"}), table.delete({"id": 1, "v": "a"})])
@@ -52,16 +52,16 @@ def test_of_two_drivers_that_merge_one_batch_at_once_one_applies(
     armed = {ARMED: f"{kit.before_commit}=stop:{go}", TOKEN: str(token)}
     driver = spark_submit(step, table.log.store.url(f"{step.folder}/step.json"), tmp_path, kit.jars, environment=armed)
     try:
-        wait_until_held_or_ended(driver, token)
+        wait_until_stopped_or_ended(driver, token)
         kit.meanwhile(monkeypatch, go.touch)
         ours = table.merged(job).outcome
     finally:
         go.touch()
-        told, _ = driver.communicate()
+        output, _ = driver.communicate()
     theirs = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json"))).tables[0].outcome
-    assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], told
+    assert sorted([ours, theirs]) == [Outcome.DONE, Outcome.FENCED], output
     assert table.rows() == [(1, "a"), (2, "b")] and control(table).window == 1
 
 
-def wait_until_held_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
+def wait_until_stopped_or_ended(driver: subprocess.Popen[str], token: Path) -> None:
     until(lambda: not token.exists() or driver.poll() is not None, "the driver at its commit", every_s=0.2)

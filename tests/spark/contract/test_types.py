@@ -1,4 +1,4 @@
-"""Every kind of value into a target and back, by a copy and by a merge, the ends of their ranges included."""
+"""Values of every kind, with the limits of their ranges, into a target and back, by a copy and by a merge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
-from tests.spark.hand_made import Row
+from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
 
@@ -65,12 +65,12 @@ KEY = Column("id", LogicalType(Kind.INT32), nullable=False)
 SCHEMA = TableSchema("public.t", (KEY, *(Column(name, kind) for name, (kind, _, _) in FIELDS.items())), ("id",))
 
 
-def row(key: int, place: int | None) -> Row:
-    return {"id": key, **{name: None if place is None else given[place] for name, (_, given, _) in FIELDS.items()}}
+def row(key: int, index: int | None) -> Row:
+    return {"id": key, **{name: None if index is None else given[index] for name, (_, given, _) in FIELDS.items()}}
 
 
 def test_values_come_back_exactly_from_a_copy_and_from_a_merge(kit: TargetKit, tmp_path: Path) -> None:
-    """Read by somebody else's library, and by our own reader, which a proof and the next batch rely on."""
+    """Read by another library, and by our own reader, on which verify and the next batch rely."""
     table = KitTable(kit, tmp_path, SCHEMA)
     table.copy([row(1, 0), row(2, 1), row(3, None)])
     changes = [table.insert(row(11, 0)), table.insert(row(12, 1)), table.insert(row(13, None)), table.update(row(2, 0))]
@@ -81,16 +81,16 @@ def test_values_come_back_exactly_from_a_copy_and_from_a_merge(kit: TargetKit, t
     kinds = [kind for _, kind in read.dtypes[1:]]
     assert [WIDER.get(kind, kind) for kind in kinds] == SPARK_TYPES
     for found in (table.rows(), read.withColumn("atz", read["atz"].cast("timestamp_ntz")).collect()):
-        assert {one[0]: plain(one[1:]) for one in found} == {key: values(place) for key, place in wanted.items()}
+        assert {one[0]: plain(one[1:]) for one in found} == {key: values(index) for key, index in wanted.items()}
 
 
-def values(place: int | None) -> list[Any]:
-    return [None if place is None else native[place] for _, _, native in FIELDS.values()]
+def values(index: int | None) -> list[Any]:
+    return [None if index is None else native[index] for _, _, native in FIELDS.values()]
 
 
 def plain(found: Sequence[Any]) -> list[Any]:
-    """Without the differences between clients: who calls a moment UTC and who does not, what bytes and UUIDs are, how
-    many digits a short float has. MySQL keeps a decimal as text where it has too many digits behind the point."""
+    """Without the differences between clients: the zone of a timestamp, the types of bytes and UUIDs, the digits of
+    a short float. MySQL keeps a decimal as text if it has too many digits after the point."""
     return [_plain(value, kind.kind) for value, (kind, _, _) in zip(found, FIELDS.values(), strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What comes in a wrong order, window by window, and what the rows are in the end: the newest news of each key."""
+"""Changes that arrive out of order, window by window, and the rows after them: the newest change of each key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
-from tests.spark.hand_made import HandMade, Row
+from tests.spark.scripted_table import Row, ScriptedTable
 
 COLUMNS = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))
 UNORDERED = TableSchema("public.t", COLUMNS, ("id",), Regime.UNORDERED)
@@ -17,10 +17,10 @@ Windows = Sequence[Sequence[ChangeRecord]]
 
 
 @dataclass(frozen=True)
-class Sender:
-    """What is made first is older. Every case has the keys from ``base`` on."""
+class UnorderedChanges:
+    """Makes changes of keyed rows; one that is made first is older. The keys of a case are counted from ``base``."""
 
-    table: HandMade
+    table: ScriptedTable
     base: int
 
     def row(self, key: int, value: str) -> Row:
@@ -36,49 +36,49 @@ class Sender:
         return self.table.delete(self.row(key, value))
 
     def read(self, key: int, value: str) -> ChangeRecord:
-        """A row of a backfill, ordered where its read began."""
+        """A row of a backfill, ordered by the start of its read."""
         row = self.row(key, value)
         return self.table.record("read", key=self.table.key(row), after=canonical(row), after_complete=True)
 
 
 @dataclass(frozen=True)
 class UnorderedCase:
-    held: Sequence[tuple[int, str]]
-    windows: Callable[[Sender], Windows]
-    left: Sequence[tuple[int, str]]
+    before: Sequence[tuple[int, str]]
+    windows: Callable[[UnorderedChanges], Windows]
+    after: Sequence[tuple[int, str]]
 
 
-def late_update_of_a_deleted_row(s: Sender) -> Windows:
+def late_update_of_a_deleted_row(s: UnorderedChanges) -> Windows:
     older, gone = s.update(0, "older"), s.delete(0, "a")
     return [gone], [older]
 
 
-def backfill_behind_a_change(s: Sender) -> Windows:
+def backfill_behind_a_change(s: UnorderedChanges) -> Windows:
     read, changed = s.read(0, "a"), s.update(0, "b")
     return [changed], [read]
 
 
-def backfill_behind_a_delete(s: Sender) -> Windows:
+def backfill_behind_a_delete(s: UnorderedChanges) -> Windows:
     read, gone = s.read(0, "a"), s.delete(0, "a")
     return [gone], [read]
 
 
-def update_from_one_partition_before_its_insert_from_another(s: Sender) -> Windows:
+def update_from_one_partition_before_its_insert_from_another(s: UnorderedChanges) -> Windows:
     born, changed = s.insert(0, "a"), s.update(0, "b")
     return [changed], [born]
 
 
-def both_in_one_window(s: Sender) -> Windows:
+def both_in_one_window(s: UnorderedChanges) -> Windows:
     born, changed, gone, again = s.insert(0, "a"), s.update(0, "b"), s.delete(0, "b"), s.insert(0, "c")
     return [again, born, gone, changed], []
 
 
-def everything_twice(s: Sender) -> Windows:
+def everything_twice(s: UnorderedChanges) -> Windows:
     changed, gone, born = s.update(0, "b"), s.delete(0, "b"), s.insert(1, "c")
     return [gone, born, changed], [born, changed, gone]
 
 
-def new_life_after_the_delete(s: Sender) -> Windows:
+def new_life_after_the_delete(s: UnorderedChanges) -> Windows:
     gone, again = s.delete(0, "a"), s.insert(0, "again")
     return [gone], [again]
 

@@ -1,0 +1,157 @@
+"""A folder of event files, end to end: empty copy, windows, Delta. The copies must equal the simulated source."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, Source
+from airflow_cdc_provider.core.table.states import TableState
+from tests.model.seeds import seed
+from tests.spark.pipelines.feeds.pipeline import (
+    POSTGRES,
+    FeedPipeline,
+    SimulatedTable,
+    definition,
+    line,
+    table,
+    with_tables,
+)
+
+pytestmark = pytest.mark.jvm
+SEED = seed()
+Write = Callable[..., None]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """``write("a/1.jsonl", messages)``: a file that has not changed for an hour."""
+    age_s = 3600.0
+
+    def written(path: str, messages: Iterable[Message] | bytes) -> None:
+        nonlocal age_s
+        file = tmp_path / "events" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(messages if isinstance(messages, bytes) else "\n".join(map(line, messages)).encode())
+        moment = time.time() - age_s
+        os.utime(file, (moment, moment))
+        age_s -= 1
+
+    return written
+
+
+def feed_pipeline(folder: Path, spark: SparkSession, *tables: SimulatedTable, **rules: object) -> FeedPipeline:
+    options = {"format": "debezium", "location": f"{folder}/events", "topic_prefix": "p.d"}
+    names = [one.name for one in tables]
+    return FeedPipeline(folder, spark, definition(folder, Source("files", "", options=options), names, **rules))
+
+
+def test_copies_of_files_of_several_tables_equal_the_source(tmp_path: Path, spark: SparkSession, write: Write) -> None:
+    tables = [table("t", f"{SEED} t"), table("u", f"{SEED} u", manner=POSTGRES)]
+    for one in tables:
+        write(f"{one.name}/0.jsonl", one.next(3))
+    feed = feed_pipeline(tmp_path, spark, *tables)
+    feed.run_successfully()
+    for number in range(1, 4):
+        for one in tables:
+            write(f"{one.name}/{number}.jsonl", one.next(len(one.messages) // 5))
+        write(f"both/{number}.jsonl", [message for one in tables for message in one.next(2)])
+        feed.run_successfully()
+    for one in tables:
+        write(f"{one.name}/0.late.jsonl", one.rest())
+    feed.run_successfully()
+    assert list(feed.differences(*tables)) == [], f"CDC_SEED={SEED}"
+    assert set(feed.run_successfully().states) == {"open_window", "close_window"}, "no changes: no Spark"
+    assert {row.state for row in feed.rows_of().values()} == {TableState.REPLICATING}
+
+
+def test_a_first_copy_after_a_failure_precedes_the_windows_read_meanwhile(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    one = table("t", f"{SEED} t")
+    write("1.jsonl", one.next(9))
+    feed = feed_pipeline(tmp_path, spark, one)
+    assert not feed.run(leave_out=["snapshot"]).green
+    write("2.jsonl", one.rest())
+    feed.run_successfully()
+    assert feed.replicator().log.manifest(2).tables[one.name].rows, "the window was read without a copy"
+    feed.run_successfully()
+    assert list(feed.differences(one)) == []
+
+
+def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    first, later = table("t", f"{SEED} t"), table("u", f"{SEED} u")
+    write("1.jsonl", [*first.next(9), *later.next(9)])
+    feed = feed_pipeline(tmp_path, spark, first)
+    feed.run_successfully()
+    write("2.jsonl", [*first.rest(), *later.rest()])
+    both = with_tables(feed, first, later)
+    dag_run = both.run()
+    assert any("CPY006" in problem or "from its beginning" in problem for problem in dag_run.said), dag_run.said
+    assert list(both.differences(first)) == []
+
+
+def test_a_resync_takes_the_table_from_the_head_of_the_log(tmp_path: Path, spark: SparkSession, write: Write) -> None:
+    one = table("t", f"{SEED} t")
+    write("1.jsonl", one.next(20))
+    feed = feed_pipeline(tmp_path, spark, one)
+    feed.run_successfully()
+    write("2.jsonl", one.rest())
+    feed.run_successfully()
+    replicator = feed.replicator()
+    location = replicator.target.locate(replicator.target.table_name(one.name))
+    spark.sql(f"DELETE FROM delta.`{location}`")
+    feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)
+    feed.run()
+    feed.run_successfully()
+    assert list(feed.differences(one)) == []
+
+
+def test_a_line_of_no_table_stops_every_table_and_is_not_lost(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    tables = [table("t", f"{SEED} t"), table("u", f"{SEED} u")]
+    for one in tables:
+        write(f"{one.name}.jsonl", one.next(9))
+    feed = feed_pipeline(tmp_path, spark, *tables, on_bad_record=OnBadRecord.QUARANTINE)
+    feed.run_successfully()
+    write("broken.jsonl", b'{"op": ')
+    for one in tables:
+        write(f"{one.name}2.jsonl", one.rest())
+    feed.run()
+    states = {name: row.state for name, row in feed.rows_of().items()}
+    assert states == dict.fromkeys([one.name for one in tables], TableState.BLOCKED)
+    for one in tables:
+        (kept,) = feed.replicator().log.bad_records(one.name)
+        assert "EVT001" in kept.reason
+
+
+def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    one = table("t", f"{SEED} t")
+    write("1.jsonl", one.next(9))
+    feed = feed_pipeline(tmp_path, spark, one)
+    feed.run_successfully()
+    write("2.jsonl", one.next(3))
+    write("3.jsonl", one.rest())
+
+    def remove(task: str) -> None:
+        if task == "extract":
+            (tmp_path / "events" / "2.jsonl").unlink()
+
+    feed.run(between=remove)
+    (hole,) = feed.replicator().log.manifest(3).holes
+    assert (hole.kind, hole.table) == ("expired", one.name)
+    assert "1 files were removed" in hole.detail
+    dag_run = feed.run()
+    assert any("LOG004" in problem for problem in dag_run.said), dag_run.said

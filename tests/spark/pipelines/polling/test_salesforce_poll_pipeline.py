@@ -1,0 +1,118 @@
+"""Salesforce objects that are polled, end to end. The copies must equal the ledger of the org."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
+from airflow_cdc_provider.connectors.sources.salesforce_poll.source import SalesforcePollSource
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
+from airflow_cdc_provider.sandbox.salesforce.users import Access
+from tests.connectors.salesforce_copy import plain
+from tests.model.seeds import seed
+from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
+from tests.spark.pipelines.salesforce.pipeline import Writer
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+SEED = seed()
+TABLES = ("Account", "Invoice__c")
+LATER_S = 400
+DAY_S = 86_400
+
+
+@pytest.fixture
+def org() -> Iterator[SalesforceOrg]:
+    with SalesforceOrg() as org:
+        org.clock.freeze()
+        yield org
+
+
+class PolledSalesforce(PollingPipeline):
+    def rows(self, table: str) -> Rows:
+        """Values as in canonical JSON."""
+        return {key: {name: plain(value) for name, value in row.items()} for key, row in super().rows(table).items()}
+
+
+@pytest.fixture
+def crm(org: SalesforceOrg, tmp_path: Path, spark: SparkSession) -> PolledSalesforce:
+    writer = Writer(org, SEED)
+    writer.fill(30)
+    extra = {"consumer_key": org.client_id, "consumer_secret": org.client_secret, "instance_url": org.instance_url}
+    rules = [TableRule(table) for table in TABLES]
+
+    def truth(table: str) -> Rows:
+        source = made.replicator().source
+        assert isinstance(source, SalesforcePollSource)
+        found = source._describe(table)
+        columns = [c for c in found.schema.columns if c.name not in found.snapshot_only - {"SystemModstamp"}]
+        return {
+            one: {c.name: json.loads(from_json(c.type)(row[c.name])) for c in columns}
+            for one, row in org.ledger.state(table).items()
+        }
+
+    plan = definition(tmp_path, "salesforce_poll", {"objects": list(TABLES)}, rules)
+    made = PolledSalesforce(tmp_path, spark, plan, ConnectionInfo("crm", extra=extra), "Id", truth)
+    made.run_successfully()
+    assert made.differences() == []
+    return made
+
+
+def test_copies_follow_random_transactions_with_deletes(crm: PolledSalesforce, org: SalesforceOrg) -> None:
+    writer = Writer(org, f"{SEED} again")
+    for _ in range(3):
+        writer.transact(12)
+        org.clock.advance(LATER_S)
+        crm.run_successfully()
+        assert crm.differences() == [], f"CDC_SEED={SEED}"
+    org.clock.advance(1800)
+    crm.run_successfully()
+    org.clock.advance(60)
+    before = org.requests
+    assert set(crm.run_successfully().states) == {"open_window", "close_window"}, "no changes: no JVM"
+    assert org.requests - before <= 8
+
+
+@pytest.mark.nightly
+def test_case_47_the_audit_finds_changes_that_no_poll_returns(crm: PolledSalesforce, org: SalesforceOrg) -> None:
+    gone = sorted(org.ledger.state("Invoice__c"))[:3]
+    with org.transaction() as tx:
+        tx.delete("Invoice__c", *gone)
+    with org.transaction() as tx:
+        tx.purge("Invoice__c", *gone)
+    org.store.table("Invoice__c").delete_log.clear()
+    org.clock.advance(LATER_S)
+    crm.run_successfully()
+    assert crm.rows("Invoice__c").keys() >= set(gone)
+    crm.with_source(options={"key_audit": float(DAY_S)})
+    org.clock.advance(DAY_S)
+    crm.run_successfully()
+    assert crm.differences() == []
+    org.clock.advance(LATER_S)
+    crm.run_successfully()
+    assert crm.differences() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("access", [Access.NONE, Access.OWN])
+def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
+    crm: PolledSalesforce, org: SalesforceOrg, access: Access
+) -> None:
+    before = crm.rows("Account")
+    crm.with_source(options={"key_audit": float(DAY_S)})
+    org.clock.advance(DAY_S)
+    org.integration.access["Account"] = access
+    crm.run()
+    assert crm.rows("Account") == before
+    del org.integration.access["Account"]
+    for _ in range(3):
+        org.clock.advance(LATER_S)
+        crm.run()
+    assert crm.differences() == []
