@@ -15,11 +15,11 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.runtime.memory_budget import is_small, read_small_files
+from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import open_parquet, part_files
 
-ROWS = "rows"
-"""The folder of the rows inside the folder of their batch."""
+ROWS, BATCH = "rows", "batch.json"
+"""The folder of the rows, and the file of the batch itself, inside the folder of a batch."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,8 @@ class StagedRows:
             with open_parquet(self.store, path) as file:
                 yield from file.iter_batches()
 
-    def table(self) -> contextlib.AbstractContextManager[pa.Table | None]:
-        """All rows, as ``read_small_files`` returns them; None where the batch is too large for the driver."""
-        if not is_small(self.batch.rows):
-            return contextlib.nullcontext()
+    def table(self) -> contextlib.AbstractContextManager[pa.Table]:
+        """All rows, as ``read_small_files`` returns them."""
         return read_small_files(self.store, part_files(self.store, self._folder))
 
     @property

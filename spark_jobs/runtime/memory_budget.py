@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.windows.parquet_files import open_parquet
-
-MAX_ROWS = 250_000
-"""The largest batch of one table that the driver processes, in rows."""
 
 MAX_BYTES = 64 << 20
 """The memory that the rows of all tables together may take in the driver, by the sizes in their Parquet footers."""
@@ -46,24 +44,19 @@ class MemoryBudget:
 BUDGET = MemoryBudget(MAX_BYTES)
 
 
-def is_small(rows: int) -> bool:
-    return rows <= MAX_ROWS
-
-
 @contextlib.contextmanager
-def read_small_files(
-    store: Store, paths: Iterable[str], columns: Sequence[str] | None = None
-) -> Iterator[pa.Table | None]:
-    """All rows of one or more files, whose memory stays reserved until the block ends; None where they exceed the
-    budget."""
+def read_small_files(store: Store, paths: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """All rows of files, whose memory stays reserved until the block ends. Raises NeedsSpark where it exceeds the
+    budget, or where there is no file."""
     footers, size = {}, 0
     for path in paths:
         with open_parquet(store, path) as file:
             footers[path] = file.metadata
         size += _bytes(footers[path], columns)
         if size > BUDGET.limit:
-            yield None
-            return
+            raise NeedsSpark(f"more than {BUDGET.limit >> 20} MiB of rows")
+    if not footers:
+        raise NeedsSpark("no files of rows")
     with BUDGET.reserve(size):
         yield pa.concat_tables([_read(store, path, footer, columns) for path, footer in footers.items()])
 

@@ -1,4 +1,4 @@
-"""The changes of rows in some windows, read by this process itself if they are few."""
+"""The changes of rows in some windows, read by this process itself."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, Operation
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.runtime.memory_budget import is_small, read_small_files
+from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.log_reader import WindowSlice
 
 NON_ROW_OPERATIONS = pa.array(sorted(operation.value for operation in (*CONTROL_OPERATIONS, Operation.UNREADABLE)))
 
 
 @contextlib.contextmanager
-def local_records(
-    log: ChangeLog, windows: Sequence[WindowSlice], after: str, columns: Sequence[str]
-) -> Iterator[pa.Table | None]:
-    """Records after an order key: no control events, and none that no decoder understood. None where they are too many.
-    Their memory is reserved until the block ends."""
+def local_records(log: ChangeLog, windows: Sequence[WindowSlice], after: str, columns: pa.Schema) -> Iterator[pa.Table]:
+    """Records after an order key: no control events, and none that no decoder understood. Their memory is reserved
+    until the block ends. Raises NeedsSpark where it exceeds the budget."""
     files = [file for window in windows for file in window.part.files]
-    if not files or not is_small(sum(file.rows for file in files)):
-        yield None
+    if not files:
+        yield columns.empty_table()
         return
-    with read_small_files(log.store, [file.path for file in files], columns) as records:
-        yield None if records is None else records.filter(_row_changes(records, after))
+    with read_small_files(log.store, [file.path for file in files], columns.names) as records:
+        yield records.filter(_row_changes(records, after))
 
 
 def _row_changes(records: pa.Table, after: str) -> pa.ChunkedArray:

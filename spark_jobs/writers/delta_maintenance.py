@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from airflow_cdc_provider.targets.delta.maintenance import MaintenanceTask, TableStatistics, due_tasks
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
@@ -39,9 +40,11 @@ def maintain(
 
 
 def _statistics(session: Callable[[], SparkSession], tables: DeltaTarget, task: TableTask) -> TableStatistics:
-    with tables.translate_errors(task.target):
-        snapshot = read_snapshot(tables.store, task.target)
-    files = _file_statistics_by_spark(session(), tables, task) if snapshot is None else _file_statistics(snapshot.files)
+    try:
+        with tables.translate_errors(task.target):
+            files = _file_statistics(read_snapshot(tables.store, task.target).files)
+    except Unsupported:
+        files = _file_statistics_by_spark(session(), tables, task)
     return TableStatistics(
         *files, _unvacuumed(tables.open(task.target).history()), tables.commits_since_checkpoint(task.target)
     )

@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
 from airflow_cdc_provider.targets.delta.local_engine import copy as copies
+from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.copy import (
     ReplacedVersion,
     existing_table,
@@ -34,8 +35,8 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
     write_files,
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
+from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from tests.delta_tables import read
 
 pytestmark = pytest.mark.jvm
@@ -81,7 +82,7 @@ class Copying:
     def label(self) -> CommitLabel:
         return CommitLabel("app", self.token, json.dumps({"token": self.token}))
 
-    def place(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
+    def place(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion:
         if self.token == 1:
             return new_table(*settings(schema, soft))
         return existing_table(self.store, "t", *settings(schema, soft))
@@ -91,7 +92,6 @@ class Copying:
     ) -> None:
         self.token += 1
         place = self.place(schema, soft)
-        assert place is not None
         layout = file_layout(place, order, ["text"])
         adds = write_files(self.store, "t", tables(schema, rows, soft), layout)
         assert prepare_copy(self.store, "t", place, adds, len(rows), self.label()).commit()
@@ -138,7 +138,6 @@ def test_a_new_table_is_told_as_spark_tells_it(spark: SparkSession, tmp_path: Pa
     frame = spark.read.format("delta").load(str(tmp_path / "t"))
     frame.write.format("delta").options(**table_properties(KEYED, KEYED.key)).save(str(tmp_path / "theirs"))
     theirs = read_snapshot(LocalStore(str(tmp_path)), "theirs")
-    assert ours is not None and theirs is not None
     assert json.loads(ours.metadata["schemaString"]) == json.loads(theirs.metadata["schemaString"])
     assert ours.metadata["configuration"] == theirs.metadata["configuration"]
     assert {name: _as_set(told) for name, told in ours.protocol.items()} == {
@@ -221,7 +220,6 @@ def test_a_copy_whose_token_has_passed_is_not_prepared(tmp_path: Path) -> None:
     for passed in (1, 2):
         copying.token = passed
         place = existing_table(copying.store, "t", *settings(KEYED))
-        assert place is not None
         with pytest.raises(StaleToken):
             prepare_copy(copying.store, "t", place, [], 0, copying.label())
 
@@ -241,7 +239,8 @@ def test_a_table_that_asks_more_of_its_writers_is_left_to_spark(
     copying.copy(KEYED, [])
     spark.sql(statement.format(t=f"delta.`{copying.path}`"))
     copying.token += 1
-    assert copying.place(KEYED) is None
+    with pytest.raises(Unsupported):
+        copying.place(KEYED)
 
 
 def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -> None:
@@ -249,7 +248,9 @@ def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -
     plain = TableSchema("t", (Column("id", LogicalType(Kind.INT64)),), ("id",))
     copying.copy(plain, [{"id": 1}])
     copying.token += 1
-    assert copying.place(KEYED) is None and copying.place(plain) is not None
+    copying.place(plain)
+    with pytest.raises(Unsupported, match="timestampNtz"):
+        copying.place(KEYED)
 
 
 def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

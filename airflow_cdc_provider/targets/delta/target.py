@@ -24,7 +24,9 @@ from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
+from airflow_cdc_provider.targets.delta.local_engine.changes import live_rows
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
@@ -145,9 +147,10 @@ class DeltaTarget:
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """From the statistics in the log."""
         with self.translate_errors(target_table):
-            snapshot = read_snapshot(self.store, target_table)
-            counts = [file.live_rows for file in snapshot.files] if snapshot else [None]
-        return None if None in counts else sum(filter(None, counts))
+            try:
+                return live_rows(read_snapshot(self.store, target_table))
+            except Unsupported:
+                return None
 
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """From the commit with this record. Raises TargetUnavailable (TGT023)."""

@@ -27,7 +27,7 @@ NO_POSITIONS: Positions = np.empty(0, np.int64)
 @dataclass(frozen=True)
 class KeyMatches:
     """Rows of one file whose key is in the key set. ``numbers``: the index of the key in the set, ``orders``: the rows'
-    order keys, ``marked``: positions in the file's deletion vector."""
+    order keys, NULL where they have none; ``marked``: positions in the file's deletion vector."""
 
     file: ActiveFile
     marked: Positions
@@ -38,9 +38,11 @@ class KeyMatches:
 
 @dataclass(frozen=True)
 class KeySet:
-    """Distinct keys to look up. NULL equals NULL."""
+    """Distinct keys to look up. NULL equals NULL, and NaN equals NaN, but 0.0 is not -0.0. ``ordered``: the rows have
+    order keys."""
 
     keys: pa.Table
+    ordered: bool = True
 
     def may_be_in(self, file: ActiveFile) -> bool:
         minimum, maximum = (file.stats.get(name, {}).get(self._leading) for name in ("minValues", "maxValues"))
@@ -61,19 +63,20 @@ class KeySet:
     def _matches_in_group(
         self, parquet: pq.ParquetFile, group: int, start: int, marked: Positions
     ) -> tuple[Positions, Numbers, pa.Array]:
-        keys = parquet.read_row_group(group, self.keys.column_names).cast(self.keys.schema)
+        rows = parquet.read_row_group(group, self.keys.column_names)
+        keys = pa.table([_column(rows, field) for field in self.keys.schema], schema=self.keys.schema)
         at, numbers = self._matches(keys)
         live = np.isin(at + start, marked, invert=True)
         at, numbers = at[live], numbers[live]
-        if not len(at):
-            return at, numbers, pa.array([], pa.string())
+        if not len(at) or not self.ordered:
+            return at + start, numbers, pa.nulls(len(at), pa.string())
         orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
         return at + start, numbers, orders.take(pa.array(at))
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
         """Positions in ``rows``, ascending, and the numbers of their keys."""
         at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
-        for column, (values, known) in zip(rows.columns, self._steps, strict=True):
+        for column, (values, known) in zip(map(comparable, rows.columns), self._steps, strict=True):
             indices = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
             present = indices.is_valid().to_numpy()
             combined = codes[present] * len(values) + indices.drop_null().to_numpy()
@@ -84,7 +87,10 @@ class KeySet:
 
     def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
         metadata = parquet.metadata.row_group(group)
-        column = metadata.column(parquet.schema_arrow.get_field_index(self._leading))
+        index = parquet.schema_arrow.get_field_index(self._leading)
+        if index < 0:  # the column is newer than the file
+            return True
+        column = metadata.column(index)
         if column.statistics is None or not column.statistics.has_min_max:
             return True
         return self._between(column.statistics.min, column.statistics.max)
@@ -132,12 +138,20 @@ class KeySet:
     def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
         """The steps, and the code of each key, which is unique."""
         steps, codes = [], np.zeros(len(self.keys), np.int64)
-        for column in self.keys.columns:
+        for column in map(comparable, self.keys.columns):
             values = column.unique()
             combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
             known, codes = np.unique(combined, return_inverse=True)
             steps.append((values, known))
         return steps, codes
+
+
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floating-point numbers as their bits: equal numbers may be different values."""
+    if not pa.types.is_floating(column.type):
+        return column
+    one_nan = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
+    return one_nan.view(pa.int32() if column.type == pa.float32() else pa.int64())
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:
