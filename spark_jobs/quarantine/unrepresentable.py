@@ -23,7 +23,7 @@ DELETE = Operation.DELETE.value
 
 def with_value_checks(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataFrame:
     """Staged rows that fail the query where the target would refuse a value."""
-    refused = {c.name: tables.unsupported_condition(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
+    refused = {column.name: _refusal(column, quoted(column.name), tables, schema) for column in schema.columns}
     kinds = {c.name: column_type(c.type) for c in schema.columns}
     return rows.select(
         *(
@@ -73,6 +73,12 @@ def _reason(column: Column) -> str:
 def _unrepresentable_column(column: Column, text: str, tables: TargetTables, schema: TableSchema) -> SparkColumn:
     """The name of the column where the text is not a value of its type, else NULL."""
     value = try_from_text(text, column.type)
-    refused = tables.unsupported_condition(column, column.name in schema.key, f"({value})")
+    refused = _refusal(column, f"({value})", tables, schema)
     unfit = f"{text} IS NOT NULL AND ({value} IS NULL{f' OR {refused}' if refused else ''})"
     return F.when(F.expr(unfit), F.lit(column.name))
+
+
+def _refusal(column: Column, value: str, tables: TargetTables, schema: TableSchema) -> str:
+    """Spark SQL; empty where the target refuses no value."""
+    restriction = tables.restriction(column, column.name in schema.key)
+    return restriction.refusal_sql(value) if restriction else ""

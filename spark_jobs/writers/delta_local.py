@@ -28,11 +28,11 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows, EachSplit
 from spark_jobs.engines.needs_spark import NeedsSpark

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from airflow_cdc_provider.targets.delta.maintenance import MaintenanceTask, TableStatistics, due_tasks
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 SHORTEST_VACUUM = timedelta(days=7)
 """Delta refuses to remove younger files: a reader or a writer may still use them."""

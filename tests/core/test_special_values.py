@@ -107,7 +107,7 @@ def test_whole_numbers_are_always_held(system: System) -> None:
 @pytest.mark.parametrize("sql", [PostgresSql("s"), MysqlSql("s"), MysqlSql("s", Floats.TEXT)], ids=["pg", "my", "text"])
 def test_a_target_lacks_values_where_it_refuses_some(sql: Sql, kind: Kind, in_key: bool) -> None:
     column = Column("c", LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else LogicalType(kind))
-    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.unsupported_condition(column, in_key, "c"))
+    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.restriction(column, in_key))
 
 
 def test_the_note_names_values_columns_and_what_to_write() -> None:

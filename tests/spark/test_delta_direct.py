@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import (
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import require_table
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
+from airflow_cdc_provider.targets.unsupported import Unsupported
 from tests.delta_tables import read
 from tests.model import seeds
 from tests.spark.merged_table import KINDS, Scene

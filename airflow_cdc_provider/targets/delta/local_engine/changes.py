@@ -16,7 +16,6 @@ from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Pos
 from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import columns_with_statistics
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 
 Action = Mapping[str, Any]
 
@@ -63,11 +62,3 @@ def added(store: Store, table: str, snapshot: TableSnapshot, rows: pa.Table) -> 
     """A new file with these rows."""
     if len(rows):
         yield {"add": write_rows(store, table, rows, columns_with_statistics(snapshot.metadata))}
-
-
-def live_rows(snapshot: TableSnapshot) -> int:
-    """Raises Unsupported."""
-    counts = [file.live_rows for file in snapshot.files]
-    if None in counts:
-        raise Unsupported("data files without statistics")
-    return sum(filter(None, counts))

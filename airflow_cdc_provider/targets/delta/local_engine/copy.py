@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     columns_with_statistics,
     require_writable,
 )
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 FILE_BYTES = 128 << 20
 """Size at which a new file is started."""

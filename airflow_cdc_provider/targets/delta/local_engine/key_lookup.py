@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,10 +18,17 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.core.table.merge_plan import ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions, read_vector
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
+from airflow_cdc_provider.targets.exact_values import Numbers, comparable
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
-Numbers = npt.NDArray[np.int64]
 NO_POSITIONS: Positions = np.empty(0, np.int64)
+
+MAX_ROWS = 4_000_000
+"""Limit for the rows in files whose keys are looked up: above it, Spark's parallel tasks are faster."""
+
+READERS = 8
+"""Threads that look up keys: there are many files, and object stores have a high latency."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,7 @@ class KeyMatches:
 
 @dataclass(frozen=True)
 class KeySet:
-    """Distinct keys to look up. NULL equals NULL, and NaN equals NaN, but 0.0 is not -0.0. ``ordered``: the rows have
-    order keys."""
+    """Distinct keys to look up, compared as ``exact_values`` does. ``ordered``: the rows have order keys."""
 
     keys: pa.Table
     ordered: bool = True
@@ -146,12 +152,14 @@ class KeySet:
         return steps, codes
 
 
-def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floating-point numbers as their bits: equal numbers may be different values."""
-    if not pa.types.is_floating(column.type):
-        return column
-    one_nan = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
-    return one_nan.view(pa.int32() if column.type == pa.float32() else pa.int64())
+def find_rows(store: Store, table: str, snapshot: TableSnapshot, keys: KeySet) -> Sequence[KeyMatches]:
+    """Raises Unsupported where too many rows must be read."""
+    candidates = [file for file in snapshot.files if len(keys.keys) and keys.may_be_in(file)]
+    if sum(file.rows or 0 for file in candidates) > MAX_ROWS:
+        raise Unsupported(f"more than {MAX_ROWS:,} rows to search")
+    with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
+        lookups = pool.map(partial(keys.matches, store, table), candidates)
+        return [match for match in lookups if match is not None]
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, LIVE, OP, ORDER, MergePlan
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.local_engine.changes import Changes, added, all_removed, live_rows, marks
+from airflow_cdc_provider.targets.delta.local_engine.changes import Changes, added, all_removed, marks
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions
-from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches, Numbers, rows_at
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot
+from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches, rows_at
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot, live_rows
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import column_order
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
+from airflow_cdc_provider.targets.exact_values import Numbers
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 Mask = npt.NDArray[np.bool_]
 

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.table.merge_plan import COPY, GONE, OP, MergePlan
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.local_engine.changes import Changes, added, all_removed, live_rows, marks
+from airflow_cdc_provider.targets.delta.local_engine.changes import Changes, added, all_removed, marks
 from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot, live_rows
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import column_order
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from airflow_cdc_provider.targets.delta.names import LOG
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 REPLAYED = ("protocol", "metaData", "txn", "add")
 MAX_ACTIONS = 20_000
@@ -59,6 +59,14 @@ class TableSnapshot:
     metadata: Action
     tokens: Mapping[str, int]
     files: tuple[ActiveFile, ...]
+
+
+def live_rows(snapshot: TableSnapshot) -> int:
+    """Raises Unsupported."""
+    counts = [file.live_rows for file in snapshot.files]
+    if None in counts:
+        raise Unsupported("data files without statistics")
+    return sum(filter(None, counts))
 
 
 def commit_path(table: str, version: int) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pyarrow as pa
 
@@ -20,7 +17,7 @@ from airflow_cdc_provider.targets.delta.local_engine.commit import (
     content_of,
 )
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import UnreadableVector
-from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches, KeySet
+from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeySet, find_rows
 from airflow_cdc_provider.targets.delta.local_engine.keyed_merge import KeyedMerge
 from airflow_cdc_provider.targets.delta.local_engine.keyless_merge import KeylessMerge, deleted_rows
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot, commit_path, read_snapshot
@@ -30,13 +27,7 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     require_writable,
     with_added_columns,
 )
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
-
-MAX_ROWS = 4_000_000
-"""Limit for the rows in files whose keys are looked up: above it, Spark's parallel tasks are faster."""
-
-READERS = 8
-"""Threads that look up keys: there are many files, and object stores have a high latency."""
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 
 def prepare_merge(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: CommitLabel) -> PreparedCommit:
@@ -45,8 +36,8 @@ def prepare_merge(store: Store, table: str, staged: pa.Table, plan: MergePlan, l
     require_plan(plan)
     snapshot = read_snapshot(store, table)
     require_writable(snapshot)
-    extended = with_added_columns(snapshot, plan)
-    require_table(extended, plan)
+    extended = with_added_columns(snapshot, plan.added)
+    require_table(extended, plan.schema, plan.soft)
     if snapshot.tokens.get(label.app_id, -1) >= label.token:
         raise StaleToken
     try:
@@ -66,13 +57,3 @@ def _changes(store: Store, table: str, snapshot: TableSnapshot, staged: pa.Table
         return KeylessMerge(store, table, snapshot, staged, plan).changes(matches)
     matches = find_rows(store, table, snapshot, KeySet(staged.select(list(plan.schema.key))))
     return KeyedMerge(store, table, snapshot, staged, plan).changes(matches)
-
-
-def find_rows(store: Store, table: str, snapshot: TableSnapshot, keys: KeySet) -> Sequence[KeyMatches]:
-    """Raises Unsupported where too many rows must be read."""
-    candidates = [file for file in snapshot.files if len(keys.keys) and keys.may_be_in(file)]
-    if sum(file.rows or 0 for file in candidates) > MAX_ROWS:
-        raise Unsupported(f"more than {MAX_ROWS:,} rows to search")
-    with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
-        lookups = pool.map(partial(keys.matches, store, table), candidates)
-        return [match for match in lookups if match is not None]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan, schema_delta
-from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 READER, WRITER = 3, 7
 FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
@@ -64,19 +64,19 @@ def require_plan(plan: MergePlan) -> None:
         raise Unsupported("a repair of a truncate")
 
 
-def require_table(snapshot: TableSnapshot, plan: MergePlan) -> None:
-    """The table requires only deletion vectors of its writers, and has exactly the columns of the plan. Raises
+def require_table(snapshot: TableSnapshot, schema: TableSchema, soft: bool) -> None:
+    """The table requires only deletion vectors of its writers, and has exactly the columns of the schema. Raises
     Unsupported."""
     require_writable(snapshot)
-    if dict(_columns(snapshot.metadata)) != dict(expected_columns(plan.schema, plan.soft)):
+    if dict(_columns(snapshot.metadata)) != dict(expected_columns(schema, soft)):
         raise Unsupported("a table with other columns")
     if not all(map(_simple_file, snapshot.files)):
         raise Unsupported("data files of another writer")
 
 
-def with_added_columns(snapshot: TableSnapshot, plan: MergePlan) -> TableSnapshot:
-    """The snapshot with the plan's new columns in its metadata. Raises Unsupported."""
-    delta = schema_delta(plan.added, column_order(snapshot))
+def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> TableSnapshot:
+    """The snapshot with new columns in its metadata. Raises Unsupported."""
+    delta = schema_delta(columns, column_order(snapshot))
     if needs_column_mapping(column.name for column in delta.missing):
         raise Unsupported("column names with special characters")
     if any(column.initial is not None for column in delta.added):

@@ -1,4 +1,4 @@
-"""Raised for what the local engine does not support."""
+"""Raised for what a target cannot do without Spark."""
 
 
 class Unsupported(Exception):
