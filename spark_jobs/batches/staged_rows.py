@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import open_parquet, part_files
 
@@ -44,9 +45,14 @@ class StagedRows:
             with open_parquet(self.store, path) as file:
                 yield from file.iter_batches()
 
-    def table(self) -> contextlib.AbstractContextManager[pa.Table]:
-        """All rows, as ``read_small_files`` returns them."""
-        return read_small_files(self.store, part_files(self.store, self._folder))
+    @contextlib.contextmanager
+    def table(self) -> Iterator[pa.Table]:
+        """All rows, whose memory stays reserved until the block ends. Raises NeedsSpark where it exceeds the budget."""
+        files = part_files(self.store, self._folder)
+        if not files:
+            raise NeedsSpark("no file of rows")
+        with read_small_files(self.store, (files, None)) as (rows,):
+            yield rows
 
     @property
     def _folder(self) -> str:

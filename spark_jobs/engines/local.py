@@ -21,7 +21,7 @@ class LocalEngine:
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         return self._writer().copy_locally(task, rows)
 
-    def fold(self, batch: BatchInput) -> BuiltBatch:
+    def fold(self, batch: BatchInput) -> BuiltBatch | None:
         return fold_locally(batch)
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:

@@ -1,4 +1,5 @@
-"""The fold by the driver: change records and rows to merge as Arrow tables."""
+"""The fold by the driver: change records and rows to merge as Arrow tables. Records that must wait go to the
+carry-over."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from airflow_cdc_provider.core.table.schema import Regime
 from airflow_cdc_provider.targets.target import CountsRows
 from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.batch_input import BatchInput
+from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.engines.needs_spark import NeedsSpark
@@ -21,27 +23,64 @@ from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
 from spark_jobs.folds.keyless_rows import KeylessRows
-from spark_jobs.windows.local_records import local_records
+from spark_jobs.quarantine.arrow_entries import ArrowEntries
+from spark_jobs.quarantine.new_carry import new_carry
+from spark_jobs.quarantine.partitioning import RecordPartitioner
+from spark_jobs.quarantine.unrepresentable import require_representable
+from spark_jobs.windows.local_records import local_records, local_records_and_carry
 
 
-def fold_locally(batch: BatchInput) -> BuiltBatch:
-    """Raises NeedsSpark, IntegrityBroken."""
+def fold_locally(batch: BatchInput) -> BuiltBatch | None:
+    """As ``Engine.fold``. Raises NeedsSpark."""
     _require_supported(batch)
-    with (
-        local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries,
-        batch.integrity_errors(),
-    ):
-        try:
-            rows = _keyed(batch, entries) if batch.plan.schema.key else _keyless(batch, entries)
-        except CONVERSION_ERRORS:
-            raise NeedsSpark("values in an unusual notation") from None
-    _require_representable(batch, rows)
+    if batch.unreadable or batch.may_wait:
+        return _fold_with_waiting(batch)
+    with local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries:
+        rows = _rows(batch, entries, batch.stats.shape)
     _write(batch, rows)
     return BuiltBatch(batch.batch(len(rows), KNOWN in rows.column_names))
 
 
-def _keyed(batch: BatchInput, entries: pa.Table) -> pa.Table:
-    shape = batch.stats.shape
+def _fold_with_waiting(batch: BatchInput) -> BuiltBatch | None:
+    """Some records wait, or may have to."""
+    log, carry = batch.job.log, batch.control.carry
+    batch.require_unchanged_carry()
+    with local_records_and_carry(log, batch.plan.windows, batch.after, carry.files) as (records, carried):
+        parked = ArrowEntries.of_parked(carried, batch.after)
+        parts = RecordPartitioner[ArrowEntries](batch).partition(
+            ArrowEntries.of_records(records), parked, batch.unreadable
+        )
+        if parts is None:
+            return None
+        rows = _rows(batch, parts.entries.table.select(ENTRIES.names), batch.stats.shape + parts.shape)
+    _write(batch, rows)
+    assert parts.waiting is not None, "a repair needs Spark"
+    carry = new_carry(batch, parts.waiting.table, parts.bad)
+    built = batch.batch(len(rows), KNOWN in rows.column_names, carry, parts.discarded)
+    return BuiltBatch(built, parts.fetch_error.problems[0] if parts.fetch_error else None)
+
+
+def _require_supported(batch: BatchInput) -> None:
+    if batch.plan.schema.regime is Regime.UNORDERED:
+        raise NeedsSpark("a source without ordered delivery")
+    if batch.plan.touched:
+        raise NeedsSpark("a repair")
+    if batch.searches_orphans:
+        raise NeedsSpark("a search for rows that the target lacks")
+
+
+def _rows(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
+    """The rows to merge. ``shape``: of the entries."""
+    with batch.integrity_errors():
+        try:
+            rows = _keyed(batch, entries, shape) if batch.plan.schema.key else _keyless(batch, entries)
+        except CONVERSION_ERRORS:
+            raise NeedsSpark("values in an unusual notation") from None
+    require_representable(rows, batch.plan.schema, batch.job.tables)
+    return rows
+
+
+def _keyed(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
     folded = batch.fold(shape).rows(entries)
     if folded["root"].null_count < len(folded):
         raise NeedsSpark("key changes without all columns")
@@ -55,7 +94,7 @@ def _keyless(batch: BatchInput, entries: pa.Table) -> pa.Table:
         if batch.truncated_at is not None:
             return [0] * len(rows)
         if not isinstance(tables, CountsRows):
-            raise NeedsSpark("rows of a table without a key, which must be counted")
+            raise NeedsSpark("rows without a key, which must be counted")
         try:
             return tables.count_rows(batch.task.target, batch.version, schema, batch.plan.added, rows)
         except Unsupported as limit:
@@ -63,25 +102,6 @@ def _keyless(batch: BatchInput, entries: pa.Table) -> pa.Table:
 
     ignore = batch.task.rule.on_delete is OnDelete.IGNORE
     return KeylessRows(schema, batch.images.initials(), ignore, count).fold(entries)
-
-
-def _require_supported(batch: BatchInput) -> None:
-    if batch.plan.schema.regime is Regime.UNORDERED:
-        raise NeedsSpark("a source without ordered delivery")
-    if batch.plan.touched:
-        raise NeedsSpark("a repair")
-    if batch.unreadable:
-        raise NeedsSpark("bad records")
-    if batch.may_wait:
-        raise NeedsSpark("records that wait")
-
-
-def _require_representable(batch: BatchInput, rows: pa.Table) -> None:
-    schema, tables = batch.plan.schema, batch.job.tables
-    for column in schema.columns:
-        restriction = tables.restriction(column, column.name in schema.key)
-        if restriction and restriction.refuses_any(rows[column.name]):
-            raise NeedsSpark("values that the target cannot hold")
 
 
 def _write(batch: BatchInput, rows: pa.Table) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,6 +14,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.record_columns import own_key
 
 UNREPRESENTABLE = "CDC_UNFIT"
@@ -35,6 +37,14 @@ def with_value_checks(rows: DataFrame, schema: TableSchema, tables: TargetTables
             for name in rows.columns
         )
     )
+
+
+def require_representable(rows: pa.Table, schema: TableSchema, tables: TargetTables) -> None:
+    """Raises NeedsSpark where the target would refuse a value: Spark finds out which one."""
+    for column in schema.columns:
+        restriction = tables.restriction(column, column.name in schema.key)
+        if restriction and restriction.refuses_any(rows[column.name]):
+            raise NeedsSpark("values that the target cannot hold")
 
 
 def unrepresentable_records(records: DataFrame, images: ImageColumns, tables: TargetTables) -> dict[RecordKey, str]:
