@@ -66,5 +66,5 @@ def test_a_table_that_fails_gives_back_what_it_held(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(size))
     with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, (["0.parquet"], None)):
         raise ZeroDivisionError
-    with memory_budget.read_small_files(store, ["1.parquet"]) as rows:
+    with memory_budget.read_small_files(store, (["1.parquet"], None)) as (rows,):
         assert rows is not None
