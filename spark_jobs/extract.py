@@ -19,11 +19,12 @@ from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Probl
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import run_splits
+from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
 from spark_jobs.runtime.progress import Progress, report_progress
 from spark_jobs.runtime.row_progress import read_progress
 from spark_jobs.windows.restarts import RESTART_SUFFIX, RestartedWindow, shorten_at_restarts
@@ -133,7 +134,7 @@ class _ReadSplits:
 def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
     if not splits:
         return _ReadSplits([], {})
-    results = run_splits(job, land_split, splits)
+    results = _choose_reader(job, splits)(job, land_split, splits)
     job.peak_memory_bytes["share"] = max(result.peak_bytes for result in results)
     job.phases["land"] = round(max(result.duration_s for result in results), 3)
     pairs = list(zip(splits, results, strict=True))
@@ -143,6 +144,13 @@ def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
             raise error
     failed = {split.partition.table: error.problems[0] for split, error in errors}
     return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed)
+
+
+def _choose_reader(job: Job, splits: Sequence[WindowSplit]) -> RunSplits:
+    """Sources make several splits of many records only, except those that read each table separately."""
+    small = len(splits) == 1 or all(split.partition.table for split in splits)
+    local = small and job.step.definition.spark.engine is EngineMode.AUTO
+    return run_in_driver if local else run_in_tasks
 
 
 def _read_row_count(job: Job) -> Progress | None:

@@ -22,8 +22,8 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.batches.builder import BATCH
-from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.batches.staged_rows import BATCH, StagedRows
+from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job, TableWork
@@ -51,16 +51,16 @@ def merge_table(
     require_current_batch(batch.fence, batch.lo_window, control, current)
     record = _name_commit(job, task, current, _control_record(job, task, control, batch))
     rows = StagedRows(work.session, job.log.store, batch)
-    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
     try:
         with work.phase("merge"):
-            counts = writer.merge(task, rows, record)
+            counts = on_engine(job, work, batch.rows, lambda engine: engine.merge(task, rows, record))
     except RowMissing as error:
         if batch.repair or not job.fetches_rows:
             raise
         raise SourceUnavailable(_will_be_fetched(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
+        writer = open_writer(job.step.definition.target.type, work.session, job.tables)
         lost = count_lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
         _log_lost_rows(task, lost)
     changed = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}

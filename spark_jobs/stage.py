@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 
 from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Problem, SchemaRefused
@@ -16,10 +17,12 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
+from spark_jobs.batches.batch_input import BatchInput, has_waiting_work
 from spark_jobs.batches.batch_plan import BatchPlan, plan_catch_up, plan_repair
-from spark_jobs.batches.builder import BATCH, BatchBuilder, BuiltBatch, has_waiting_work
+from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.key_bounds import key_bounds
-from spark_jobs.batches.staged_rows import ROWS
+from spark_jobs.batches.staged_rows import BATCH, ROWS
+from spark_jobs.engines.choice import on_engine
 from spark_jobs.quarantine.partitioning import Stopped
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -52,7 +55,8 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
         try:
             with work.phase("fold"):
-                built = BatchBuilder(job, work, control, plan, current.version).build()
+                batch = BatchInput(job, work, control, plan, current.version)
+                built = on_engine(job, work, batch.rows, methodcaller("fold", batch))
         except Stopped as stopped:
             upto, stop = stopped.window - 1, stopped.problems[0]
             continue

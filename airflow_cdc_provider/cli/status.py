@@ -26,7 +26,8 @@ from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.staging.open_store import open_log
 
-COLUMNS = ("replicator", "table", "state", "window", "rows", "changes", "quarantined", "lag", "reason", "remedy")
+APPLIED = ("window", "rows", "changes", "engine")
+COLUMNS = ("replicator", "table", "state", *APPLIED, "quarantined", "lag", "reason", "remedy")
 PARALLEL_SOURCES = 8
 MIB = 1 << 20
 UNKNOWN_LOG = RetainedLog()
@@ -78,7 +79,8 @@ def _cells(name: str, row: TableRow, fresh: Freshness) -> tuple[object, ...]:
     lag = "" if fresh.lag_s is None else f"{fresh.lag_s:,.0f} s"
     lag += (", late" if lag else "late") if fresh.late else ""
     reason = row.reason or _catching_up(row)
-    return name, row.table, row.state, row.window, _rows(row), changed, _quarantine_cell(row), lag, reason, row.remedy
+    applied = row.window, _rows(row), changed, row.engine
+    return name, row.table, row.state, *applied, _quarantine_cell(row), lag, reason, row.remedy
 
 
 def _rows(row: TableRow) -> int | str | None:

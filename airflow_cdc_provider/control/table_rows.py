@@ -129,18 +129,20 @@ def displayed_reason(state: State) -> str:
 
 
 def with_counts(row: TableRow, run_id: str, results: Iterable[TableResult], at: str) -> TableRow:
-    """With the rows of the last copy and the changes applied since, by operation, from the run's step results. The same
-    run is counted once."""
+    """With the rows of the last copy, the changes applied since, by operation, and the engine of the last commit, from
+    the run's step results. The same run is counted once."""
     if row.counted_run == run_id:
         return row
-    changes, rows, rows_at, current = dict(row.changes), row.rows, row.rows_at, row.rows_current
+    changes, rows, rows_at, current, engine = dict(row.changes), row.rows, row.rows_at, row.rows_current, row.engine
     for result in results:
         if result.outcome is not Outcome.DONE:
             continue
+        engine = str(result.engine) if result.engine else engine
         if "read" in result.counts:
             changes, rows, rows_at, current = {}, result.rows, at, True
             continue
         for operation, count in result.counts.items():
             changes[operation] = changes.get(operation, 0) + count
             current = current and not count
-    return replace(row, rows=rows, rows_at=rows_at, rows_current=current, changes=changes, counted_run=run_id)
+    row = replace(row, engine=engine, counted_run=run_id)
+    return replace(row, rows=rows, rows_at=rows_at, rows_current=current, changes=changes)

@@ -68,17 +68,19 @@ class CdcSparkOperator(BaseOperator):
         """One line per table. Failing and blocked tables fail close_window, not this task."""
         for table in result.tables:
             log = self.log.warning if table.outcome in (Outcome.FAILING, Outcome.BLOCKED) else self.log.info
-            log("%s: %s, %d rows %s", table.table, table.outcome, table.rows, table.problem or "")
+            engine = f" ({table.engine})" if table.engine else ""
+            log("%s: %s, %d rows%s %s", table.table, table.outcome, table.rows, engine, table.problem or "")
 
 
 def summary(result: StepResult) -> dict[str, Any]:
-    """The XCom value: numbers only, no row values."""
+    """The XCom value: no row values."""
     window = {"window": result.window.window, "records": result.window.records} if result.window else {}
     return {
         "step": result.kind.value,
         "attempt": result.attempt,
         "tables": dict(Counter(table.outcome.value for table in result.tables)),
         "rows": sum(table.rows for table in result.tables),
+        "engines": {table.table: str(table.engine) for table in result.tables if table.engine},
         "seconds": result.phases,
         **window,
     }

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
+from airflow_cdc_provider.targets.restrictions import Restriction
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,11 @@ class TargetTables(Protocol):
     def locate(self, target_table: str) -> str:
         """The location of the table: a path, URL or qualified name."""
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
-        """A Spark SQL condition for values that the column's Spark type has and the target's type lacks; empty if there
-        are none. ``value``: Spark SQL."""
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        """What the target's type requires of values, beyond the column's type in Spark; None if nothing."""
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
-        """Values of the column's logical type that the target's type lacks: those of ``unsupported_condition``."""
+        """Values of the column's logical type that the target's type lacks: those that ``restriction`` excludes."""
 
     def state(self, table: str, target_table: str) -> TargetState: ...
 
@@ -89,3 +92,19 @@ class TargetTables(Protocol):
         ``expected``; the record goes into the change log first. Returns the record as committed: its fence is higher
         than requested if attempts that died have claimed the fences between. Raises Fenced if the table has changed,
         TargetUnavailable if the response was lost twice."""
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """A target that can count rows of a table without a key, without Spark."""
+
+    def count_rows(
+        self,
+        target_table: str,
+        version: int | None,
+        schema: TableSchema,
+        added: Sequence[Column],
+        rows: pyarrow.Table,
+    ) -> Sequence[int]:
+        """How often each of ``rows``, which are distinct, is in a version of the table. ``schema``: of the rows;
+        ``added``: the columns that are new to the table. Raises Unsupported, TargetUnavailable."""

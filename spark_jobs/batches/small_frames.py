@@ -10,9 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 def small_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
+    return spark.createDataFrame(small_table(rows, schema))
+
+
+def small_table(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if (rows := list(rows)) else ((),) * len(schema)
     arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def text_schema(*names: str) -> pa.Schema:

@@ -15,11 +15,12 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.runtime.memory_budget import is_small, read_small_files
+from spark_jobs.engines.needs_spark import NeedsSpark
+from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import open_parquet, part_files
 
-ROWS = "rows"
-"""The folder of the rows inside the folder of their batch."""
+ROWS, BATCH = "rows", "batch.json"
+"""The folder of the rows, and the file of the batch itself, inside the folder of a batch."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,14 @@ class StagedRows:
             with open_parquet(self.store, path) as file:
                 yield from file.iter_batches()
 
-    def table(self) -> contextlib.AbstractContextManager[pa.Table | None]:
-        """All rows, as ``read_small_files`` returns them; None where the batch is too large for the driver."""
-        if not is_small(self.batch.rows):
-            return contextlib.nullcontext()
-        return read_small_files(self.store, part_files(self.store, self._folder))
+    @contextlib.contextmanager
+    def table(self) -> Iterator[pa.Table]:
+        """All rows, whose memory stays reserved until the block ends. Raises NeedsSpark where it exceeds the budget."""
+        files = part_files(self.store, self._folder)
+        if not files:
+            raise NeedsSpark("no file of rows")
+        with read_small_files(self.store, (files, None)) as (rows,):
+            yield rows
 
     @property
     def _folder(self) -> str:

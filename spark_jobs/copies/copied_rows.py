@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
 from spark_jobs.runtime.progress import Progress
 from spark_jobs.runtime.row_progress import read_progress
 from spark_jobs.runtime.spark_progress import watch_copy
@@ -35,12 +37,14 @@ class EachSplit(Protocol):
 
 @dataclass(frozen=True)
 class CopiedRows:
-    """``frame``: all rows as a Spark frame. ``each_split``: split by split, without Spark; None where only a frame has
-    all rows. ``progress``: how many rows have been read. ``order``: the columns by which the rows must still be sorted.
-    ``high_cardinality``: columns with many distinct values."""
+    """``frame``: all rows as a Spark frame. ``in_driver``, ``in_tasks``: split by split as Arrow tables, by threads of
+    the driver or by Spark's tasks; None where only a frame has all rows. ``progress``: how many rows have been read.
+    ``order``: the columns by which the rows must still be sorted. ``high_cardinality``: columns with many distinct
+    values."""
 
     frame: Callable[[], DataFrame]
-    each_split: EachSplit | None = None
+    in_driver: EachSplit | None = None
+    in_tasks: EachSplit | None = None
     progress: ReadProgress = lambda: None
     order: tuple[str, ...] = ()
     high_cardinality: tuple[str, ...] = ()
@@ -61,12 +65,16 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[CopiedRo
             progress_readers.append(watch_copy(work.spark, copy))
             return rows
 
-        def each_split(function: Callable[[Rows], R]) -> WrittenSplits[R]:
-            return write_splits(job, copy, technical_columns(copy, work.task.rule), function)
+        def each_split(run: RunSplits) -> EachSplit:
+            return partial(write_splits, job, copy, technical_columns(copy, work.task.rule), run)
 
-        order = sort_order(work.task.rule, copy)
         yield CopiedRows(
-            frame, each_split, lambda: (progress_readers or [reported_rows])[-1](), order, copy.high_cardinality
+            frame,
+            each_split(run_in_driver),
+            each_split(run_in_tasks),
+            lambda: (progress_readers or [reported_rows])[-1](),
+            sort_order(work.task.rule, copy),
+            copy.high_cardinality,
         )
 
 

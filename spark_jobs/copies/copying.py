@@ -18,9 +18,10 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord, split_
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
-from spark_jobs.writers.writer import CopyCommit, open_writer
+from spark_jobs.writers.writer import CopyCommit
 
 
 def with_copy_window(job: Job, task: TableTask) -> Job:
@@ -116,9 +117,9 @@ def build_control_record(
 
 def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
     """Read the rows, as far as that does not depend on the commit."""
-    writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+    task = replace(work.task, schema=copy.schema)
     with work.phase("copy"), report_progress(work.task.table, rows.progress):
-        return writer.copy(replace(work.task, schema=copy.schema), rows)
+        return on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
 
 
 def commit_copy(

@@ -27,9 +27,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.batches.builder import BATCH
 from spark_jobs.batches.key_bounds import key_bounds
-from spark_jobs.batches.staged_rows import ROWS
+from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.split_frames import copy_rows

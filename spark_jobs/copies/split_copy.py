@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.copies.split_frames import require_all
 from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.parallel import run_splits
+from spark_jobs.runtime.parallel import RunSplits
 from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
 
 R = TypeVar("R")
@@ -60,16 +60,16 @@ class _SplitResult(Generic[R]):
 
 
 def write_splits(
-    job: Job, copy: Copy, technical: Mapping[str, str | bool], function: Callable[[Rows], R]
+    job: Job, copy: Copy, technical: Mapping[str, str | bool], run: RunSplits, function: Callable[[Rows], R]
 ) -> WrittenSplits[R]:
-    """Call ``function`` with the rows of each split, extended by the technical columns. Raises the errors of reading a
-    split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
+    """Call ``function``, where ``run`` does, with the rows and technical columns of each split. Raises the errors of
+    reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     step = replace(job.step, tables=())
     tasks = [
         _SplitTask(step, job.secrets, split, number, copy.schema, technical, function)
         for number, split in enumerate(copy.read.splits)
     ]
-    results: list[_SplitResult[R]] = run_splits(job, _run_task, tasks)
+    results: list[_SplitResult[R]] = run(job, _run_task, tasks)
     for result in results:
         if result.error is not None:
             raise result.error

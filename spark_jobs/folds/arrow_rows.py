@@ -27,12 +27,9 @@ BLOCK_BYTES = 4 << 20
 PIECE_ROWS = 32 * 1024
 
 
-def arrow_rows(folded: pa.Table, schema: TableSchema, partial: bool) -> pa.Table | None:
-    """None where a value is not spelled as usual."""
-    try:
-        columns = typed_arrays(folded["image"], schema)
-    except CONVERSION_ERRORS:
-        return None
+def arrow_rows(folded: pa.Table, schema: TableSchema, partial: bool) -> pa.Table:
+    """Raises one of CONVERSION_ERRORS where a value is not spelled as usual."""
+    columns = typed_arrays(folded["image"], schema)
     known = [folded["known"]] if partial else []
     names = [*schema.names, ORDER, OP, *([KNOWN] if partial else [])]
     return pa.table([*columns, folded["order_key"], folded["op"], *known], names)

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, IMAGE_OPERATIONS, Operation, canonical
+from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, IMAGE_OPERATIONS, Operation
 from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, GONE, LIVE
 from spark_jobs.folds.duplicates import have_conflicts
+from spark_jobs.folds.initial_values import with_initials
 from spark_jobs.folds.json_members import elements, image_of
 from spark_jobs.folds.key_groups import TEXT, KeyGroups, Mask
 from spark_jobs.folds.key_holders import without_passing_rows
@@ -79,7 +80,7 @@ class Fold:
         gone = pc.equal(last["op"], DELETE)
         without_image = pc.and_(gone, pc.is_null(last["after"])).combine_chunks()
         images = pc.replace_with_mask(
-            self._with_initials(last).combine_chunks(),
+            with_initials(last["after"], last["schema_id"], self.rules.initials).combine_chunks(),
             without_image,
             pa.array([self._key_image(key) for key in last["k"].filter(without_image).to_pylist()], TEXT),
         )
@@ -87,17 +88,6 @@ class Fold:
         no_root = pa.nulls(len(last), TEXT)
         columns = [last["k"], pc.if_else(gone, GONE, LIVE), last["order_key"], images, known, no_root]
         return pa.table([*columns, pa.repeat(False, len(last))], schema=ROWS)
-
-    def _with_initials(self, last: pa.Table) -> pa.ChunkedArray:
-        """Whole images, with the initial values of columns that are younger than them."""
-        images = last["after"]
-        for schema_id, initials in self.rules.initials.items():
-            older = pc.equal(last["schema_id"], schema_id)
-            if initials and pc.any(older).as_py():
-                tail = "".join(f",{canonical(name)}:{value}" for name, value in initials.items()) + "}"
-                longer = pc.binary_join_element_wise(pc.utf8_slice_codeunits(images, 0, -1), tail, "")
-                images = pc.if_else(older, longer, images)
-        return images
 
     def _key_image(self, key: str) -> str:
         return image_of(dict(zip(self.rules.key, elements(key), strict=True)))

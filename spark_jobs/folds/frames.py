@@ -1,4 +1,4 @@
-"""The fold of a Spark frame: by the driver where the entries are few, else by Spark's tasks."""
+"""The fold of a Spark frame, by Spark's tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ ROWS = "key STRING, op STRING, order_key STRING, image STRING, known ARRAY<STRIN
     "root_may_be_missing BOOLEAN"
 )
 GROUP, LINKED = "_cdc_group", "_cdc_linked"
-
-
-def fold_on_driver(entries: DataFrame, fold: Fold) -> DataFrame:
-    """For entries that are few. Raises FoldError."""
-    return entries.sparkSession.createDataFrame(fold.rows(entries.select(*ENTRIES.names).toArrow()))
 
 
 def fold_in_tasks(entries: DataFrame, fold: Fold, rows: int, moved: bool) -> DataFrame:

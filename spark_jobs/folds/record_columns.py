@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.log.change_records import IMAGE_OPERATIONS, Operation
+from spark_jobs.batches.small_frames import small_frame, text_schema
 
 DELETE = Operation.DELETE.value
 IMAGES = tuple(sorted(operation.value for operation in IMAGE_OPERATIONS))
@@ -26,6 +29,11 @@ def with_touched_keys(records: DataFrame, touching: DataFrame) -> DataFrame:
     """The records whose key occurs, before or after, in any record of ``touching``."""
     keys = touching.select(F.explode(F.array("key_before", "key")).alias("k")).where("k IS NOT NULL").distinct()
     return records.withColumn("k", own_key()).join(keys, "k", "left_semi").drop("k")
+
+
+def without_keys(records: DataFrame, keys: Iterable[str]) -> DataFrame:
+    omitted = small_frame(records.sparkSession, {(key,) for key in keys}, text_schema("k"))
+    return records.withColumn("k", own_key()).join(omitted, "k", "left_anti").drop("k")
 
 
 def without_carried_keys(records: DataFrame, carried: DataFrame) -> DataFrame:

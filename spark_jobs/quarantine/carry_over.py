@@ -7,7 +7,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -32,11 +34,19 @@ def read_carry(spark: SparkSession, log: ChangeLog, carry: CarryOver) -> DataFra
     return spark.read.schema(CARRIED_ROW_COLUMNS).parquet(*(log.store.url(file.path) for file in carry.files))
 
 
-def write_carry(log: ChangeLog, table: str, attempt: str, frame: DataFrame) -> CarryOver:
-    """``frame`` has the columns of ``CARRIED_ROW_COLUMNS``."""
+def write_carry(log: ChangeLog, table: str, attempt: str, rows: DataFrame | pa.Table) -> CarryOver:
+    """``rows`` have the columns of ``CARRIED_ROW_COLUMNS``."""
     folder = carry_folder(table, attempt)
-    frame.coalesce(1).write.parquet(log.store.url(folder))
+    if isinstance(rows, pa.Table):
+        with log.store.open_output(f"{folder}/part-00000.parquet") as content:
+            pq.write_table(rows, content, store_schema=False)
+    else:
+        rows.coalesce(1).write.parquet(log.store.url(folder))
     failpoint("carry.after")
+    return _written_carry(log, folder)
+
+
+def _written_carry(log: ChangeLog, folder: str) -> CarryOver:
     counts: Counter[str] = Counter()
     files = []
     for path in part_files(log.store, folder):

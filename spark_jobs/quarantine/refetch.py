@@ -8,13 +8,10 @@ earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import FetchesRows
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -22,18 +19,13 @@ from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, Retryable
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import own_key
-from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.batches.small_frames import small_frame, text_schema
-from spark_jobs.folds.record_columns import is_incomplete
-from spark_jobs.folds.record_columns import own_key as key_column
+from spark_jobs.quarantine.entries import Entries
 from spark_jobs.runtime.job import Job
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord
 from spark_jobs.windows.log_reader import WindowSlice
-from spark_jobs.writers.absent_rows import entries_without_row
 
 NEXT_WINDOWS = 2
 """Changes committed before the fetch may be in the next window, if an attempt that began earlier seals it, but not in
@@ -84,33 +76,6 @@ def carried_dirty_keys(log: ChangeLog, carry: CarryOver) -> list[DirtyKey]:
     return [DirtyKey(row.record, row.reason or "", row.since or "") for row in rows]
 
 
-def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> list[DirtyKey]:
-    """The first entry of each key whose entry changes some columns of a row that is not in the target. ``entries``: row
-    changes."""
-    schema = images.schema
-    ordered = F.struct("op", is_incomplete().alias("incomplete"), "phase", "order_key", "tx_id")
-    first = entries.withColumn("k", key_column()).groupBy("k").agg(F.min_by(ordered, "order_key").alias("first"))
-    partial = (F.col("first.op") == Operation.UPDATE.value) & F.col("first.incomplete") & F.col("first.phase").isNull()
-    updates = first.where(partial).select("k", "first.order_key", "first.tx_id")
-    rows = target()
-    live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
-    orphans = entries_without_row(updates, images, live).collect()
-    return [
-        DirtyKey(
-            ChangeRecord(
-                schema.table,
-                Operation.GAP.value,
-                row["order_key"],
-                schema.schema_id,
-                key=row["k"],
-                tx_id=row["tx_id"],
-            ),
-            "a change of some columns found no row in the target",
-        )
-        for row in orphans
-    ]
-
-
 def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[DirtyKey]) -> FetchedRows:
     """Fetch the rows from the source. Raises IntegrityBroken where it cannot return single rows."""
     source, name = job.source, job.step.definition.name
@@ -139,16 +104,13 @@ def fetch_record(row: ChangeRecord, now: str, sealed: int) -> CarriedRecord:
     return CarriedRecord(taken, Carried.FETCHED, now, None, str(sealed + NEXT_WINDOWS))
 
 
-def with_returned_rows(fetched: Sequence[CarriedRecord], entries: DataFrame) -> list[CarriedRecord]:
+def with_returned_rows(fetched: Sequence[CarriedRecord], entries: Entries) -> list[CarriedRecord]:
     """The same records; rows that were deleted and that an entry has completely again are marked as present: their next
     changes are applied."""
-    deleted = {own_key(row.record) for row in fetched if row.record.op == Operation.DELETE}
+    deleted = {own_key(row.record) or "" for row in fetched if row.record.op == Operation.DELETE}
     if not deleted:
         return list(fetched)
-    keys = small_frame(entries.sparkSession, ((key,) for key in deleted), text_schema("k"))
-    complete = entries.where(~_is_partial_update() & (F.col("op") != Operation.DELETE.value))
-    found = complete.withColumn("k", key_column()).join(keys, "k").select("k").distinct().collect()
-    back = {row["k"] for row in found}
+    back = entries.keys_with_rows(deleted)
     return [replace(row, record=_as_returned(row.record)) if own_key(row.record) in back else row for row in fetched]
 
 
@@ -158,41 +120,6 @@ def _as_returned(deleted: ChangeRecord) -> ChangeRecord:
 
 def earlier_fetches(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
     return driver_reads.read_carried_records(log, carry, Carried.FETCHED)
-
-
-def without_superseded(entries: DataFrame, fetched: Iterable[ChangeRecord]) -> DataFrame:
-    """The entries that may be newer than the fetched rows. If a row did not exist, updates of some of its columns are
-    dropped until the complete row arrives."""
-    if not (fetched := list(fetched)):
-        return entries
-    rows = driver_reads.carried_frame(entries.sparkSession, map(CarriedRecord, fetched))
-    by_key = rows.withColumn("taken", key_column()).groupBy("taken")
-    times = by_key.agg(F.max("order_key").alias("taken_order"), F.max("commit_ts").alias("taken_at"))
-    joined = entries.join(times, key_column() == F.col("taken"), "left")
-    older = (F.col("order_key") <= F.col("taken_order")) | (F.col("commit_ts") < F.col("taken_at"))
-    newer = joined.where(~F.coalesce(older, F.lit(False))).drop("taken", "taken_order", "taken_at")
-    deleted = {own_key(row) for row in fetched if row.op == Operation.DELETE}
-    return _without_updates_of_missing_rows(newer, deleted) if deleted else newer
-
-
-def _without_updates_of_missing_rows(entries: DataFrame, deleted: Iterable[str | None]) -> DataFrame:
-    keys = small_frame(entries.sparkSession, ((key,) for key in deleted), text_schema("deleted"))
-    joined = entries.join(keys, key_column() == F.col("deleted"), "left")
-    partial = _is_partial_update()
-    complete = joined.where(F.col("deleted").isNotNull() & ~partial)
-    arrivals = complete.groupBy("deleted").agg(F.min("order_key").alias("born"))
-    orphan = F.col("deleted").isNotNull() & partial & F.coalesce(F.col("order_key") < F.col("born"), F.lit(True))
-    return joined.join(arrivals, "deleted", "left").where(~orphan).drop("deleted", "born")
-
-
-def _is_partial_update() -> SparkColumn:
-    return (F.col("op") == Operation.UPDATE.value) & is_incomplete()
-
-
-def without_dirty(entries: DataFrame, dirty: Iterable[DirtyKey]) -> DataFrame:
-    """The entries of all other keys: a repair does not fetch rows."""
-    keys = small_frame(entries.sparkSession, {(dirty_key.key,) for dirty_key in dirty}, text_schema("k"))
-    return entries.withColumn("k", key_column()).join(keys, "k", "left_anti").drop("k")
 
 
 def _fetch_unsupported(name: str, first: DirtyKey) -> Problem:

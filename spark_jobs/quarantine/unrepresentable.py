@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,6 +14,7 @@ from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.record_columns import own_key
 
 UNREPRESENTABLE = "CDC_UNFIT"
@@ -23,7 +25,7 @@ DELETE = Operation.DELETE.value
 
 def with_value_checks(rows: DataFrame, schema: TableSchema, tables: TargetTables) -> DataFrame:
     """Staged rows that fail the query where the target would refuse a value."""
-    refused = {c.name: tables.unsupported_condition(c, c.name in schema.key, quoted(c.name)) for c in schema.columns}
+    refused = {column.name: _refusal(column, quoted(column.name), tables, schema) for column in schema.columns}
     kinds = {c.name: column_type(c.type) for c in schema.columns}
     return rows.select(
         *(
@@ -35,6 +37,14 @@ def with_value_checks(rows: DataFrame, schema: TableSchema, tables: TargetTables
             for name in rows.columns
         )
     )
+
+
+def require_representable(rows: pa.Table, schema: TableSchema, tables: TargetTables) -> None:
+    """Raises NeedsSpark where the target would refuse a value: Spark finds out which one."""
+    for column in schema.columns:
+        restriction = tables.restriction(column, column.name in schema.key)
+        if restriction and restriction.refuses_any(rows[column.name]):
+            raise NeedsSpark("values that the target cannot hold")
 
 
 def unrepresentable_records(records: DataFrame, images: ImageColumns, tables: TargetTables) -> dict[RecordKey, str]:
@@ -73,6 +83,12 @@ def _reason(column: Column) -> str:
 def _unrepresentable_column(column: Column, text: str, tables: TargetTables, schema: TableSchema) -> SparkColumn:
     """The name of the column where the text is not a value of its type, else NULL."""
     value = try_from_text(text, column.type)
-    refused = tables.unsupported_condition(column, column.name in schema.key, f"({value})")
+    refused = _refusal(column, f"({value})", tables, schema)
     unfit = f"{text} IS NOT NULL AND ({value} IS NULL{f' OR {refused}' if refused else ''})"
     return F.when(F.expr(unfit), F.lit(column.name))
+
+
+def _refusal(column: Column, value: str, tables: TargetTables, schema: TableSchema) -> str:
+    """Spark SQL; empty where the target refuses no value."""
+    restriction = tables.restriction(column, column.name in schema.key)
+    return restriction.refusal_sql(value) if restriction else ""

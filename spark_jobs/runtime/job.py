@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -19,13 +19,13 @@ from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import outcome_of, problem_of, scrub
-from spark_jobs.runtime.process_pool import process_pool
 from spark_jobs.runtime.sessions import Application, cores, new_session
 
 Phases = dict[str, float]
@@ -46,11 +46,12 @@ def timed(phases: Phases, name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TableWork:
-    """One table in its own thread."""
+    """One table in its own thread. ``uses``: the engines that have worked on it, the last one last."""
 
     task: TableTask
     new_session: Callable[[], SparkSession]
     phases: Phases = field(default_factory=dict)
+    uses: list[EngineUse] = field(default_factory=list)
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -65,7 +66,8 @@ class TableWork:
         return timed(self.phases, name)
 
     def result(self, outcome: Outcome, **fields: Any) -> TableResult:
-        return TableResult(self.task.table, outcome, phases=dict(self.phases), **fields)
+        engine = self.uses[-1] if self.uses else None
+        return TableResult(self.task.table, outcome, phases=dict(self.phases), engine=engine, **fields)
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,6 @@ class Resources:
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(DRIVER_SPLITS, thread_name_prefix="split")
-
-    @cached_property
-    def processes(self) -> ProcessPoolExecutor:
-        return process_pool(self.application.local_cores)
 
 
 @dataclass(frozen=True)
@@ -149,11 +147,6 @@ class Job:
         """Shared by the splits of all tables: memory limits how many are read at once."""
         return self.resources.threads
 
-    @property
-    def processes(self) -> ProcessPoolExecutor:
-        """Shared by the splits of all tables, where Spark runs on this machine only."""
-        return self.resources.processes
-
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
         return timed(self.phases, name)
 
@@ -176,17 +169,18 @@ class Job:
         return results
 
     def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
-        phases: Phases = {}
         started = time.monotonic()
+        work = TableWork(task, partial(self._session_of, task))
         try:
-            work = TableWork(task, partial(self._session_of, task), phases)
-            result = replace(function(work), phases=phases)
+            result = replace(function(work), phases=work.phases)
         # Any error of one table must not affect the others; it is recorded in the table's result.
         except Exception as error:
-            result = TableResult(task.table, outcome_of(error), problem=problem_of(error, self.secrets), phases=phases)
+            result = work.result(outcome_of(error), problem=problem_of(error, self.secrets))
             log_trace(scrub(traceback.format_exc(), self.secrets))
         seconds = time.monotonic() - started
         log_line(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
+        for use in work.uses:
+            log_line(f"{task.table}: {use}")
         return result
 
     def _session_of(self, task: TableTask) -> SparkSession:

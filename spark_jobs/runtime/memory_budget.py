@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Condition
 
@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.windows.parquet_files import open_parquet
-
-MAX_ROWS = 250_000
-"""The largest batch of one table that the driver processes, in rows."""
 
 MAX_BYTES = 64 << 20
 """The memory that the rows of all tables together may take in the driver, by the sizes in their Parquet footers."""
@@ -46,35 +44,40 @@ class MemoryBudget:
 BUDGET = MemoryBudget(MAX_BYTES)
 
 
-def is_small(rows: int) -> bool:
-    return rows <= MAX_ROWS
+FileGroup = tuple[Sequence[str], pa.Schema | None]
+"""Paths, and the columns to read of them; None: all."""
 
 
 @contextlib.contextmanager
-def read_small_files(
-    store: Store, paths: Iterable[str], columns: Sequence[str] | None = None
-) -> Iterator[pa.Table | None]:
-    """All rows of one or more files, whose memory stays reserved until the block ends; None where they exceed the
-    budget."""
+def read_small_files(store: Store, *groups: FileGroup) -> Iterator[list[pa.Table]]:
+    """All rows of the files, one table per group, whose memory stays reserved until the block ends. Raises NeedsSpark
+    where it exceeds the budget."""
     footers, size = {}, 0
-    for path in paths:
-        with open_parquet(store, path) as file:
-            footers[path] = file.metadata
-        size += _bytes(footers[path], columns)
-        if size > BUDGET.limit:
-            yield None
-            return
+    for paths, columns in groups:
+        for path in paths:
+            with open_parquet(store, path) as file:
+                footers[path] = file.metadata
+            size += _bytes(footers[path], columns)
+            if size > BUDGET.limit:
+                raise NeedsSpark(f"more than {BUDGET.limit >> 20} MiB of rows")
     with BUDGET.reserve(size):
-        yield pa.concat_tables([_read(store, path, footer, columns) for path, footer in footers.items()])
+        yield [_read_group(store, paths, columns, footers) for paths, columns in groups]
 
 
-def _read(store: Store, path: str, footer: pq.FileMetaData, columns: Sequence[str] | None) -> pa.Table:
+def _read_group(
+    store: Store, paths: Sequence[str], columns: pa.Schema | None, footers: Mapping[str, pq.FileMetaData]
+) -> pa.Table:
+    tables = [_read(store, path, footers[path], columns) for path in paths]
+    return pa.concat_tables(tables) if tables else (columns or pa.schema([])).empty_table()
+
+
+def _read(store: Store, path: str, footer: pq.FileMetaData, columns: pa.Schema | None) -> pa.Table:
     with open_parquet(store, path, footer) as file:
-        return file.read(columns)
+        return file.read() if columns is None else file.read(columns.names).select(columns.names).cast(columns)
 
 
-def _bytes(file: pq.FileMetaData, columns: Sequence[str] | None) -> int:
+def _bytes(file: pq.FileMetaData, columns: pa.Schema | None) -> int:
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    selected = (chunk for chunk in chunks if columns is None or chunk.path_in_schema.split(".")[0] in columns)
+    selected = (chunk for chunk in chunks if columns is None or chunk.path_in_schema.split(".")[0] in columns.names)
     return sum(chunk.total_uncompressed_size for chunk in selected)

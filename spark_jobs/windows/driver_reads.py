@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.small_frames import small_frame, text_schema
+from spark_jobs.batches.small_frames import small_table, text_schema
 from spark_jobs.quarantine.carry_over import CARRY_COLUMNS
 from spark_jobs.windows.log_reader import WindowSlice
 from spark_jobs.windows.record_files import SCHEMA
@@ -50,8 +50,12 @@ def read_carried_records(log: ChangeLog, carry: CarryOver, kind: Carried) -> lis
 
 
 def carried_frame(spark: SparkSession, records: Iterable[CarriedRecord]) -> DataFrame:
+    return spark.createDataFrame(carried_table(records))
+
+
+def carried_table(records: Iterable[CarriedRecord]) -> pa.Table:
     rows = [(*_values(row.record), *(getattr(row, name) for name in CARRY_COLUMNS)) for row in records]
-    return small_frame(spark, rows, CARRIED_SCHEMA)
+    return small_table(rows, CARRIED_SCHEMA)
 
 
 def _rows(log: ChangeLog, path: str, filters: Any) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.memory_budget import is_small
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -114,9 +114,24 @@ class DatabaseWriter:
             swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
         return rows
 
+    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        raise NeedsSpark("only Spark copies into databases")
+
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         cursor prevents a second application of the batch."""
+        return self._merge(task, rows, record, lambda staged: self._load(rows.frame, staged, rows.batch.schema))
+
+    def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        names = rows.batch.schema.names
+        return self._merge(
+            task, rows, record, lambda staged: _load_partition(self.tables.server, staged, 0, rows.batches(), names)
+        )
+
+    def _merge(
+        self, task: TableTask, rows: StagedRows, record: ControlRecord, load: Callable[[str], object]
+    ) -> MergeCounts:
+        """``load`` writes the rows into a staging table."""
         current = self.tables.state(task.table, task.target)
         control, batch = current.control, rows.batch
         if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
@@ -127,10 +142,7 @@ class DatabaseWriter:
         with self._translate_lost_race(task, current, record):
             prepare_staging(server, task.target, self.tables.lock_name(task.target))
             create_staged_table(server, staged, batch.schema)
-            if is_small(batch.rows):
-                _load_partition(server, staged, 0, rows.batches(), batch.schema.names)
-            else:
-                self._load(rows.frame, staged, batch.schema)
+            load(staged)
             index_staged_table(server, staged, batch.schema)
             failpoint("merge.before_submit")
             counts = merge(self.tables, task.target, staged, plan, current, record)

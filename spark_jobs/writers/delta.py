@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -45,6 +44,7 @@ from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
@@ -92,9 +92,17 @@ class DeltaWriter:
         return reader.load(self.tables.locate(task.target))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        """Spark's tasks write the files of a plain table without Spark SQL."""
         current = self._require_own_state(task)
-        commit = self._local_writer.copy(task, rows, current) or partial(self._copy_in_spark, task, rows.frame())
+        try:
+            commit = self._local_writer.copy(task, rows, rows.in_tasks, current)
+        except NeedsSpark:
+            commit = partial(self._copy_in_spark, task, rows.frame())
         return partial(self._copy, task, commit)
+
+    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        current = self._require_own_state(task)
+        return partial(self._copy, task, self._local_writer.copy(task, rows, rows.in_driver, current))
 
     def _copy(self, task: TableTask, commit: CopyCommit, record: ControlRecord) -> int:
         """A crash before the commit leaves the old table, or none. A token that does not increase, or that another
@@ -112,14 +120,16 @@ class DeltaWriter:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         token prevents a second application of the batch."""
         self._register(task)
-        before = self.tables.state(task.table, task.target)
-        plan = merge_plan(task, rows.batch, rows.batch.added)
-        if counts := self._local_writer.merge(task, rows, plan, record, before):
-            return counts
         with self._translate_lost_race(task, record):
             added = self._add_columns(task, rows.batch.added)
-        plan, before = replace(plan, added=added), self.tables.state(task.table, task.target)
-        return self._merge_in_spark(task, rows, plan, record, before)
+        before = self.tables.state(task.table, task.target)
+        return self._merge_in_spark(task, rows, merge_plan(task, rows.batch, added), record, before)
+
+    def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        self._register(task)
+        before = self.tables.state(task.table, task.target)
+        plan = merge_plan(task, rows.batch, rows.batch.added)
+        return self._local_writer.merge(task, rows, plan, record, before)
 
     def _copy_in_spark(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         schema = task.schema

@@ -1,4 +1,4 @@
-"""Commits to Delta tables by the driver process: small batches into plain tables, and copies read in splits."""
+"""Commits to Delta tables without Spark SQL: small batches, and copies in splits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.targets.delta.ddl import needs_column_mapping, table_properties
+from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, PreparedCommit, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.copy import (
     Add,
     FileLayout,
@@ -25,14 +26,16 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
     prepare_copy,
     write_files,
 )
-from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, PreparedCommit, StaleToken, prepare_merge
+from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.staged_rows import StagedRows
-from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.copied_rows import CopiedRows, EachSplit
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.writers.writer import CopyCommit, MergeCounts
 
 TRIES = 5
@@ -45,22 +48,22 @@ class DeltaLocalWriter:
 
     def merge(
         self, task: TableTask, rows: StagedRows, plan: MergePlan, record: ControlRecord, before: TargetState
-    ) -> MergeCounts | None:
-        """None if the table or the batch is not supported or too large, or if other writers commit all the time."""
+    ) -> MergeCounts:
+        """Raises NeedsSpark."""
         with rows.table() as staged:
-            return None if staged is None else self._merge(task, staged, plan, record, before)
+            return self._merge(task, staged, plan, record, before)
 
     def _merge(
         self, task: TableTask, staged: pa.Table, plan: MergePlan, record: ControlRecord, before: TargetState
-    ) -> MergeCounts | None:
+    ) -> MergeCounts:
         for _ in range(TRIES):
             try:
                 with self.tables.translate_errors(task.target):
                     commit = prepare_merge(self.tables.store, task.target, staged, plan, self._commit_label(record))
             except StaleToken:
                 raise superseded_by(self.tables.state(task.table, task.target), record) from None
-            if commit is None:
-                return None
+            except Unsupported as limit:
+                raise NeedsSpark(str(limit)) from None
             error = self._merge_error(task, commit)
             after = self.tables.state(task.table, task.target)
             if has_commit(after, record):
@@ -69,32 +72,31 @@ class DeltaLocalWriter:
                 raise error
             if after.token != before.token or after.restored:
                 raise superseded_by(after, record)
-        return None
+        raise NeedsSpark("other writers commit all the time")
 
-    def copy(self, task: TableTask, rows: CopiedRows, before: TargetState) -> CopyCommit | None:
-        """All rows are in files when this returns. None, before any row is read, if the copy does not come in splits or
-        the table requires more than the local engine supports."""
-        if rows.each_split is None or needs_column_mapping(task.schema.names):
-            return None
-        replaced = self._replaced_version(task, before)
-        if replaced is None:
-            return None
+    def copy(self, task: TableTask, rows: CopiedRows, each_split: EachSplit | None, before: TargetState) -> CopyCommit:
+        """``each_split``: of ``rows``. All rows are in files when this returns. Raises NeedsSpark before any row is
+        read."""
+        if each_split is None:
+            raise NeedsSpark("a comparison with the old rows")
+        if needs_column_mapping(task.schema.names):
+            raise NeedsSpark("column names with special characters")
+        try:
+            replaced = self._replaced_version(task, before)
+        except Unsupported as limit:
+            raise NeedsSpark(str(limit)) from None
         layout = file_layout(replaced, rows.order, rows.high_cardinality)
-        written = rows.each_split(
-            partial(_write_split, self.tables.location, self.tables.connection, task.target, layout)
-        )
+        written = each_split(partial(_write_split, self.tables.location, self.tables.connection, task.target, layout))
         adds = [add for files in written.results for add in files]
         return partial(self._commit_copy, task, adds, written.rows)
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
         current = self.tables.state(task.table, task.target)
         for _ in range(TRIES):
-            replaced = self._replaced_version(task, current)
-            if replaced is None:
-                break
             try:
+                replaced = self._replaced_version(task, current)
                 commit = prepare_copy(self.tables.store, task.target, replaced, adds, rows, self._commit_label(record))
-            except StaleToken:
+            except (StaleToken, Unsupported):
                 break
             error = self._copy_error(task, commit)
             current = self.tables.state(task.table, task.target)
@@ -104,7 +106,7 @@ class DeltaLocalWriter:
                 raise error
         raise superseded_by(self.tables.state(task.table, task.target), record)
 
-    def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion | None:
+    def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
         properties = table_properties(task.schema, (*task.schema.key, *task.rule.cluster_by))
         if not current.exists:

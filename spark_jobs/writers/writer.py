@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -56,6 +56,16 @@ class TargetWriter(Protocol):
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         """Run the maintenance that the table's statistics require, without losing the cursor or versions younger than
         ``keep``; returns the names of the tasks. No commit of maintenance changes a row."""
+
+
+@runtime_checkable
+class WritesLocally(Protocol):
+    """A writer that needs Spark neither for small copies nor for small batches. Results and errors are those of
+    ``TargetWriter``; besides, both methods raise NeedsSpark."""
+
+    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit: ...
+
+    def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts: ...
 
 
 def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> MergePlan:

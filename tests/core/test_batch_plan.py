@@ -82,7 +82,9 @@ def test_a_file_of_the_right_length_with_other_content_is_refused(table: Scripte
 
 
 @pytest.mark.parametrize("lo", [{}, {"s": "3"}, {"s": "5"}])
-def test_a_window_that_does_not_begin_where_the_last_one_ended_is_not_read(table: ScriptedTable, lo: dict[str, str]) -> None:
+def test_a_window_that_does_not_begin_where_the_last_one_ended_is_not_read(
+    table: ScriptedTable, lo: dict[str, str]
+) -> None:
     job = table.job(StepKind.EXTRACT, (table.task(),), window=5, lo=lo)
     with pytest.raises(StagingInvalid, match="STG004"):
         land_window(job)

@@ -14,6 +14,7 @@ import pytest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
+from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime import memory_budget
 
 TABLES = 8
@@ -34,8 +35,7 @@ def test_all_tables_together_stay_within_the_budget(tmp_path: Path, monkeypatch:
 
     def work(number: int) -> int:
         nonlocal used, peak
-        with memory_budget.read_small_files(store, [f"{number}.parquet"]) as rows:
-            assert rows is not None
+        with memory_budget.read_small_files(store, ([f"{number}.parquet"], None)) as (rows,):
             with lock:
                 used += size
                 peak = max(peak, used)
@@ -52,18 +52,19 @@ def test_all_tables_together_stay_within_the_budget(tmp_path: Path, monkeypatch:
 def test_rows_that_never_fit_are_refused_immediately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size - 1))
+    with memory_budget.read_small_files(store, (["0.parquet"], None)) as (rows,):
+        assert len(rows) == 1000
     with (
-        memory_budget.read_small_files(store, ["0.parquet"]) as rows,
-        memory_budget.read_small_files(store, ["1.parquet", "2.parquet"]) as more,
+        pytest.raises(NeedsSpark, match="MiB of rows"),
+        memory_budget.read_small_files(store, (["1.parquet", "2.parquet"], None)),
     ):
-        assert rows is not None
-        assert more is None
+        pass
 
 
 def test_a_failing_table_releases_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(size))
-    with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, ["0.parquet"]):
+    with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, (["0.parquet"], None)):
         raise ZeroDivisionError
-    with memory_budget.read_small_files(store, ["1.parquet"]) as rows:
+    with memory_budget.read_small_files(store, (["1.parquet"], None)) as (rows,):
         assert rows is not None

@@ -109,7 +109,7 @@ def test_a_target_lacks_values_if_and_only_if_it_has_a_condition_that_refuses_th
     sql: Sql, kind: Kind, in_key: bool
 ) -> None:
     column = Column("c", LogicalType(kind, 10, 2) if kind is Kind.DECIMAL else LogicalType(kind))
-    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.unsupported_condition(column, in_key, "c"))
+    assert bool(sql.unsupported_values(column, in_key)) == bool(sql.restriction(column, in_key))
 
 
 def test_the_note_contains_values_columns_and_the_yaml_to_write() -> None:

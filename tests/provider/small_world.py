@@ -35,6 +35,7 @@ from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, T
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target, doc
+from airflow_cdc_provider.core.spec.engines import EngineName, EngineUse
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
@@ -285,7 +286,9 @@ class World:
                 continue
             hi, sha256 = log.manifest(upto).hi, log.manifest_sha256(upto)
             self.commit(task.target, replace(control, window=upto, hi=hi, manifest_sha256=sha256, attempt="merge"))
-            done.append(TableResult(task.table, Outcome.DONE, count, {"update": count}, control.fence, upto))
+            engine = EngineUse(EngineName.LOCAL, count)
+            counts = {"update": count}
+            done.append(TableResult(task.table, Outcome.DONE, count, counts, control.fence, upto, engine=engine))
         self.say(plan.run_id, "stage", StepKind.STAGE, [])
         self.say(plan.run_id, "merge", StepKind.MERGE, done)
 

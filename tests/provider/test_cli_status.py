@@ -192,3 +192,12 @@ def test_a_table_that_a_pattern_finds_no_more_is_told_as_gone_at_the_source(
     world.run("r3")
     (row,) = [one for one in cdc("status", "shop", "--json").body["tables"] if one["table"] == "public.a"]
     assert (row["state"], row["reason"]) == ("dropped", "the YAML no longer selects it")
+
+
+def test_status_shows_the_engine_of_the_last_commit(cdc: Callable[..., Said], world: World) -> None:
+    replicated(world)
+    world.source.change("public.a")
+    world.run("r2")
+    one, other = cdc("status", "shop", "--json").body["tables"]
+    assert (one["engine"], other["engine"]) == ("local: 1 rows", "")
+    assert "local: 1 rows" in cdc("status", "shop").out

@@ -19,7 +19,8 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, LIV
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
-from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, PreparedCommit, prepare_merge
+from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, PreparedCommit
+from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from tests.delta_tables import read
 
 Row = dict[str, Any]
@@ -103,7 +104,7 @@ class MergedTable:
         unknown = {name: None for name in VALUES if name not in names}
         return {**row, **unknown, KNOWN: [*self.key, *names] if row[OP] != GONE or self.soft else []}
 
-    def prepared(self, staged: pa.Table, **changes: Any) -> PreparedCommit | None:
+    def prepared(self, staged: pa.Table, **changes: Any) -> PreparedCommit:
         self.token += 1
         plan = replace(self.plan, **changes)
         return prepare_merge(self.store, "t", staged, plan, CommitLabel("app", self.token, "{}"))
@@ -111,7 +112,6 @@ class MergedTable:
     def merge(self, staged: pa.Table, not_older: bool = False, truncated: bool = False) -> None:
         partial = KNOWN in staged.column_names
         prepared = self.prepared(staged, not_older=not_older, partial=partial, truncated=truncated)
-        assert prepared is not None, "left to Spark"
         assert prepared.commit()
         before = set(self.model)
         counts = self.expect(staged, not_older)

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ from airflow_cdc_provider.core.spec.definition import (
     OnBadRecord,
     OnDelete,
     Source,
+    Spark,
     Staging,
     TableRule,
     Target,
 )
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -38,8 +41,8 @@ from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.split_copy import WrittenSplits
-from spark_jobs.runtime.job import Job
-from spark_jobs.runtime.memory_budget import is_small
+from spark_jobs.engines.choice import on_engine
+from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.sessions import Application
 from spark_jobs.windows.record_files import RecordFile
 from spark_jobs.writers.writer import open_writer
@@ -64,6 +67,7 @@ class ScriptedTable:
         secrets: Secrets | None = None,
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
         source: FetchesRows | None = None,
+        engine: EngineMode = EngineMode.AUTO,
     ) -> None:
         """Staging and lake are in ``folder``, or under ``base_url``, with the connection ``objects``. ``target``:
         another target, with its ``secrets``. ``source``: fetches single rows."""
@@ -78,6 +82,7 @@ class ScriptedTable:
             target or Target("delta", f"{base_url}/lake"),
             (self.rule,),
             Staging(f"{base_url}/staging"),
+            spark=Spark(engine=engine),
         )
         self.secrets = secrets or Secrets(staging=objects, target=objects)
         self.log = open_log(self.definition, objects)
@@ -216,14 +221,18 @@ class ScriptedTable:
             schema=self.schema,
             nonce=uuid.uuid4().hex,
         )
-        writer = open_writer(self.definition.target.type, lambda: self.spark, job.tables)
 
         def each_split(function: Callable[[Iterable[pa.Table]], Any]) -> WrittenSplits[Any]:
             return WrittenSplits([function([frame.toArrow()])], len(rows))
 
-        copied = CopiedRows(lambda: frame, each_split if is_small(len(rows)) else None)
-        written = writer.copy(self.task(), copied)(record)
-        assert written == len(rows)
+        copied = CopiedRows(lambda: frame, each_split)
+        task = self.task()
+        work = TableWork(task, lambda: self.spark)
+        commit = on_engine(job, work, len(rows), lambda engine: engine.copy(task, copied))
+        assert commit(record) == len(rows)
+
+    def use(self, engine: EngineMode) -> None:
+        self.definition = replace(self.definition, spark=Spark(engine=engine))
 
     def _now(self) -> str:
         return f"{self.order:08x}"

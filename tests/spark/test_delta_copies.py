@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.delta.ddl import table_properties
 from airflow_cdc_provider.targets.delta.local_engine import copy as copies
+from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.copy import (
     ReplacedVersion,
     existing_table,
@@ -34,8 +35,8 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
     write_files,
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import CommitLabel, StaleToken
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
+from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
 from tests.delta_tables import read
 
 pytestmark = pytest.mark.jvm
@@ -81,7 +82,7 @@ class Copying:
     def label(self) -> CommitLabel:
         return CommitLabel("app", self.token, json.dumps({"token": self.token}))
 
-    def replaced(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion | None:
+    def replaced(self, schema: TableSchema, soft: bool = False) -> ReplacedVersion:
         if self.token == 1:
             return new_table(*settings(schema, soft))
         return existing_table(self.store, "t", *settings(schema, soft))
@@ -91,7 +92,6 @@ class Copying:
     ) -> None:
         self.token += 1
         replaced = self.replaced(schema, soft)
-        assert replaced is not None
         layout = file_layout(replaced, order, ["text"])
         adds = write_files(self.store, "t", tables(schema, rows, soft), layout)
         assert prepare_copy(self.store, "t", replaced, adds, len(rows), self.label()).commit()
@@ -138,7 +138,6 @@ def test_a_new_table_has_the_metadata_of_one_that_spark_made(spark: SparkSession
     frame = spark.read.format("delta").load(str(tmp_path / "t"))
     frame.write.format("delta").options(**table_properties(KEYED, KEYED.key)).save(str(tmp_path / "theirs"))
     theirs = read_snapshot(LocalStore(str(tmp_path)), "theirs")
-    assert ours is not None and theirs is not None
     assert json.loads(ours.metadata["schemaString"]) == json.loads(theirs.metadata["schemaString"])
     assert ours.metadata["configuration"] == theirs.metadata["configuration"]
     assert {name: _as_set(values) for name, values in ours.protocol.items()} == {
@@ -221,7 +220,6 @@ def test_a_copy_with_an_outdated_token_is_not_prepared(tmp_path: Path) -> None:
     for passed in (1, 2):
         copying.token = passed
         replaced = existing_table(copying.store, "t", *settings(KEYED))
-        assert replaced is not None
         with pytest.raises(StaleToken):
             prepare_copy(copying.store, "t", replaced, [], 0, copying.label())
 
@@ -241,7 +239,8 @@ def test_a_table_that_requires_more_of_its_writers_is_left_to_spark(
     copying.copy(KEYED, [])
     spark.sql(statement.format(t=f"delta.`{copying.path}`"))
     copying.token += 1
-    assert copying.replaced(KEYED) is None
+    with pytest.raises(Unsupported):
+        copying.replaced(KEYED)
 
 
 def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -> None:
@@ -249,7 +248,9 @@ def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -
     plain = TableSchema("t", (Column("id", LogicalType(Kind.INT64)),), ("id",))
     copying.copy(plain, [{"id": 1}])
     copying.token += 1
-    assert copying.replaced(KEYED) is None and copying.replaced(plain) is not None
+    copying.replaced(plain)
+    with pytest.raises(Unsupported, match="timestampNtz"):
+        copying.replaced(KEYED)
 
 
 def test_a_full_disk_is_reported_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,10 @@ from tests.spark.replicator import Replicator
 IN_SPARK_TASKS = """
 from spark_jobs import extract
 from spark_jobs.runtime import harness
-from spark_jobs.runtime.parallel import run_in_spark_tasks
+from spark_jobs.runtime.parallel import run_in_tasks
 
 if __name__ == "__main__":
-    extract.run_splits = run_in_spark_tasks  # the driver would read a single split itself
+    extract.run_in_driver = run_in_tasks  # the driver would read a single split itself
     harness.main(extract.run)
 """
 

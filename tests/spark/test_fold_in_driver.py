@@ -17,12 +17,12 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.merge_plan import DELETED, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.folds import arrow_rows, dispatch
-from spark_jobs.runtime import memory_budget
+from spark_jobs.folds import arrow_rows
 from tests.model import seeds
 from tests.spark.scripted_table import Row, ScriptedTable
 
@@ -104,8 +104,7 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
         table.land(records)
     ours, files = staged(table)
     assert files == ["part-00000.parquet"], "folded by the driver"
-    monkeypatch.setattr(memory_budget, "MAX_ROWS", -1)
-    monkeypatch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)
+    table.use(EngineMode.SPARK)
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"

@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from spark_jobs.folds import dispatch
-from spark_jobs.writers import delta
+from spark_jobs.engines.spark import SparkEngine
 from tests.model import seeds
 from tests.spark.history_runs import run_whole_row_histories
 
@@ -20,8 +19,8 @@ pytestmark = pytest.mark.jvm
 def test_batches_of_whole_rows_need_no_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_delete: OnDelete
 ) -> None:
-    monkeypatch.setattr(dispatch.BatchFold, "result", left_to_spark)
-    monkeypatch.setattr(delta.DeltaWriter, "_merge_in_spark", left_to_spark)
+    monkeypatch.setattr(SparkEngine, "fold", left_to_spark)
+    monkeypatch.setattr(SparkEngine, "merge", left_to_spark)
     run_whole_row_histories(spark, tmp_path, on_delete, seeds.seed(), seeds.histories(120))
 
 

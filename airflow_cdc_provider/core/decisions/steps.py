@@ -9,6 +9,7 @@ from typing import Any
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -90,7 +91,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class TableResult:
-    """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase."""
+    """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase. ``engine``: what did the
+    work, if there was any."""
 
     table: str
     outcome: Outcome
@@ -101,6 +103,7 @@ class TableResult:
     problem: Problem | None = None
     phases: dict[str, float] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
+    engine: EngineUse | None = None
 
 
 STAGED = "staged"

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
 
 
 def doc(text: str, default: Any = ..., **more: Any) -> Any:
@@ -160,6 +161,11 @@ class Staging:
 class Spark:
     connection: str = doc("Airflow connection id of type `spark`.", "spark_default", form="connection")
     conf: dict[str, str] = doc("Spark settings of the jobs.", dict, form="spark")
+    engine: EngineMode = doc(
+        f"`auto`: the driver does the work of a table with at most {LOCAL_ROWS:,} rows, if it can, and Spark's tasks all"
+        " other work. `spark`: Spark's tasks do all work.",
+        EngineMode.AUTO,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
+from airflow_cdc_provider.targets.restrictions import Restriction
 
 
 class Sql(Protocol):
@@ -59,8 +60,8 @@ class Sql(Protocol):
     def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
         """A parameterised INSERT that does nothing if the key exists."""
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
-        """See ``TargetTables.unsupported_condition``."""
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        """See ``TargetTables.restriction``."""
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         """See ``TargetTables.unsupported_values``."""

@@ -30,6 +30,7 @@ from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.naming import default_name
+from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 TRIES = 2
@@ -67,8 +68,8 @@ class DatabaseTarget:
     def unverified(self) -> list[Problem]:
         return self.server.unverified()
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
-        return self.sql.unsupported_condition(column, in_key, value)
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        return self.sql.restriction(column, in_key)
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return self.sql.unsupported_values(column, in_key)

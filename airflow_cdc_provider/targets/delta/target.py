@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
@@ -24,7 +24,7 @@ from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import live_rows, read_snapshot
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
@@ -36,7 +36,12 @@ from airflow_cdc_provider.targets.fencing import (
     table_changed,
 )
 from airflow_cdc_provider.targets.naming import default_name
+from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
+from airflow_cdc_provider.targets.unsupported import Unsupported
+
+if TYPE_CHECKING:
+    import pyarrow
 
 HISTORY_COMMITS = (20, 500, None)
 """How many commits of the history are read, in steps: nearly always one of the newest is ours."""
@@ -74,8 +79,8 @@ class DeltaTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
-        return ""
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        return None
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE
@@ -145,9 +150,18 @@ class DeltaTarget:
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """From the statistics in the log."""
         with self.translate_errors(target_table):
-            snapshot = read_snapshot(self.store, target_table)
-            counts = [file.live_rows for file in snapshot.files] if snapshot else [None]
-        return None if None in counts else sum(filter(None, counts))
+            try:
+                return live_rows(read_snapshot(self.store, target_table))
+            except Unsupported:
+                return None
+
+    def count_rows(
+        self, target_table: str, version: int | None, schema: TableSchema, added: Sequence[Column], rows: pyarrow.Table
+    ) -> Sequence[int]:
+        from airflow_cdc_provider.targets.delta.local_engine.row_counts import count_rows
+
+        with self.translate_errors(target_table):
+            return count_rows(self.store, target_table, version, schema, added, rows)
 
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """From the commit with this record. Raises TargetUnavailable (TGT023)."""

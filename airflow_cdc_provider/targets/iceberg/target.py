@@ -39,6 +39,7 @@ from airflow_cdc_provider.targets.iceberg.history import (
 from airflow_cdc_provider.targets.iceberg.record_properties import own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
 from airflow_cdc_provider.targets.naming import default_name
+from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 
@@ -65,8 +66,8 @@ class IcebergTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
-        return ""
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        return None
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.table.special_values import (
     declared_length,
 )
 from airflow_cdc_provider.targets.mysql.options import Floats
+from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 ASCII = "CHARACTER SET ascii COLLATE ascii_bin"
 TYPES: dict[Kind, str] = {
@@ -115,15 +116,15 @@ class MysqlSql:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         kind = column.type.kind
         if kind in FLOATS and self.floats is Floats.NUMBER:
-            return f"isnan({value}) OR abs({value}) = double('Infinity')"
+            return Restriction(Allowed.FINITE)
         if in_key and kind in TEXTS:
-            return f"char_length({value}) > {KEY_TEXT_CHARACTERS}"
+            return Restriction(Allowed.CHARACTERS, KEY_TEXT_CHARACTERS)
         if in_key and kind is Kind.BYTES:
-            return f"octet_length({value}) > {KEY_TEXT_CHARACTERS * 4}"
-        return ""
+            return Restriction(Allowed.BYTES, KEY_TEXT_CHARACTERS * 4)
+        return None
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         kind = column.type.kind

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
+from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TYPES: dict[Kind, str] = {
     Kind.BOOLEAN: "boolean",
@@ -25,7 +26,6 @@ TYPES: dict[Kind, str] = {
     Kind.TIMESTAMPTZ: "timestamptz",
 }
 
-UUID = "(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
 
 
@@ -89,14 +89,14 @@ class PostgresSql:
         names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
         return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
-    def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         match column.type.kind:
             case kind if kind in TEXTS:
-                return f"instr({value}, char(0)) > 0"
+                return Restriction(Allowed.NO_ZERO_CHARACTER)
             case Kind.UUID:
-                return f"NOT {value} RLIKE '{UUID}'"
+                return Restriction(Allowed.UUID)
             case _:
-                return ""
+                return None
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return ZERO_CHARACTER if column.type.kind in TEXTS else NONE

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import CONTROL, PUBLISHED
 from spark_jobs.writers import database as writer
@@ -26,6 +27,7 @@ SERVERS = {"mysql": "mariadb", "postgres": "postgres"}
 
 
 class DatabaseKit:
+    engine = EngineMode.AUTO
     keeps_versions = False
     chores: frozenset[str] = frozenset()
     # The table is locked from the first statement of the commit on.

@@ -15,9 +15,8 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.targets.delta.local_engine.merge import PreparedCommit
-from spark_jobs.folds import dispatch
-from spark_jobs.runtime import memory_budget
+from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.targets.delta.local_engine.commit import PreparedCommit
 from spark_jobs.writers import delta, delta_local
 from tests.delta_tables import read
 from tests.spark.contract.once import lost_once, once_at
@@ -25,6 +24,7 @@ from tests.spark.contract.sessions import small_session
 
 
 class DeltaKit:
+    engine = EngineMode.AUTO
     kind = "delta"
     jars = ("delta",)
     keeps_versions = True
@@ -85,12 +85,3 @@ class DeltaKit:
 
 def broken() -> None:
     raise OSError("the connection broke")
-
-
-@contextlib.contextmanager
-def delta_in_spark(spark: SparkSession, folder: Path) -> Iterator[DeltaKit]:
-    """The driver itself folds and merges nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory_budget, "MAX_ROWS", -1)
-        patch.setattr(dispatch, "MAX_INTERPRETED_ROWS", -1)
-        yield DeltaKit(spark, folder)

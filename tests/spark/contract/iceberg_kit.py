@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.writers import iceberg
 from tests.spark.contract.once import lost_once, once_at
@@ -22,6 +23,7 @@ TABLE = "lake.cdc.t"
 
 
 class IcebergKit:
+    engine = EngineMode.AUTO
     kind = "iceberg"
     jars = ("iceberg",)
     keeps_versions = True

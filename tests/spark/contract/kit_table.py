@@ -31,6 +31,7 @@ class KitTable(ScriptedTable):
             secrets=kit.secrets,
             on_bad_record=on_bad_record,
             source=source,
+            engine=kit.engine,
         )
         self.kit = kit
 

@@ -4,7 +4,7 @@ and how its answers are lost. A new target joins with one kit in ``KITS``."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from tests.spark.contract.database_kit import database_kit
-from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
+from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
 
 
@@ -29,6 +30,7 @@ class TargetKit(Protocol):
     floats have NaN and a negative zero. ``before_commit``: the last failpoint at which others can change the table."""
 
     kind: str
+    engine: EngineMode
     jars: tuple[str, ...]
     keeps_versions: bool
     chores: frozenset[str]
@@ -72,10 +74,26 @@ class TargetKit(Protocol):
 Fixture = Callable[[str], Any]
 """A fixture of the session, by its name: the servers that some kits need."""
 
-KITS: dict[str, Callable[[SparkSession, Path, Fixture], AbstractContextManager[TargetKit]]] = {
+OpenKit = Callable[[SparkSession, Path, Fixture], AbstractContextManager[TargetKit]]
+
+TARGETS: dict[str, OpenKit] = {
     "delta": lambda spark, folder, _: contextlib.nullcontext(DeltaKit(spark, folder)),
-    "delta in Spark": lambda spark, folder, _: delta_in_spark(spark, folder),
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),
 }
+IN_SPARK = " in Spark"
+
+
+@contextlib.contextmanager
+def in_spark(open_kit: OpenKit, spark: SparkSession, folder: Path, fixture: Fixture) -> Iterator[TargetKit]:
+    with open_kit(spark, folder, fixture) as kit:
+        kit.engine = EngineMode.SPARK
+        yield kit
+
+
+KITS: dict[str, OpenKit] = {
+    **TARGETS,
+    **{f"{name}{IN_SPARK}": partial(in_spark, open_kit) for name, open_kit in TARGETS.items()},
+}
+"""Every target with the engine that fits the work, and with Spark for all of it."""

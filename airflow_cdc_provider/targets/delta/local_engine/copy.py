@@ -14,22 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.staging.store import Store
-from airflow_cdc_provider.targets.delta.local_engine.data_file import GROUP_ROWS, DataFileWriter
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, commit_path, read_snapshot
-from airflow_cdc_provider.targets.delta.local_engine.merge import (
+from airflow_cdc_provider.targets.delta.local_engine.commit import (
     CommitLabel,
     PreparedCommit,
     StaleToken,
     commit_info,
+    content_of,
     removal,
 )
+from airflow_cdc_provider.targets.delta.local_engine.data_file import GROUP_ROWS, DataFileWriter
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, commit_path, read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     READER,
     TIMESTAMP_NTZ,
     WRITER,
     columns_with_statistics,
-    supports_writes,
+    require_writable,
 )
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 FILE_BYTES = 128 << 20
 """Size at which a new file is started."""
@@ -87,13 +89,12 @@ def new_table(columns: Sequence[tuple[str, str]], properties: Mapping[str, str])
 
 def existing_table(
     store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]
-) -> ReplacedVersion | None:
-    """For a table that exists; None if it requires more of its writers than this engine supports."""
+) -> ReplacedVersion:
+    """For a table that exists. Raises Unsupported."""
     snapshot = read_snapshot(store, table)
-    if snapshot is None or not supports_writes(snapshot):
-        return None
+    require_writable(snapshot)
     if TIMESTAMP_NTZ in dict(columns).values() and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
-        return None
+        raise Unsupported("a table without the feature timestampNtz")
     settings: Mapping[str, str] = snapshot.metadata.get("configuration", {})
     kept = {name: value for name, value in settings.items() if not name.startswith(LAYOUT_SETTINGS)}
     metadata = {**snapshot.metadata, "schemaString": _schema_text(columns), "configuration": {**kept, **properties}}
@@ -137,14 +138,11 @@ def prepare_copy(
     }
     parameters = {"mode": "Overwrite", "partitionBy": "[]"}
     info = commit_info("WRITE", parameters, metrics, replaced.version - 1, label)
-    token = {"appId": label.app_id, "version": label.token, "lastUpdated": info["timestamp"]}
-    lines: list[Mapping[str, Any]] = [{"commitInfo": info}, {"txn": token}]
-    if replaced.protocol is not None:
-        lines.append({"protocol": replaced.protocol})
-    lines.append({"metaData": replaced.metadata})
-    lines += [{"remove": removal(file)} for file in replaced.removed]
-    lines += [{"add": add} for add in adds]
-    content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
+    actions: list[Mapping[str, Any]] = [{"protocol": replaced.protocol}] if replaced.protocol is not None else []
+    actions.append({"metaData": replaced.metadata})
+    actions += [{"remove": removal(file)} for file in replaced.removed]
+    actions += [{"add": add} for add in adds]
+    content = content_of(info, label, actions)
     return PreparedCommit(store, commit_path(table, replaced.version), content, rows, 0, 0)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,16 +18,23 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.core.table.merge_plan import ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions, read_vector
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
+from airflow_cdc_provider.targets.exact_values import Numbers, comparable
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
-Numbers = npt.NDArray[np.int64]
 NO_POSITIONS: Positions = np.empty(0, np.int64)
+
+MAX_ROWS = 4_000_000
+"""Limit for the rows in files whose keys are looked up: above it, Spark's parallel tasks are faster."""
+
+READERS = 8
+"""Threads that look up keys: there are many files, and object stores have a high latency."""
 
 
 @dataclass(frozen=True)
 class KeyMatches:
     """Rows of one file whose key is in the key set. ``numbers``: the index of the key in the set, ``orders``: the rows'
-    order keys, ``marked``: positions in the file's deletion vector."""
+    order keys, NULL where they have none; ``marked``: positions in the file's deletion vector."""
 
     file: ActiveFile
     marked: Positions
@@ -38,9 +45,10 @@ class KeyMatches:
 
 @dataclass(frozen=True)
 class KeySet:
-    """Distinct keys to look up. NULL equals NULL."""
+    """Distinct keys to look up, compared as ``exact_values`` does. ``ordered``: the rows have order keys."""
 
     keys: pa.Table
+    ordered: bool = True
 
     def may_be_in(self, file: ActiveFile) -> bool:
         minimum, maximum = (file.stats.get(name, {}).get(self._leading) for name in ("minValues", "maxValues"))
@@ -61,19 +69,20 @@ class KeySet:
     def _matches_in_group(
         self, parquet: pq.ParquetFile, group: int, start: int, marked: Positions
     ) -> tuple[Positions, Numbers, pa.Array]:
-        keys = parquet.read_row_group(group, self.keys.column_names).cast(self.keys.schema)
+        rows = parquet.read_row_group(group, self.keys.column_names)
+        keys = pa.table([_column(rows, field) for field in self.keys.schema], schema=self.keys.schema)
         at, numbers = self._matches(keys)
         live = np.isin(at + start, marked, invert=True)
         at, numbers = at[live], numbers[live]
-        if not len(at):
-            return at, numbers, pa.array([], pa.string())
+        if not len(at) or not self.ordered:
+            return at + start, numbers, pa.nulls(len(at), pa.string())
         orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
         return at + start, numbers, orders.take(pa.array(at))
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
         """Positions in ``rows``, ascending, and the numbers of their keys."""
         at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
-        for column, (values, known) in zip(rows.columns, self._steps, strict=True):
+        for column, (values, known) in zip(map(comparable, rows.columns), self._steps, strict=True):
             indices = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
             present = indices.is_valid().to_numpy()
             combined = codes[present] * len(values) + indices.drop_null().to_numpy()
@@ -84,7 +93,10 @@ class KeySet:
 
     def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
         metadata = parquet.metadata.row_group(group)
-        column = metadata.column(parquet.schema_arrow.get_field_index(self._leading))
+        index = parquet.schema_arrow.get_field_index(self._leading)
+        if index < 0:  # the column is newer than the file
+            return True
+        column = metadata.column(index)
         if column.statistics is None or not column.statistics.has_min_max:
             return True
         return self._between(column.statistics.min, column.statistics.max)
@@ -132,12 +144,22 @@ class KeySet:
     def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
         """The steps, and the code of each key, which is unique."""
         steps, codes = [], np.zeros(len(self.keys), np.int64)
-        for column in self.keys.columns:
+        for column in map(comparable, self.keys.columns):
             values = column.unique()
             combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
             known, codes = np.unique(combined, return_inverse=True)
             steps.append((values, known))
         return steps, codes
+
+
+def find_rows(store: Store, table: str, snapshot: TableSnapshot, keys: KeySet) -> Sequence[KeyMatches]:
+    """Raises Unsupported where too many rows must be read."""
+    candidates = [file for file in snapshot.files if len(keys.keys) and keys.may_be_in(file)]
+    if sum(file.rows or 0 for file in candidates) > MAX_ROWS:
+        raise Unsupported(f"more than {MAX_ROWS:,} rows to search")
+    with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
+        lookups = pool.map(partial(keys.matches, store, table), candidates)
+        return [match for match in lookups if match is not None]
 
 
 def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, columns: pa.Schema) -> Iterator[pa.Table]:

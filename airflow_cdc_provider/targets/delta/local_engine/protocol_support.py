@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan, schema_delta
-from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
+from airflow_cdc_provider.targets.unsupported import Unsupported
 
 READER, WRITER = 3, 7
 FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
@@ -30,6 +31,7 @@ SUPPORTED_SETTINGS = (
     "delta.parquet.compression.codec",
 )
 INDEXED_COLUMNS = 32
+FLOATING = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 TIMESTAMP_NTZ = "timestamp_ntz"
 
@@ -50,41 +52,51 @@ _TYPES: dict[Kind, str] = {
 }
 
 
-def supports_plan(plan: MergePlan) -> bool:
-    """No rows inserted as deleted, and no soft deletes or repairs of a whole table by a truncate."""
-    floating = {Kind.FLOAT32, Kind.FLOAT64}
-    keys = [plan.schema.column(name) for name in plan.schema.key]
-    plain = bool(keys) and not any(column.type.kind in floating for column in keys)
-    return plain and not (plan.inserts_deleted or (plan.truncated and (plan.soft or plan.not_older)))
+def require_plan(plan: MergePlan) -> None:
+    """Raises Unsupported."""
+    if any(plan.schema.column(name).type.kind in FLOATING for name in plan.schema.key):
+        raise Unsupported("a key of floating-point numbers")
+    if plan.inserts_deleted:
+        raise Unsupported("a repair of soft-deleted rows")
+    if plan.truncated and plan.soft:
+        raise Unsupported("a truncate of soft-deleted rows")
+    if plan.truncated and plan.not_older:
+        raise Unsupported("a repair of a truncate")
 
 
-def supports_table(snapshot: TableSnapshot, plan: MergePlan) -> bool:
-    """The table requires only deletion vectors of its writers, and has exactly the columns of the plan."""
-    return (
-        supports_writes(snapshot)
-        and dict(_columns(snapshot.metadata)) == dict(expected_columns(plan.schema, plan.soft))
-        and all(map(_simple_file, snapshot.files))
-    )
+def require_table(snapshot: TableSnapshot, schema: TableSchema, soft: bool) -> None:
+    """The table requires only deletion vectors of its writers, and has exactly the columns of the schema. Raises
+    Unsupported."""
+    require_writable(snapshot)
+    if dict(_columns(snapshot.metadata)) != dict(expected_columns(schema, soft)):
+        raise Unsupported("a table with other columns")
+    if not all(map(_simple_file, snapshot.files)):
+        raise Unsupported("data files of another writer")
 
 
-def with_added_columns(snapshot: TableSnapshot, plan: MergePlan) -> TableSnapshot | None:
-    """The snapshot with the plan's new columns in its metadata. None if older rows have a value in them, or if a name
-    or type requires a feature that the table lacks."""
-    delta = schema_delta(plan.added, column_order(snapshot))
+def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> TableSnapshot:
+    """The snapshot with new columns in its metadata. Raises Unsupported."""
+    delta = schema_delta(columns, column_order(snapshot))
     if needs_column_mapping(column.name for column in delta.missing):
-        return None
+        raise Unsupported("column names with special characters")
     if any(column.initial is not None for column in delta.added):
-        return None
+        raise Unsupported("an added column with an initial value")
     types = [_type(column.type) for column in delta.missing]
     if TIMESTAMP_NTZ in types and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
-        return None
+        raise Unsupported("a table without the feature timestampNtz")
     schema = json.loads(snapshot.metadata["schemaString"])
     for column, kind in zip(delta.missing, types, strict=True):
         schema["fields"].append({"name": column.name, "type": kind, "nullable": True, "metadata": {}})
     return replace(snapshot, metadata={**snapshot.metadata, "schemaString": json.dumps(schema)})
 
 
-def supports_writes(snapshot: TableSnapshot) -> bool:
+def require_writable(snapshot: TableSnapshot) -> None:
+    """Raises Unsupported."""
+    if not _is_writable(snapshot):
+        raise Unsupported("a table with other features or settings")
+
+
+def _is_writable(snapshot: TableSnapshot) -> bool:
     protocol, metadata = snapshot.protocol, snapshot.metadata
     versions = protocol["minReaderVersion"], protocol["minWriterVersion"]
     features = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}

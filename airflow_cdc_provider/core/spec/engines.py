@@ -1,0 +1,41 @@
+"""The engines that do the work of a table: the driver of a job alone, or Spark's tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+LOCAL_ROWS = 250_000
+"""The most rows of one table that the driver processes itself. For fewer, Spark's start and planning take longer than
+the work."""
+
+
+class EngineMode(StrEnum):
+    """How a job chooses."""
+
+    AUTO = "auto"
+    SPARK = "spark"
+
+
+class EngineName(StrEnum):
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class EngineUse:
+    """What an engine did for a table: ``rows`` that it processed, and the ``reason`` why the local engine did not."""
+
+    engine: EngineName
+    rows: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {self.rows:,} rows" + (f", {self.reason}" if self.reason else "")
+
+
+def why_spark(mode: EngineMode, rows: int) -> str:
+    """Empty where the local engine may do the work."""
+    if mode is EngineMode.SPARK:
+        return "`engine: spark`"
+    return f"more than {LOCAL_ROWS:,}" if rows > LOCAL_ROWS else ""

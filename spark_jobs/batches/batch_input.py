@@ -1,0 +1,205 @@
+"""What a fold works with: the records of a batch, the state of the target, and what is known about both."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
+from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
+from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.quarantine import build_accounting
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Regime
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.batches.batch_plan import BatchPlan
+from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
+from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.folds.fold import Fold
+from spark_jobs.folds.lives import Rules
+from spark_jobs.quarantine import refetch
+from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
+from spark_jobs.quarantine.carry_over import read_carry
+from spark_jobs.quarantine.refetch import DirtyKey
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
+from spark_jobs.windows.parquet_files import open_parquet
+from spark_jobs.writers.merge_errors import as_integrity_error
+from spark_jobs.writers.writer import open_writer
+
+
+def has_waiting_work(log: ChangeLog, table: str, control: ControlRecord, repair: Sequence[int]) -> bool:
+    """Whether there may be something to stage although no window is left to apply: rows to fetch, or a decision about a
+    record in quarantine."""
+    if repair or not control.carry.waiting:
+        return False
+    if control.carry.dirty:
+        return True
+    decided = decisions_by_record(log.decisions(), table).keys()
+    return any(record.id in decided for record in log.quarantined_records(control.carry))
+
+
+@dataclass(frozen=True)
+class BatchInput:
+    """``control`` and ``version``: the state of the target that the batch is based on."""
+
+    job: Job
+    work: TableWork
+    control: ControlRecord
+    plan: BatchPlan
+    version: int | None
+
+    @property
+    def rows(self) -> int:
+        """About how many records a fold reads."""
+        return self.plan.rows + self.control.carry.waiting
+
+    @property
+    def task(self) -> TableTask:
+        return self.work.task
+
+    @property
+    def folder(self) -> str:
+        return batch_folder(self.task.table, self.job.step.attempt)
+
+    @cached_property
+    def now(self) -> str:
+        """ISO time."""
+        return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    @cached_property
+    def stats(self) -> BatchStats:
+        return batch_stats(self.job.log, self.plan.windows, self.control.floor)
+
+    @property
+    def truncated_at(self) -> str | None:
+        return None if self.task.rule.on_delete is OnDelete.IGNORE else self.stats.truncated_at
+
+    @property
+    def after(self) -> str:
+        """Only records above this order key count."""
+        return self.truncated_at or self.control.floor
+
+    @cached_property
+    def unreadable(self) -> list[BadRecord]:
+        """Records that no decoder understood."""
+        return unreadable_records(self.job.log, self.plan.windows, self.after)
+
+    @property
+    def is_keyed(self) -> bool:
+        """The rows have a key, and their changes an order."""
+        return bool(self.plan.schema.key) and self.plan.schema.regime is not Regime.UNORDERED
+
+    @property
+    def may_wait(self) -> bool:
+        """Some records may have to wait."""
+        carry, stats = self.control.carry, self.stats
+        return bool(carry.waiting or carry.fetched or stats.valueless) or self.searches_orphans
+
+    @property
+    def searches_orphans(self) -> bool:
+        """A failed merge reports that a change has no row in the target; to find which ones, all keys of the target
+        must be read."""
+        failed = self.task.state is not TableState.REPLICATING
+        return failed and self.stats.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
+
+    @property
+    def dirty(self) -> list[DirtyKey]:
+        log = self.job.log
+        new = refetch.dirty_keys(log, self.plan.windows, self.after) if self.stats.valueless else []
+        return [*new, *refetch.carried_dirty_keys(log, self.control.carry)]
+
+    @cached_property
+    def images(self) -> ImageColumns:
+        """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
+        log = self.job.log
+        schema_ids = {schema_id for window in self.plan.windows for schema_id in window.part.schema_ids}
+        for file in self.control.carry.files if self.control.carry.waiting else ():
+            with open_parquet(log.store, file.path) as parquet:
+                for piece in parquet.iter_batches(columns=["schema_id"]):
+                    schema_ids.update(pc.unique(piece["schema_id"]).to_pylist())
+        return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in sorted(schema_ids)})
+
+    def fold(self, shape: BatchShape) -> Fold:
+        """Of a table with a key. ``shape``: of the entries."""
+        schema, deletes = self.plan.schema, shape.deletes
+        rules = Rules(
+            schema.names,
+            schema.key,
+            self.images.initials(),
+            keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
+            ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
+            truncated=self.truncated_at is not None,
+            own_row=bool(self.plan.touched),
+        )
+        return Fold(rules, doubly_held=deletes and schema.regime is Regime.DOUBLE)
+
+    def may_be_partial(self, shape: BatchShape) -> bool:
+        """Whether some values of the folded rows may not be known."""
+        soft = shape.deletes and self.task.rule.on_delete is OnDelete.SOFT
+        return self.is_keyed and (shape.incomplete > 0 or soft)
+
+    def integrity_errors(self) -> contextlib.AbstractContextManager[None]:
+        return as_integrity_error(self.job.step.definition.name, self.task.table, self.plan.window)
+
+    def require_unchanged_carry(self) -> None:
+        if self.control.carry.files:
+            require_unchanged(self.job.log, "the carry-over", self.control.carry.files)
+
+    def batch(self, rows: int, partial: bool, carry: CarryOver | None = None, discarded: int = 0) -> Batch:
+        """``rows``: how many rows to merge were written."""
+        carry, stats = carry or self.control.carry, self.stats
+        accounting = build_accounting(
+            read=self.plan.rows,
+            waited=0 if self.plan.touched else self.control.carry.waiting,
+            applied=rows if self.plan.schema.key else stats.records - stats.controls,
+            ignored=stats.controls,
+            discarded=discarded,
+            quarantined=carry.quarantined,
+            held=carry.parked + carry.dirty,
+        )
+        return Batch(
+            table=self.task.table,
+            folder=self.folder,
+            fence=self.control.fence,
+            lo_window=self.control.window,
+            window=self.plan.window,
+            schema=self.plan.schema,
+            rows=rows,
+            counts=stats.counts,
+            partial=partial,
+            truncated=self.truncated_at is not None,
+            repair=bool(self.plan.touched),
+            added=self.plan.added,
+            accounting=accounting,
+            carry=carry,
+            retired_below=max(self.control.retired_below, stats.barrier),
+        )
+
+    # As Spark frames
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.work.spark
+
+    @property
+    def records(self) -> DataFrame:
+        return row_records(read_records(self.spark, self.job.log, self.plan.windows), self.after)
+
+    @property
+    def carried(self) -> Callable[[], DataFrame]:
+        return partial(read_carry, self.spark, self.job.log, self.control.carry)
+
+    def target(self) -> DataFrame:
+        """The table at the version that the batch is based on."""
+        writer = open_writer(self.job.step.definition.target.type, self.work.session, self.job.tables)
+        return writer.read(self.task, self.version)

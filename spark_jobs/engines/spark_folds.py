@@ -1,0 +1,88 @@
+"""The fold of a frame of change records, by the kind of the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.log.carry_over import Carried
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.log.quarantine import RecordKey
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from spark_jobs.batches.batch_input import BatchInput
+from spark_jobs.batches.batch_stats import BatchShape
+from spark_jobs.folds.frames import fold_in_tasks
+from spark_jobs.folds.keyless import KeylessFold, fold_keyless
+from spark_jobs.folds.typed_rows import typed_rows
+from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
+
+DELETE = Operation.DELETE.value
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """``rows`` as in ``core.table.merge_plan``. ``tombstones``: the new tombstones of the carry-over; None where it has
+    none. ``late``: records older than the barrier whose row is not in the target."""
+
+    rows: DataFrame
+    tombstones: DataFrame | None = None
+    late: tuple[RecordKey, ...] = ()
+
+
+def fold_frame(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None) -> FoldResult:
+    """``shape``: of the entries, which are the row changes to apply. ``admitted``: entries that waited in the
+    carry-over. Raises IntegrityBroken where the table's regime does not support the records."""
+    if not batch.plan.schema.key:
+        return FoldResult(_keyless(batch, entries))
+    if not batch.is_keyed:
+        return _unordered(batch, entries, shape, admitted)
+    return FoldResult(_keyed(batch, entries, shape))
+
+
+def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:
+    ignore = batch.task.rule.on_delete is OnDelete.IGNORE
+    truncated = batch.truncated_at is not None
+    return fold_keyless(entries, KeylessFold(batch.images, ignore, truncated, batch.target))
+
+
+def _keyed(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
+    moved = shape.moved > 0 and not batch.plan.touched
+    folded = fold_in_tasks(entries, batch.fold(shape), batch.rows, moved)
+    return typed_rows(folded, batch.images, batch.may_be_partial(shape), batch.target if moved else None)
+
+
+def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None) -> FoldResult:
+    if batch.stats.truncated_at or shape.incomplete:
+        raise IntegrityBroken(_without_order(batch))
+    repair = bool(batch.plan.touched)
+    ignore = batch.task.rule.on_delete is OnDelete.IGNORE
+    fold = UnorderedFold(
+        batch.images,
+        retired_before="" if repair else batch.control.retired_below,
+        retired=max(batch.control.retired_below, batch.stats.barrier),
+        now=batch.now,
+        admitted=admitted,
+        target=batch.target,
+    )
+    folded = fold_unordered(
+        entries.where(F.col("op") != DELETE) if ignore else entries,
+        batch.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
+        fold,
+    )
+    return FoldResult(folded.rows) if repair else FoldResult(folded.rows, folded.carry, folded.late)
+
+
+def _without_order(batch: BatchInput) -> Problem:
+    table = batch.task.table
+    return Problem(
+        "TGT037",
+        "a source without ordered delivery sent a change that requires an order",
+        f"{table}, up to window {batch.plan.window}",
+        "a truncate" if batch.stats.truncated_at else "a row without all its columns",
+        "rows with all columns, and deletes",
+        f"airflow cdc resync {batch.control.replicator} --table {table}",
+        "nothing of the batch was applied; the change log keeps it",
+    )
