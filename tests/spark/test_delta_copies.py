@@ -36,7 +36,7 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
-from airflow_cdc_provider.targets.delta.local_engine.unsupported import Unsupported
+from airflow_cdc_provider.targets.unsupported import Unsupported
 from tests.delta_tables import read
 
 pytestmark = pytest.mark.jvm

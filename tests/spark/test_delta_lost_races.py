@@ -3,7 +3,6 @@ attempt owns the table, else retried."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import delta.exceptions
@@ -11,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from spark_jobs.writers import delta as writer
 from tests.spark.contract.control_records import fence, problem
-from tests.spark.contract.delta_kit import DeltaKit, delta_in_spark
+from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.scripted_table import ScriptedTable
@@ -25,9 +25,10 @@ SCHEMA = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v",
 
 
 @pytest.fixture
-def kit(spark: SparkSession, tmp_path: Path) -> Iterator[DeltaKit]:
-    with delta_in_spark(spark, tmp_path) as made:
-        yield made
+def kit(spark: SparkSession, tmp_path: Path) -> DeltaKit:
+    kit = DeltaKit(spark, tmp_path)
+    kit.engine = EngineMode.SPARK
+    return kit
 
 
 @pytest.fixture
