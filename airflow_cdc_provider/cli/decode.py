@@ -60,7 +60,7 @@ def decode(args: argparse.Namespace) -> CommandOutput:
     ]
     problems = [*_unreadable_problems(tally), *_other_tables_problem(tally, args.schema, schemas)]
     counts = {"records": tally.records, "unreadable": tally.unreadable, "ignored": tally.ignored}
-    body = {"items": items, **counts, "elsewhere": dict(tally.other_tables)}
+    body = {"items": items, **counts, "other_tables": dict(tally.other_tables)}
     listing = OutputTable(COLUMNS, [_table_row(item) for item in items if "op" in item])
     lines = [json.dumps(item, ensure_ascii=False) for item in items]
     code = exit_codes.DATA if problems else exit_codes.OK

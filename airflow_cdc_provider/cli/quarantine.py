@@ -187,8 +187,8 @@ def _record_without_values(case: QuarantineCase) -> dict[str, Any]:
         "reason": record.reason,
         "codec": record.codec,
         "since": case.since,
-        "behind": case.parked,
-        "stops": case.blocks_table,
+        "parked": case.parked,
+        "blocks_table": case.blocks_table,
         "decision": case.decision.kind.value if case.decision else None,
     }
 

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
-from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, unverified
+from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, tls_warnings
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
@@ -46,13 +46,13 @@ def open_state() -> StateStore:
     )
 
 
-def unverified_state() -> list[Problem]:
+def state_tls_warnings() -> list[Problem]:
     """A warning if the connection ``cdc_state`` does not verify the server's TLS certificate. Opens no connection."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return []
-    return unverified(connection_info(CONNECTION)) if (connection.conn_type or "").startswith("postgres") else []
+    return tls_warnings(connection_info(CONNECTION)) if (connection.conn_type or "").startswith("postgres") else []
 
 
 def _unreadable() -> CheckFailed:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed
-from airflow_cdc_provider.hooks.state import open_state, unverified_state
+from airflow_cdc_provider.hooks.state import open_state, state_tls_warnings
 
 
 @pytest.fixture(autouse=True)
@@ -93,9 +93,9 @@ def test_tls_to_the_state_store_that_is_not_verified_is_said(monkeypatch: pytest
     def said(**extra: object) -> list[str]:
         fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "schema": "cdc", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
-        return [f"{one.code} {one.where}" for one in unverified_state()]
+        return [f"{one.code} {one.where}" for one in state_tls_warnings()]
 
-    assert unverified_state() == []
+    assert state_tls_warnings() == []
     assert said(sslmode="require") == []
     assert said(sslmode="require", tls_verify=False) == ["CON041 extra of connection cdc_state"]
     assert said(sslmode="verify-ca", sslrootcert="/ca.pem") == ["CON041 extra of connection cdc_state"]

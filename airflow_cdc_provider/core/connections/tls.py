@@ -26,10 +26,10 @@ AUTHORITIES = (
 
 
 @runtime_checkable
-class ReachesUnverified(Protocol):
+class WarnsAboutTls(Protocol):
     """A source or target whose connection may turn TLS verification off."""
 
-    def unverified(self) -> list[Problem]:
+    def tls_warnings(self) -> list[Problem]:
         """Warnings for ``check`` about verification that the connection turns off. Opens no connection."""
 
 

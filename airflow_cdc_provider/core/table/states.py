@@ -6,10 +6,10 @@
 | state | set by | stored in |
 |---|---|---|
 | pending | not set: the target has no table of this replicator | derived |
-| snapshotting | the copy lane, while the first copy runs | state store; the target after an inexact copy |
+| snapshotting | the copy lane, while the first copy runs | state store |
 | replicating | the commit of a copy, or the end of a resync | target |
 | paused | only an operator | target |
-| resyncing | pause_stream | target |
+| resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
 | failing | close_window: a retry can help | state store |
 | blocked | a step: no retry can help | target if possible, else derived in each run |

@@ -64,8 +64,8 @@ class DatabaseTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
-    def unverified(self) -> list[Problem]:
-        return self.server.unverified()
+    def tls_warnings(self) -> list[Problem]:
+        return self.server.tls_warnings()
 
     def unsupported_condition(self, column: Column, in_key: bool, value: str) -> str:
         return self.sql.unsupported_condition(column, in_key, value)

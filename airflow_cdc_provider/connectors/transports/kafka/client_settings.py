@@ -95,7 +95,7 @@ def client_settings(connection: ConnectionInfo) -> dict[str, str]:
     return settings
 
 
-def unverified(connection: ConnectionInfo) -> list[Problem]:
+def tls_warnings(connection: ConnectionInfo) -> list[Problem]:
     """The library verifies brokers unless a setting disables it."""
     settings = client_settings(connection)
     disabled = {VERIFICATION: "false", NAMES: "none"}

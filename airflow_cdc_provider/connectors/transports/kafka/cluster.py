@@ -10,7 +10,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.transports.kafka.client_settings import broker_address, client_settings, unverified
+from airflow_cdc_provider.connectors.transports.kafka.client_settings import (
+    broker_address,
+    client_settings,
+    tls_warnings,
+)
 from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, OffsetRange, Span
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem, SourceUnavailable
@@ -51,8 +55,8 @@ class Cluster:
     def address(self) -> str:
         return broker_address(self.settings)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self._connection)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self._connection)
 
     def identity(self) -> dict[str, str]:
         return {"cluster_id": str(self._metadata.cluster_id or "")}

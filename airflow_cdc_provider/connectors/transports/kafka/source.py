@@ -85,8 +85,8 @@ class KafkaSource:
         except CheckFailed as error:
             return list(error.problems)
 
-    def unverified(self) -> list[Problem]:
-        return self.cluster.unverified()
+    def tls_warnings(self) -> list[Problem]:
+        return self.cluster.tls_warnings()
 
     def identity(self) -> dict[str, str]:
         return self.cluster.identity()
