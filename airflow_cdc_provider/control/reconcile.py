@@ -10,9 +10,10 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import TableDecision, hole_of
+from airflow_cdc_provider.core.decisions.table_decisions import TableDecision
 from airflow_cdc_provider.core.errors import Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import REQUESTED
