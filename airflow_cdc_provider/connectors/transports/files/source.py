@@ -22,7 +22,7 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
-from airflow_cdc_provider.connectors.transports.files.options import read_options
+from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
 from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 
 READERS = 8
@@ -48,7 +49,7 @@ class FilesSource(FeedSource):
     once and whole. The connector never removes files."""
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(FilesOptions, source.options)
         super().__init__(source, self.options)
         self.folder = Folder(self.options.location, connection)
 

@@ -20,7 +20,7 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
-from airflow_cdc_provider.connectors.transports.kafka.options import read_options
+from airflow_cdc_provider.connectors.transports.kafka.options import KafkaOptions
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     LOST,
     Channel,
@@ -43,6 +43,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.spec.selection import matches, selected_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -57,7 +58,7 @@ class KafkaSource(FeedSource):
     read from the beginning of its topic."""
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(KafkaOptions, source.options)
         super().__init__(source, self.options)
         self.cluster = Cluster(connection)
 
