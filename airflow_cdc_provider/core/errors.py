@@ -42,18 +42,15 @@ class Problem:
     do: str = ""
     data: str = ""
 
+    @property
+    def details(self) -> list[str]:
+        """The fields with a text, each with its name, in the order in which an operator reads them."""
+        return [
+            f"{name}: {text}" for name in ("where", "found", "allowed", "data", "do") if (text := getattr(self, name))
+        ]
+
     def __str__(self) -> str:
-        parts = [f"{self.code} {self.what}"]
-        for label, text in (
-            ("where", self.where),
-            ("found", self.found),
-            ("allowed", self.allowed),
-            ("data", self.data),
-            ("do", self.do),
-        ):
-            if text:
-                parts.append(f"{label}: {text}")
-        return " | ".join(parts)
+        return " | ".join([f"{self.code} {self.what}", *self.details])
 
 
 class CdcError(Exception):

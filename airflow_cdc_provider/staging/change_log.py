@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision
+from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision, decision_path
 from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
@@ -101,6 +101,9 @@ class ChangeLog:
 
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
+
+    def write_decision(self, decision: OperatorDecision) -> None:
+        self.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
 
     def decisions(self) -> list[OperatorDecision]:
         """All decisions of operators, in the order of their ids."""
