@@ -43,7 +43,7 @@ class YdbDecoder:
         self._json = YdbJson(settings, options, tables)
         self._templates = TopicTemplates(settings, options.mode, tables)
         self._debezium = DebeziumJson(settings, tables)
-        self._dynamo = DynamoDbJson(settings)
+        self._dynamo = DynamoDbJson(settings, tables)
 
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
         """Changes with whole rows are decoded in batches per topic, after the other messages."""
