@@ -22,7 +22,7 @@ from airflow_cdc_provider.cli.replicators import (
     open_with_connections,
     require_tables,
 )
-from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run, wait_for_command
+from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
@@ -116,10 +116,7 @@ def _decide_records(
         return CommandOutput(body, lines=lines or [EMPTY])
     _require_columns(chosen, values)
     record_decisions(replicator, chosen, decision_kind, values, args.reason, current_user())
-    command = _submit(replicator, kind, chosen, args.key)
-    run_id = trigger_run(replicator.name) if args.now and not command.finished else ""
-    if args.wait:
-        command = wait_for_command(replicator, command, run_id)
+    command = follow_command(args, replicator, _submit(replicator, kind, chosen, args.key))
     return _command_output(replicator, command, chosen, lines)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from airflow_cdc_provider.control.closing_rows import ClosingRows
 from airflow_cdc_provider.control.complete_commands import complete_commands
@@ -18,7 +19,7 @@ from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
+from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
@@ -33,14 +34,13 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 @dataclass(frozen=True)
 class CloseResult:
     """``moved``: target tables whose data changed in this run. ``problems``: why the run must fail. ``phases``: seconds
-    per step and phase. ``fresh``: source table → the lag of its copy, and whether that is late."""
+    per step and phase."""
 
     rows: tuple[TableRow, ...] = ()
     moved: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     acknowledged: int = 0
     phases: Mapping[str, dict[str, float]] = field(default_factory=dict)
-    fresh: Mapping[str, Freshness] = field(default_factory=dict)
 
 
 def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
@@ -78,20 +78,15 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             acknowledged = _acknowledge(replicator, decision, rows, log)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     complete_commands(replicator, decision, rows, results)
-    for line in (*decision.notes, *_waiting_records(replicator.name, rows.values())):
+    for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
     if moved:
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
-    allowed, now = replicator.definition.freshness, utc_now()
-    fresh = {table: freshness(row, allowed, now) for table, row in {**before, **rows}.items()}
-    for table, table_freshness in fresh.items():
-        if table_freshness.late:
-            lag_s = table_freshness.lag_s
-            age = "has no copy yet" if lag_s is None else f"is {lag_s:,.0f} s behind its source"
-            log_info(f"{table} is late: it {age}, freshness allows {format_duration(allowed)}")
+    for line in _late_tables({**before, **rows}.values(), replicator.definition.freshness):
+        log_info(line)
     problems = _problems(decision, rows.values(), failed, results)
-    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases(), fresh)
+    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases())
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
@@ -104,6 +99,15 @@ def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
                 f"{row.table}: {carry.quarantined} records in quarantine, {carry.parked} parked behind them;"
                 f" run `airflow cdc quarantine list {name}`"
             )
+
+
+def _late_tables(rows: Iterable[TableRow], allowed: timedelta) -> Iterable[str]:
+    now = utc_now()
+    for row in rows:
+        fresh = freshness(row, allowed, now)
+        if fresh.late:
+            age = "has no copy yet" if fresh.lag_s is None else f"is {fresh.lag_s:,.0f} s behind its source"
+            yield f"{row.table} is late: it {age}, freshness allows {format_duration(allowed)}"
 
 
 def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, log_info: LogInfo) -> None:
