@@ -85,7 +85,7 @@ def show(args: argparse.Namespace) -> CommandOutput:
 def replay(args: argparse.Namespace) -> CommandOutput:
     values = dict(_assignment(text) for text in args.set)
     if values and len(args.ids) != 1:
-        raise CommandRefused(Problem("CLI012", "--set requires exactly one record", found=f"{len(args.ids)} records"))
+        raise CommandRefused.of("CLI012", "--set requires exactly one record", found=f"{len(args.ids)} records")
     return _decide_records(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
 
 
@@ -98,8 +98,8 @@ def _decide_records(
     args: argparse.Namespace, kind: CommandKind, decision_kind: DecisionKind, values: dict[str, Any]
 ) -> CommandOutput:
     if not args.ids and not args.table:
-        raise CommandRefused(
-            Problem("CLI013", f"no records given to {kind}", allowed="record ids, or --table for all of a table")
+        raise CommandRefused.of(
+            "CLI013", f"no records given to {kind}", allowed="record ids, or --table for all of a table"
         )
     replicator = open_with_connections(find_definition(args.name))
     if args.now:
@@ -124,7 +124,7 @@ def _require_columns(cases: Sequence[QuarantineCase], values: dict[str, Any]) ->
     for case in cases:
         if unknown := [name for name in values if name not in case.columns]:
             where, allowed = case.record.table, ", ".join(case.columns)
-            raise CommandRefused(Problem("CLI016", "unknown column", where, ", ".join(unknown), allowed))
+            raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
 
 
 def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:
@@ -198,9 +198,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     """``COLUMN=VALUE``: the value is JSON, or else text."""
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise CommandRefused(
-            Problem("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
-        )
+        raise CommandRefused.of("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

@@ -27,15 +27,11 @@ def require_runnable_dag(dag_id: str) -> None:
     run would stay queued."""
     dag = DagModel.get_current(dag_id)
     if dag is None:
-        raise NotFound(
-            Problem(
-                "CLI008", f"Airflow has no DAG {dag_id}", do="wait for the DAG processor, or check for import errors"
-            )
+        raise NotFound.of(
+            "CLI008", f"Airflow has no DAG {dag_id}", do="wait for the DAG processor, or check for import errors"
         )
     if dag.is_paused:
-        raise CommandRefused(
-            Problem("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
-        )
+        raise CommandRefused.of("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
 
 
 def trigger_run(dag_id: str) -> str:

@@ -28,6 +28,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,13 @@ class CdcError(Exception):
     def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
         self.problems: tuple[Problem, ...] = problems
+
+    @classmethod
+    def of(
+        cls, code: str, what: str, where: str = "", found: str = "", allowed: str = "", do: str = "", data: str = ""
+    ) -> Self:
+        """An error with one problem. The arguments are the fields of the problem."""
+        return cls(Problem(code, what, where, found, allowed, do, data))
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)

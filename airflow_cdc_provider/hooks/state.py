@@ -57,15 +57,13 @@ def state_tls_warnings() -> list[Problem]:
 
 def _unreadable() -> CheckFailed:
     """Airflow reports a variable that it cannot parse as a missing connection."""
-    return CheckFailed(
-        Problem(
-            "STA022",
-            f"Airflow cannot parse the connection {CONNECTION}",
-            where=f"environment variable {VARIABLE}",
-            found="neither a URI nor the JSON form of a connection",
-            do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
-            data="nothing was read or written; no other state store is used instead",
-        )
+    return CheckFailed.of(
+        "STA022",
+        f"Airflow cannot parse the connection {CONNECTION}",
+        where=f"environment variable {VARIABLE}",
+        found="neither a URI nor the JSON form of a connection",
+        do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
+        data="nothing was read or written; no other state store is used instead",
     )
 
 
@@ -73,15 +71,13 @@ def _file_url() -> str:
     executors = [name.split("=")[-1].split(":")[-1].split(".")[-1] for name in conf.get("core", "executor").split(",")]
     multi_host_executors = [name for name in executors if name.strip() not in SINGLE_HOST_EXECUTORS]
     if multi_host_executors:
-        raise CheckFailed(
-            Problem(
-                "STA020",
-                "tasks may run on several hosts, which requires a shared state store",
-                where="[core] executor",
-                found=", ".join(multi_host_executors),
-                allowed=f"{', '.join(sorted(SINGLE_HOST_EXECUTORS))}, or a connection {CONNECTION}",
-                do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
-            )
+        raise CheckFailed.of(
+            "STA020",
+            "tasks may run on several hosts, which requires a shared state store",
+            where="[core] executor",
+            found=", ".join(multi_host_executors),
+            allowed=f"{', '.join(sorted(SINGLE_HOST_EXECUTORS))}, or a connection {CONNECTION}",
+            do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
         )
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
     return f"sqlite:///{home}/cdc/state.db"

@@ -125,14 +125,12 @@ class Attempt:
             return with_target_state(step, self.replicator.target)
         unfenced = with_tables(step, (task for task in step.tables if task.table not in fenced))
         if fenced and not unfenced.tables:
-            raise Fenced(
-                Problem(
-                    "FEN001",
-                    "an earlier merge may still be running: its driver could not be found or stopped",
-                    where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
-                    do="nothing: the fence was raised, and the next run stages these tables again",
-                    data="no change is lost: the change log contains all of them",
-                )
+            raise Fenced.of(
+                "FEN001",
+                "an earlier merge may still be running: its driver could not be found or stopped",
+                where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
+                do="nothing: the fence was raised, and the next run stages these tables again",
+                data="no change is lost: the change log contains all of them",
             )
         return unfenced
 

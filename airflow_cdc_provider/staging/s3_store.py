@@ -12,7 +12,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store as Bucket
 
-from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.storage.s3 import S3Access, bucket_arguments
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
 from airflow_cdc_provider.staging.store import require_inside
@@ -109,7 +109,7 @@ class S3Store:
         do = "check the bucket, its endpoint and the permissions to get, put, delete and list; the next run continues"
         data = "sealed windows and target tables are unchanged"
         what = f"cannot {verb} an object in the store"
-        return StagingUnavailable(Problem("STG010", what, where=self.url(path), found=found, do=do, data=data))
+        return StagingUnavailable.of("STG010", what, where=self.url(path), found=found, do=do, data=data)
 
 
 def _error_text(error: BaseError) -> str:

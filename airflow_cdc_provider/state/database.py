@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from airflow_cdc_provider.core.errors import Problem, StateUnavailable
+from airflow_cdc_provider.core.errors import StateUnavailable
 from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.engine import open_engine
 
@@ -43,16 +43,14 @@ class Database:
             with self._engine.begin() as connection:
                 yield connection
         except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
-            raise StateUnavailable(
-                Problem(
-                    "STA010",
-                    "the state store cannot be used",
-                    where=sa.engine.make_url(self.url).render_as_string(hide_password=True),
-                    found=str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200],
-                    do="restore the database; a damaged SQLite file can be removed and rebuilt with "
-                    "`airflow cdc state rebuild`",
-                    data="source, change log and target tables are unchanged",
-                )
+            raise StateUnavailable.of(
+                "STA010",
+                "the state store cannot be used",
+                where=sa.engine.make_url(self.url).render_as_string(hide_password=True),
+                found=str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200],
+                do="restore the database; a damaged SQLite file can be removed and rebuilt with "
+                "`airflow cdc state rebuild`",
+                data="source, change log and target tables are unchanged",
             ) from error
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
@@ -98,14 +98,12 @@ class StateStore:
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
             existing = _command(connection.execute(query).one())
         if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
-            raise CommandRefused(
-                Problem(
-                    "CMD002",
-                    "this key was used for another command",
-                    where=f"{replicator}, key {key}",
-                    found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
-                    do="use a new key, or none",
-                )
+            raise CommandRefused.of(
+                "CMD002",
+                "this key was used for another command",
+                where=f"{replicator}, key {key}",
+                found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
+                do="use a new key, or none",
             )
         return existing
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote, unquote
 
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -135,15 +135,13 @@ class SealedFile:
 
 
 def _invalid(what: str, where: str, found: str) -> StagingInvalid:
-    return StagingInvalid(
-        Problem(
-            "STG002",
-            what,
-            where=where,
-            found=found,
-            allowed=f"format {FORMAT} with a matching SHA-256 line",
-            do="restore the file from a backup of staging, or resync the tables",
-        )
+    return StagingInvalid.of(
+        "STG002",
+        what,
+        where=where,
+        found=found,
+        allowed=f"format {FORMAT} with a matching SHA-256 line",
+        do="restore the file from a backup of staging, or resync the tables",
     )
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.storage.locations import parse_location
 
 ENDPOINT, REGION, TOKEN = "endpoint_url", "region_name", "aws_session_token"
@@ -80,13 +80,11 @@ def bucket_arguments(location: str, access: S3Access) -> dict[str, Any]:
 
 
 def _refused(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
-    return CheckFailed(
-        Problem(
-            "CON020",
-            "the connection of an object store contains a setting that is not supported",
-            where=f"connection {connection.connection_id}",
-            found=found,
-            allowed=allowed,
-            do="correct the connection; to use a role of the environment, name no connection",
-        )
+    return CheckFailed.of(
+        "CON020",
+        "the connection of an object store contains a setting that is not supported",
+        where=f"connection {connection.connection_id}",
+        found=found,
+        allowed=allowed,
+        do="correct the connection; to use a role of the environment, name no connection",
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 
 
 class TableState(StrEnum):
@@ -76,12 +76,10 @@ def require_move(table: str, now: TableState, to: TableState) -> None:
     """Raise CommandRefused (CMD001) if a transition is not allowed. A transition to the same state is allowed."""
     if to is now or to in MOVES[now]:
         return
-    raise CommandRefused(
-        Problem(
-            "CMD001",
-            f"{table} cannot change from {now} to {to}",
-            where=table,
-            found=now,
-            allowed=", ".join(sorted(MOVES[now])),
-        )
+    raise CommandRefused.of(
+        "CMD001",
+        f"{table} cannot change from {now} to {to}",
+        where=table,
+        found=now,
+        allowed=", ".join(sorted(MOVES[now])),
     )

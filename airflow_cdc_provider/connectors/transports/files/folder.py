@@ -16,7 +16,7 @@ from obstore.store import S3Store as Bucket
 
 from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
 from airflow_cdc_provider.core.storage.s3 import bucket_arguments, s3_access
 
@@ -60,7 +60,7 @@ class Folder:
         if parsed.scheme == S3:
             return Bucket(**bucket_arguments(self.location, s3_access(self._connection)))
         what = "files cannot be read from this kind of location"
-        raise CheckFailed(Problem("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED))
+        raise CheckFailed.of("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED)
 
     def files(self) -> list[File]:
         with self._translated_errors(""):
@@ -97,13 +97,11 @@ class Folder:
         try:
             yield
         except (BaseError, OSError) as error:
-            raise SourceUnavailable(
-                Problem(
-                    "SRC074",
-                    "the folder or bucket of the files cannot be read",
-                    where=f"{self.location}/{path}",
-                    found=str(error).splitlines()[0][:300],
-                    do="check that it exists and that the connection may list and read it; the next run continues",
-                    data="nothing was read after the last sealed window",
-                )
+            raise SourceUnavailable.of(
+                "SRC074",
+                "the folder or bucket of the files cannot be read",
+                where=f"{self.location}/{path}",
+                found=str(error).splitlines()[0][:300],
+                do="check that it exists and that the connection may list and read it; the next run continues",
+                data="nothing was read after the last sealed window",
             ) from error
