@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem, Retryable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Retryable
 from airflow_cdc_provider.java import find_java
 
 LOCK = Path(__file__).with_name("jars.lock.json")
@@ -103,14 +103,12 @@ def fetch(jars: Sequence[Jar], scratch: Path) -> list[Path]:
     files = [scratch / "jars" / f"{jar.coordinates.split(':')[0]}_{jar.file}" for jar in jars]
     not_fetched = [jar.coordinates for jar, file in zip(jars, files, strict=True) if not file.is_file()]
     if not_fetched:
-        raise Retryable(
-            Problem(
-                "ENV003",
-                f"could not download {', '.join(not_fetched)}",
-                where=str(cache_folder()),
-                found="\n".join(log.read_text(errors="replace").splitlines()[-15:]) or f"nothing in {FETCH_LIMIT_S} s",
-                do="check the network, or copy the jars into this folder (AIRFLOW_CDC_JARS sets another one)",
-            )
+        raise Retryable.of(
+            "ENV003",
+            f"could not download {', '.join(not_fetched)}",
+            where=str(cache_folder()),
+            found="\n".join(log.read_text(errors="replace").splitlines()[-15:]) or f"nothing in {FETCH_LIMIT_S} s",
+            do="check the network, or copy the jars into this folder (AIRFLOW_CDC_JARS sets another one)",
         )
     return files
 
@@ -128,15 +126,13 @@ def install(downloaded: Path, destination: Path) -> None:
 def verify_checksum(jar: Jar, file: Path) -> None:
     actual = sha256(file)
     if actual != jar.sha256:
-        raise CheckFailed(
-            Problem(
-                "ENV002",
-                f"{jar.coordinates} has the wrong checksum",
-                where=str(file),
-                found=f"sha256 {actual}",
-                allowed=f"sha256 {jar.sha256}",
-                do="delete the file and download it again; if the checksum is the same, do not use the file",
-            )
+        raise CheckFailed.of(
+            "ENV002",
+            f"{jar.coordinates} has the wrong checksum",
+            where=str(file),
+            found=f"sha256 {actual}",
+            allowed=f"sha256 {jar.sha256}",
+            do="delete the file and download it again; if the checksum is the same, do not use the file",
         )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 VERSIONS = (17, 21)
 # Spark's launcher adds this module. A trimmed runtime without it exits at once.
@@ -55,15 +55,13 @@ def find_java() -> Java:
         if java and java.runs_spark:
             return java
         rejected.append(f"{home} ({java.version if java else 'no Java'})")
-    raise CheckFailed(
-        Problem(
-            "ENV001",
-            "no Java found that runs Spark",
-            where="JAVA_HOME" if java_home else "PATH and the system's folders",
-            found=", ".join(rejected) or "none",
-            allowed=f"Java {' or '.join(map(str, VERSIONS))} with the module {MODULE}",
-            do="apt-get install openjdk-17-jre-headless, or set JAVA_HOME to such a Java",
-        )
+    raise CheckFailed.of(
+        "ENV001",
+        "no Java found that runs Spark",
+        where="JAVA_HOME" if java_home else "PATH and the system's folders",
+        found=", ".join(rejected) or "none",
+        allowed=f"Java {' or '.join(map(str, VERSIONS))} with the module {MODULE}",
+        do="apt-get install openjdk-17-jre-headless, or set JAVA_HOME to such a Java",
     )
 
 

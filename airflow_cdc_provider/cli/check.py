@@ -13,7 +13,7 @@ from airflow_cdc_provider.cli.replicators import find_definition, open_with_conn
 from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.source import LimitsCopies
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.connections.tls import ReachesUnverified
+from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
-from airflow_cdc_provider.hooks.state import unverified_state
+from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.staging.store import supports_exclusive_create
 
@@ -42,8 +42,8 @@ def check(args: argparse.Namespace) -> CommandOutput:
         "ready": not problems,
         "tables": [task.table for task in tables],
         "warnings": [to_plain(warning) for warning in warnings],
-        "unheld": unsupported,
-        "unseen": replicator.source.unseen,
+        "unsupported_values": unsupported,
+        "undetected_changes": replicator.source.unseen,
     }
     lines = [f"warning: {warning}" for warning in warnings]
     lines.append(f"note: {replicator.name} cannot detect {replicator.source.unseen}")
@@ -72,13 +72,13 @@ def _collect(check_system: Callable[[], Iterable[Problem]]) -> list[Problem]:
 
 def _tls_warnings(replicator: Replicator) -> list[Problem]:
     """Connections without verified TLS, which is allowed. An invalid extra is already reported as a problem."""
-    ends = [end for end in (replicator.source, replicator.target) if isinstance(end, ReachesUnverified)]
+    ends = [end for end in (replicator.source, replicator.target) if isinstance(end, WarnsAboutTls)]
     warnings: list[Problem] = []
     for end in ends:
         with suppress(CdcError):
-            warnings += end.unverified()
+            warnings += end.tls_warnings()
     with suppress(CdcError):
-        warnings += unverified_state()
+        warnings += state_tls_warnings()
     return list(dict.fromkeys(warnings))
 
 

@@ -60,7 +60,7 @@ def decode(args: argparse.Namespace) -> CommandOutput:
     ]
     problems = [*_unreadable_problems(tally), *_other_tables_problem(tally, args.schema, schemas)]
     counts = {"records": tally.records, "unreadable": tally.unreadable, "ignored": tally.ignored}
-    body = {"items": items, **counts, "elsewhere": dict(tally.other_tables)}
+    body = {"items": items, **counts, "other_tables": dict(tally.other_tables)}
     listing = OutputTable(COLUMNS, [_table_row(item) for item in items if "op" in item])
     lines = [json.dumps(item, ensure_ascii=False) for item in items]
     code = exit_codes.DATA if problems else exit_codes.OK
@@ -73,21 +73,21 @@ def _files(name: str) -> Iterator[str]:
         yield name
         return
     if not Path(name).is_dir():
-        raise NotFound(Problem("CLI005", "not a file", where=name, found="no such file", allowed="files or folders"))
+        raise NotFound.of("CLI005", "not a file", where=name, found="no such file", allowed="files or folders")
     paths = []
     for folder, folders, files in os.walk(name):
         folders[:] = [name for name in folders if not name.startswith(IGNORED_PREFIXES)]
         paths += [Path(folder, name) for name in files if not name.startswith(IGNORED_PREFIXES)]
     paths = sorted(path for path in paths if not path.is_symlink())
     if not paths:
-        raise NotFound(Problem("CLI005", "no message files in the folder", where=name, allowed="files or folders"))
+        raise NotFound.of("CLI005", "no message files in the folder", where=name, allowed="files or folders")
     yield from map(str, paths)
 
 
 def _read(name: str) -> bytes:
     if not Path(name).is_file():
         found = "a folder" if Path(name).is_dir() else "no such file"
-        raise NotFound(Problem("CLI005", "not a file", where=name, found=found, allowed="a file"))
+        raise NotFound.of("CLI005", "not a file", where=name, found=found, allowed="a file")
     return Path(name).read_bytes()
 
 
@@ -138,7 +138,7 @@ def _parse_options(kind: str, texts: Sequence[str]) -> dict[str, Any]:
     if options and kind not in FORMATS:
         names = ", ".join(name for name, _ in options)
         what = f"source type {kind} has no options"
-        raise CommandRefused(Problem("CLI019", what, where="--option", found=names, allowed="none"))
+        raise CommandRefused.of("CLI019", what, where="--option", found=names, allowed="none")
     try:
         return load_options("formats", kind, options, "--option")
     except DefinitionInvalid as invalid:

@@ -118,14 +118,4 @@ def _text(value: object) -> str:
 
 
 def _problem_text(problem: Problem) -> str:
-    lines = [f"{problem.code}  {problem.what}"]
-    for label, text in (
-        ("where", problem.where),
-        ("found", problem.found),
-        ("allowed", problem.allowed),
-        ("data", problem.data),
-        ("do", problem.do),
-    ):
-        if text:
-            lines.append(f"    {label}: {text}")
-    return "\n".join(lines)
+    return "\n    ".join([f"{problem.code}  {problem.what}", *problem.details])

@@ -18,16 +18,16 @@ def plan(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     preview = dry_run(replicator)
     facts, decision = preview.facts, preview.decision
-    verdicts = [{"table": v.table, "does": v.action.value, "because": v.reason} for v in decision.table_decisions]
+    verdicts = [{"table": v.table, "action": v.action.value, "reason": v.reason} for v in decision.table_decisions]
     body = {
         "replicator": replicator.name,
-        "follows": list(decision.follow),
+        "next": list(decision.follow),
         "tables": verdicts,
         "requests": [{"id": c.id, "kind": c.kind.value, "tables": list(c.tables)} for c in facts.commands],
         "notes": list(decision.notes),
         "stop": to_plain(decision.stop),
     }
-    rows = [(row["table"], row["does"], row["because"]) for row in verdicts]
+    rows = [(row["table"], row["action"], row["reason"]) for row in verdicts]
     problems = [v.problem for v in decision.table_decisions if v.problem]
     return CommandOutput(
         body, OutputTable(("table", "action", "reason"), rows), _lines(decision, facts.commands), problems

@@ -22,7 +22,7 @@ from airflow_cdc_provider.cli.replicators import (
     open_with_connections,
     require_tables,
 )
-from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run, wait_for_command
+from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
@@ -85,7 +85,7 @@ def show(args: argparse.Namespace) -> CommandOutput:
 def replay(args: argparse.Namespace) -> CommandOutput:
     values = dict(_assignment(text) for text in args.set)
     if values and len(args.ids) != 1:
-        raise CommandRefused(Problem("CLI012", "--set requires exactly one record", found=f"{len(args.ids)} records"))
+        raise CommandRefused.of("CLI012", "--set requires exactly one record", found=f"{len(args.ids)} records")
     return _decide_records(args, CommandKind.REPLAY, DecisionKind.REPLAY, values)
 
 
@@ -98,8 +98,8 @@ def _decide_records(
     args: argparse.Namespace, kind: CommandKind, decision_kind: DecisionKind, values: dict[str, Any]
 ) -> CommandOutput:
     if not args.ids and not args.table:
-        raise CommandRefused(
-            Problem("CLI013", f"no records given to {kind}", allowed="record ids, or --table for all of a table")
+        raise CommandRefused.of(
+            "CLI013", f"no records given to {kind}", allowed="record ids, or --table for all of a table"
         )
     replicator = open_with_connections(find_definition(args.name))
     if args.now:
@@ -116,10 +116,7 @@ def _decide_records(
         return CommandOutput(body, lines=lines or [EMPTY])
     _require_columns(chosen, values)
     record_decisions(replicator, chosen, decision_kind, values, args.reason, current_user())
-    command = _submit(replicator, kind, chosen, args.key)
-    run_id = trigger_run(replicator.name) if args.now and not command.finished else ""
-    if args.wait:
-        command = wait_for_command(replicator, command, run_id)
+    command = follow_command(args, replicator, _submit(replicator, kind, chosen, args.key))
     return _command_output(replicator, command, chosen, lines)
 
 
@@ -127,7 +124,7 @@ def _require_columns(cases: Sequence[QuarantineCase], values: dict[str, Any]) ->
     for case in cases:
         if unknown := [name for name in values if name not in case.columns]:
             where, allowed = case.record.table, ", ".join(case.columns)
-            raise CommandRefused(Problem("CLI016", "unknown column", where, ", ".join(unknown), allowed))
+            raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
 
 
 def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:
@@ -187,8 +184,8 @@ def _record_without_values(case: QuarantineCase) -> dict[str, Any]:
         "reason": record.reason,
         "codec": record.codec,
         "since": case.since,
-        "behind": case.parked,
-        "stops": case.blocks_table,
+        "parked": case.parked,
+        "blocks_table": case.blocks_table,
         "decision": case.decision.kind.value if case.decision else None,
     }
 
@@ -201,9 +198,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     """``COLUMN=VALUE``: the value is JSON, or else text."""
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise CommandRefused(
-            Problem("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
-        )
+        raise CommandRefused.of("CLI014", "not a column and a value", "--set", text.partition("=")[0], "COLUMN=VALUE")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

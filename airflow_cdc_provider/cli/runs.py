@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 import uuid
 from datetime import UTC, datetime
@@ -26,15 +27,11 @@ def require_runnable_dag(dag_id: str) -> None:
     run would stay queued."""
     dag = DagModel.get_current(dag_id)
     if dag is None:
-        raise NotFound(
-            Problem(
-                "CLI008", f"Airflow has no DAG {dag_id}", do="wait for the DAG processor, or check for import errors"
-            )
+        raise NotFound.of(
+            "CLI008", f"Airflow has no DAG {dag_id}", do="wait for the DAG processor, or check for import errors"
         )
     if dag.is_paused:
-        raise CommandRefused(
-            Problem("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
-        )
+        raise CommandRefused.of("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
 
 
 def trigger_run(dag_id: str) -> str:
@@ -42,6 +39,12 @@ def trigger_run(dag_id: str) -> str:
     run_id = f"manual__{datetime.now(UTC).isoformat(timespec='milliseconds')}_{uuid.uuid4().hex[:6]}"
     trigger_dag(dag_id, triggered_by=DagRunTriggeredByType.CLI, run_id=run_id)
     return run_id
+
+
+def follow_command(args: argparse.Namespace, replicator: Replicator, command: Command) -> Command:
+    """``--now`` triggers a run for the command, ``--wait`` waits until it has finished."""
+    run_id = trigger_run(replicator.name) if args.now and not command.finished else ""
+    return wait_for_command(replicator, command, run_id) if args.wait else command
 
 
 def wait_for_command(replicator: Replicator, command: Command, run_id: str) -> Command:

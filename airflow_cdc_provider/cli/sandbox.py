@@ -10,20 +10,18 @@ from typing import Any
 
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
-from airflow_cdc_provider.core.errors import NotInstalled, Problem
+from airflow_cdc_provider.core.errors import NotInstalled
 
 
 @cli_command
 def salesforce(args: argparse.Namespace) -> CommandOutput:
     missing = [name for name in ("cryptography", "fastavro", "grpc", "jwt", "requests") if find_spec(name) is None]
     if missing:
-        raise NotInstalled(
-            Problem(
-                "ENV019",
-                "the sandbox org needs packages that are not installed",
-                found=f"missing: {', '.join(missing)}",
-                do="pip install 'airflow-cdc-provider[sandbox]'",
-            )
+        raise NotInstalled.of(
+            "ENV019",
+            "the sandbox org needs packages that are not installed",
+            found=f"missing: {', '.join(missing)}",
+            do="pip install 'airflow-cdc-provider[sandbox]'",
         )
     from airflow_cdc_provider.sandbox.salesforce.serving import Settings, serve
 

@@ -14,7 +14,7 @@ from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
-from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run, wait_for_command
+from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE, carry_out
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
@@ -60,10 +60,7 @@ def _submit(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> Co
     )
     if kind in IMMEDIATE:
         command = _carry_out_now(replicator, command, targets)
-    run_id = trigger_run(replicator.name) if args.now and not command.finished else ""
-    if args.wait:
-        command = wait_for_command(replicator, command, run_id)
-    return _command_output(command)
+    return _command_output(follow_command(args, replicator, command))
 
 
 def _carry_out_now(replicator: Replicator, command: Command, targets: dict[str, str]) -> Command:

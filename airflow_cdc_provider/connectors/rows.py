@@ -78,14 +78,6 @@ def reread_records(record: ChangeRecord, row: Row | None) -> list[ChangeRecord]:
 
 
 def _with_row(record: ChangeRecord, row: Row) -> ChangeRecord:
-    return replace(
-        record,
-        op=row.op,
-        key_before=row.key_before,
-        key=row.key,
-        before=row.before,
-        after=row.after,
-        before_complete=row.before_complete,
-        after_complete=row.after_complete,
-        warnings=row.warnings,
-    )
+    fields = row._asdict()
+    del fields["key_changed"]
+    return replace(record, **fields)

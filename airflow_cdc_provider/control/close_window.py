@@ -8,46 +8,39 @@ repeated after a crash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from airflow_cdc_provider.connectors.source import DelaysCapture
+from airflow_cdc_provider.control.closing_rows import ClosingRows
 from airflow_cdc_provider.control.complete_commands import complete_commands
-from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
-from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
-from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable, effective_window
+from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import TableAction, first_hole, first_pending_window
-from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction
+from airflow_cdc_provider.core.errors import Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
-from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.spec.definition import format_duration
-from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
-from airflow_cdc_provider.core.times import parse_utc
-from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 
 
 @dataclass(frozen=True)
 class CloseResult:
     """``moved``: target tables whose data changed in this run. ``problems``: why the run must fail. ``phases``: seconds
-    per step and phase. ``fresh``: source table → the lag of its copy, and whether that is late."""
+    per step and phase."""
 
     rows: tuple[TableRow, ...] = ()
     moved: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     acknowledged: int = 0
     phases: Mapping[str, dict[str, float]] = field(default_factory=dict)
-    fresh: Mapping[str, Freshness] = field(default_factory=dict)
 
 
 def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
@@ -69,14 +62,11 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     results = read_results(replicator.run(plan.run_id))
     before = state.tables(name)
     log = _log_facts(replicator, decision, before)
-    table_problems = {**_problems_of_failed_steps(decision, results, failed), **results.problems()}
+    failures = {**_problems_of_failed_steps(decision, results, failed), **results.problems()}
+    closing = ClosingRows(replicator, decision, results, failures, log, at)
 
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:
-        for task in plan.tables:
-            problem = table_problems.get(task.table)
-            row = _row_at_end(replicator, decision, task, known.get(task.table), results, problem, log, at)
-            if row is not None:
-                yield row
+        yield from filter(None, (closing.row(task, known.get(task.table)) for task in plan.tables))
         failpoint("state.before")
 
     rows = {row.table: row for row in state.change_tables(name, rows_at_end)}
@@ -88,20 +78,15 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             acknowledged = _acknowledge(replicator, decision, rows, log)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     complete_commands(replicator, decision, rows, results)
-    for line in (*decision.notes, *_waiting_records(replicator.name, rows.values())):
+    for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
     moved = tuple(task.target for task in plan.tables if task.table in results.committed())
     if moved:
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
-    allowed, now = replicator.definition.freshness, utc_now()
-    fresh = {table: freshness(row, allowed, now) for table, row in {**before, **rows}.items()}
-    for table, table_freshness in fresh.items():
-        if table_freshness.late:
-            lag_s = table_freshness.lag_s
-            age = "has no copy yet" if lag_s is None else f"is {lag_s:,.0f} s behind its source"
-            log_info(f"{table} is late: it {age}, freshness allows {format_duration(allowed)}")
+    for line in _late_tables({**before, **rows}.values(), replicator.definition.freshness):
+        log_info(line)
     problems = _problems(decision, rows.values(), failed, results)
-    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases(), fresh)
+    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases())
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
@@ -116,6 +101,15 @@ def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
             )
 
 
+def _late_tables(rows: Iterable[TableRow], allowed: timedelta) -> Iterable[str]:
+    now = utc_now()
+    for row in rows:
+        fresh = freshness(row, allowed, now)
+        if fresh.late:
+            age = "has no copy yet" if fresh.lag_s is None else f"is {fresh.lag_s:,.0f} s behind its source"
+            yield f"{row.table} is late: it {age}, freshness allows {format_duration(allowed)}"
+
+
 def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, log_info: LogInfo) -> None:
     """A target that does not answer delays the published cut by one run. Nothing else depends on it."""
     try:
@@ -125,131 +119,6 @@ def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: i
         return
     if cut:
         log_info(f"published a cut of {len(cut.tables)} tables at window {cut.window}")
-
-
-def _row_at_end(
-    replicator: Replicator,
-    decision: RunDecision,
-    task: TableTask,
-    before: TableRow | None,
-    results: Results,
-    failure: tuple[Outcome, Problem] | None,
-    log: LogFacts,
-    at: str,
-) -> TableRow | None:
-    """The table after this run. None if another run copies it."""
-    verdict = next(verdict for verdict in decision.table_decisions if verdict.table == task.table)
-    if verdict.action is TableAction.COPYING:
-        return None
-    planned = (*decision.plan.copy, *decision.plan.reconcile)
-    touched = failure is not None or task.table in planned or results.touched(task.table)
-    try:
-        current = replicator.target.state(task.table, task.target) if touched else None
-    except Retryable as error:
-        return failing_row(before or _first_row(task, before, at), error.problems[0], at)
-    control = current.control if current else _newer(task.control, before)
-    if failure and failure[0] is Outcome.BLOCKED and current and control and control.state.name in _BLOCKABLE_STATES:
-        control = _commit_blocked(replicator, decision, task, current, failure[1], at) or control
-    seen_at = at if current or before is None else before.seen_at
-    row = (
-        _first_row(task, before, at)
-        if control is None
-        else current_row(task.table, task.target, control, before, seen_at)
-    )
-    row = with_counts(row, decision.plan.run_id, results.of_writing_steps(task.table), at)
-    if current and current.exists and not row.rows_current:
-        row = _with_row_count(replicator, row, current, at)
-    if missing := results.missing_commit(task.table, control):
-        return blocked_row(row, missing, at)
-    if failure:
-        make_row = blocked_row if failure[0] is Outcome.BLOCKED else failing_row
-        return make_row(row, failure[1], at)
-    if verdict.action is TableAction.FAILING and verdict.problem:
-        return failing_row(row, verdict.problem, at)
-    if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
-        return blocked_row(row, verdict.problem, at)
-    if control is None:
-        return row
-    return _progressed_row(
-        row, control, touched, log, decision, results, at, _source_checked_until(replicator, decision)
-    )
-
-
-def _with_row_count(replicator: Replicator, row: TableRow, current: TargetState, at: str) -> TableRow:
-    """With the row count of the target table, if the target can provide it."""
-    try:
-        rows = replicator.target.row_count(row.target, current)
-    except Retryable:
-        return row
-    return row if rows is None else replace(row, rows=rows, rows_at=at, rows_current=True)
-
-
-_BLOCKABLE_STATES = TAKES_CHANGES | {TableState.RESYNCING}
-
-
-def _newer(control: ControlRecord | None, row: TableRow | None) -> ControlRecord | None:
-    """The newer of the run's control record and that of the index, which a pause on the command line may have changed
-    since."""
-    indexed = row.control if row else None
-    return indexed if indexed and (control is None or indexed.token > control.token) else control
-
-
-def _progressed_row(
-    row: TableRow,
-    control: ControlRecord,
-    touched: bool,
-    log: LogFacts,
-    decision: RunDecision,
-    results: Results,
-    at: str,
-    checked_until: str,
-) -> TableRow:
-    """For a table without problems: the window it has passed, and the time up to which it equals the source."""
-    if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
-        return row
-    if hole := first_hole(log, control):
-        problem = Problem("LOG004", f"the change log has a hole for {row.table} ({hole.kind})", found=hole.detail)
-        problem = replace(problem, where=row.table, do=f"airflow cdc resync {decision.replicator} --table {row.table}")
-        return blocked_row(row, problem, at)
-    pending = first_pending_window(log, control)
-    passed = max(row.passed, effective_window(log.sealed, control.window, pending))
-    row = replace(row, passed=passed, fresh_at=_fresh_at(row, passed, log, checked_until, results))
-    return recovered_row(row, at) if row.state is TableState.FAILING and (touched or pending is None) else row
-
-
-def _source_checked_until(replicator: Replicator, decision: RunDecision) -> str:
-    """When the run read the source's status, less the source's capture delay."""
-    delay = replicator.source.capture_delay() if isinstance(replicator.source, DelaysCapture) else timedelta()
-    return (parse_utc(decision.at) - delay).isoformat(timespec="milliseconds")
-
-
-def _fresh_at(row: TableRow, passed: int, log: LogFacts, checked_until: str, results: Results) -> str:
-    """``checked_until`` if the table has everything up to the source's status; else the time of the last commit that it
-    has applied."""
-    if passed < log.sealed:
-        manifest = log.manifests.get(passed)
-        return max(row.fresh_at, manifest.commit_ts_max or "") if manifest else row.fresh_at
-    last: Manifest | None = log.manifests.get(log.sealed)
-    if results.extracted_all or last is None or last.commit_ts_max is None:
-        return max(row.fresh_at, checked_until)
-    return max(row.fresh_at, last.commit_ts_max)
-
-
-def _first_row(task: TableTask, before: TableRow | None, at: str) -> TableRow:
-    row = before or TableRow(task.table, task.target, TableState.PENDING, at)
-    state = TableState.PENDING if row.state is TableState.SNAPSHOTTING else row.state
-    return replace(row, state=state, control=None, seen_at=at)
-
-
-def _commit_blocked(
-    replicator: Replicator, decision: RunDecision, task: TableTask, current: TargetState, problem: Problem, at: str
-) -> ControlRecord | None:
-    """Commit the state ``blocked`` to the target, so that no later run retries. None if a newer commit rejects it."""
-    state = State(TableState.BLOCKED, at, problem.what, problem.do, set_by=decision.plan.run_id)
-    try:
-        return commit_fence(replicator, task.table, task.target, current, decision.plan.run_id, state)
-    except Fenced:
-        return None
 
 
 def _log_facts(replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow]) -> LogFacts:

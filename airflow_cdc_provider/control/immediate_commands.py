@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decision_path
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.pause_resume import (
     StateChange,
     TableStatus,
@@ -71,30 +69,17 @@ def _carry_out(
     """Raises Fenced if a table has a newer commit."""
     tables = [TableStatus(table, target, states[table].control) for table, target in named.items()]
     if command.kind is CommandKind.REWIND:
-        table_orders = _rewind_tables(replicator, command, tables, states, actor)
+        changes = _rewind_tables(replicator, command, tables, states, actor)
     else:
-        table_orders = plan_state_changes(command, tables, utc_now())
-        _fence(replicator, table_orders, tables, states, actor)
-    changed = [order.table for order in table_orders if order.state is not None]
-    refused = [order.refusal for order in table_orders if order.refusal]
+        changes = plan_state_changes(command, tables, utc_now())
+        for change in changes:
+            if change.state is not None:
+                commit_fence(replicator, change.table, named[change.table], states[change.table], actor, change.state)
+    changed = [change.table for change in changes if change.state is not None]
+    refused = [change.refusal for change in changes if change.refusal]
     failpoint("request.fenced")
-    replicator.state.finish(
-        command.id, _outcome(command, changed, refused), _result(table_orders), failed=bool(refused)
-    )
+    replicator.state.finish(command.id, _outcome(command, changed, refused), _result(changes), failed=bool(refused))
     return bool(changed)
-
-
-def _fence(
-    replicator: Replicator,
-    table_orders: Iterable[StateChange],
-    tables: Sequence[TableStatus],
-    states: Mapping[str, TargetState],
-    actor: str,
-) -> None:
-    targets = {table.table: table.target for table in tables}
-    for order in table_orders:
-        if order.state is not None:
-            commit_fence(replicator, order.table, targets[order.table], states[order.table], actor, order.state)
 
 
 def _rewind_tables(
@@ -104,14 +89,13 @@ def _rewind_tables(
     states: Mapping[str, TargetState],
     actor: str,
 ) -> tuple[StateChange, ...]:
-    table_orders = [
+    changes = [
         StateChange(table.table, refusal=no_copy(command, table))
         if table.control is None
         else rewind(replicator, command, table, states[table.table], actor)
         for table in tables
-        if command.names(table.table)
     ]
-    return (*table_orders, *unknown_tables(command, tables))
+    return (*changes, *unknown_tables(command, tables))
 
 
 def _outcome(command: Command, changed: Sequence[str], refused: Sequence[Problem]) -> str:
@@ -119,31 +103,29 @@ def _outcome(command: Command, changed: Sequence[str], refused: Sequence[Problem
     return "; ".join([done, *(f"refused: {problem.what}" for problem in refused)])
 
 
-def _result(table_orders: Sequence[StateChange]) -> dict[str, object]:
+def _result(changes: Sequence[StateChange]) -> dict[str, object]:
     return {
         "tables": [
             {
-                "table": order.table,
-                "state": order.state.name.value if order.state else "unchanged",
-                "problem": to_plain(order.refusal),
+                "table": change.table,
+                "state": change.state.name.value if change.state else "unchanged",
+                "problem": to_plain(change.refusal),
             }
-            for order in table_orders
+            for change in changes
         ]
     }
 
 
 def approve_deletes(replicator: Replicator, command: Command, table: str) -> None:
     """Write the operator's decision that a resync of this table may delete more rows than ``resync.max_delete``."""
-    now = datetime.now(UTC)
-    decision = OperatorDecision(
-        id=f"{now:%Y%m%dT%H%M%S%f}-{command.id}",
-        kind=DecisionKind.APPROVE_DELETES,
-        replicator=replicator.name,
-        table=table,
-        decided_by=command.requested_by,
-        decided_at=now.isoformat(timespec="milliseconds"),
+    decision = new_decision(
+        DecisionKind.APPROVE_DELETES,
+        replicator.name,
+        table,
+        command.requested_by,
+        about=command.id,
         command=command.id,
         reason=str(command.arguments.get("reason", "")),
     )
-    replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    replicator.log.write_decision(decision)
     failpoint("decision.after")

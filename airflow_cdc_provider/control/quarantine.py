@@ -6,21 +6,18 @@ or, for a table that stopped before the record, from the change log. So a decisi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
     OperatorDecision,
-    decision_path,
     decisions_by_record,
+    new_decision,
 )
 from airflow_cdc_provider.core.log.quarantine import BadRecord
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 
 
@@ -75,19 +72,17 @@ def record_decisions(
 def _write_decision(
     replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
 ) -> OperatorDecision:
-    now = datetime.now(UTC)
-    decision = OperatorDecision(
-        id=f"{now:%Y%m%dT%H%M%S%f}-{record.id}",
-        kind=kind,
-        replicator=replicator.name,
-        table=record.table,
-        decided_by=actor,
-        decided_at=now.isoformat(timespec="milliseconds"),
-        reason=reason,
+    decision = new_decision(
+        kind,
+        replicator.name,
+        record.table,
+        actor,
+        about=record.id,
         record=record.id,
+        reason=reason,
         values=dict(values),
     )
     detail = {"table": record.table, "record": record.id, "reason": reason, "columns": sorted(values)}
     replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
-    replicator.log.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
+    replicator.log.write_decision(decision)
     return decision

@@ -10,10 +10,11 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import TableDecision, hole_of
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.decisions.table_decisions import TableDecision
+from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import REQUESTED
 from airflow_cdc_provider.core.spec.definition import Reconcile
@@ -63,14 +64,12 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
     """
     name, state = replicator.name, replicator.state
     if not state.acquire(name, Lane.COPY, run_id, LEASE_S):
-        raise Fenced(
-            Problem(
-                "LSE001",
-                f"another run holds the copy lane of {name}",
-                where=f"run {run_id}",
-                found=f"run {state.holder(name, Lane.COPY)}",
-                data="a later run copies the tables again",
-            )
+        raise Fenced.of(
+            "LSE001",
+            f"another run holds the copy lane of {name}",
+            where=f"run {run_id}",
+            found=f"run {state.holder(name, Lane.COPY)}",
+            data="a later run copies the tables again",
         )
     plan, tasks = tables_to_reconcile(replicator, run_id)
     verdicts = _verdicts(replicator, run_id)

@@ -16,7 +16,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision_time
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.steps import StepKind
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -114,10 +114,8 @@ def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, cont
     the table has a newer commit."""
     current = replicator.target.state(table.table, table.target)
     if current.control is None or current.control.token != control.token:
-        raise Fenced(
-            Problem(
-                "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"
-            )
+        raise Fenced.of(
+            "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"
         )
     commit_fence(
         replicator,

@@ -14,7 +14,7 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus
 from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
-from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced, Problem
+from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState, require_move
@@ -64,13 +64,11 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
     state = State(TableState.REPLICATING, utc_now(), begun.reason, set_by=begun.set_by, command=begun.command)
     current = replicator.target.state(table, target_table)
     if current.control is None or current.control.nonce != rewinding.nonce:
-        raise Fenced(
-            Problem(
-                "FEN004",
-                f"another process has finished the rewind of {table}",
-                table,
-                do="nothing: the rewind is complete",
-            )
+        raise Fenced.of(
+            "FEN004",
+            f"another process has finished the rewind of {table}",
+            table,
+            do="nothing: the rewind is complete",
         )
     restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence)
     record = restored.fenced(state, attempt=actor, committed_at=utc_now())

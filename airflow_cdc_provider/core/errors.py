@@ -28,6 +28,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,15 @@ class Problem:
     do: str = ""
     data: str = ""
 
+    @property
+    def details(self) -> list[str]:
+        """The fields with a text, each with its name, in the order in which an operator reads them."""
+        return [
+            f"{name}: {text}" for name in ("where", "found", "allowed", "data", "do") if (text := getattr(self, name))
+        ]
+
     def __str__(self) -> str:
-        parts = [f"{self.code} {self.what}"]
-        for label, text in (
-            ("where", self.where),
-            ("found", self.found),
-            ("allowed", self.allowed),
-            ("data", self.data),
-            ("do", self.do),
-        ):
-            if text:
-                parts.append(f"{label}: {text}")
-        return " | ".join(parts)
+        return " | ".join([f"{self.code} {self.what}", *self.details])
 
 
 class CdcError(Exception):
@@ -65,6 +63,13 @@ class CdcError(Exception):
     def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
         self.problems: tuple[Problem, ...] = problems
+
+    @classmethod
+    def of(
+        cls, code: str, what: str, where: str = "", found: str = "", allowed: str = "", do: str = "", data: str = ""
+    ) -> Self:
+        """An error with one problem. The arguments are the fields of the problem."""
+        return cls(Problem(code, what, where, found, allowed, do, data))
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from airflow_cdc_provider.core.errors import NotInstalled, Problem
+from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.core.nearest import did_you_mean
 
 
@@ -22,22 +22,18 @@ def load_class(what: str, kind: str, built_in: Mapping[str, str]) -> Any:
         for entry_point in entry_points(group=f"airflow_cdc_provider.{what}s", name=kind):
             return entry_point.load()
     except ModuleNotFoundError as error:
-        raise NotInstalled(
-            Problem(
-                "ENV010",
-                f"{what} type {kind} needs a package that is not installed",
-                found=error.name or str(error),
-                do=f"pip install 'airflow-cdc-provider[{kind}]'",
-            )
+        raise NotInstalled.of(
+            "ENV010",
+            f"{what} type {kind} needs a package that is not installed",
+            found=error.name or str(error),
+            do=f"pip install 'airflow-cdc-provider[{kind}]'",
         ) from error
     known = sorted({*built_in, *entry_points(group=f"airflow_cdc_provider.{what}s").names})
-    raise NotInstalled(
-        Problem(
-            "ENV013",
-            f"there is no {what} type {kind}",
-            where=f"entry points airflow_cdc_provider.{what}s",
-            found=kind,
-            allowed=", ".join(known),
-            do=did_you_mean(kind, known) or "install the package that provides it, here and where the jobs run",
-        )
+    raise NotInstalled.of(
+        "ENV013",
+        f"there is no {what} type {kind}",
+        where=f"entry points airflow_cdc_provider.{what}s",
+        found=kind,
+        allowed=", ".join(known),
+        do=did_you_mean(kind, known) or "install the package that provides it, here and where the jobs run",
     )

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Definition
 
 
@@ -19,14 +19,12 @@ def get_connection(connection_id: str) -> Connection:
     try:
         return BaseHook.get_connection(connection_id)
     except AirflowNotFoundException:
-        raise CheckFailed(
-            Problem(
-                "CON001",
-                f"Airflow has no connection {connection_id}",
-                where=f"connection {connection_id}",
-                allowed="a connection in Airflow's metadata database, environment variables or secrets backend",
-                do=f"airflow connections add {connection_id} …, or set another connection in the YAML",
-            )
+        raise CheckFailed.of(
+            "CON001",
+            f"Airflow has no connection {connection_id}",
+            where=f"connection {connection_id}",
+            allowed="a connection in Airflow's metadata database, environment variables or secrets backend",
+            do=f"airflow connections add {connection_id} …, or set another connection in the YAML",
         ) from None
 
 
@@ -68,12 +66,10 @@ def _extra(connection_id: str, connection: Connection) -> dict[str, Any]:
         extra = None
     if isinstance(extra, dict):
         return extra
-    raise CheckFailed(
-        Problem(
-            "CON002",
-            f"the extra of connection {connection_id} is not valid",
-            where=f"connection {connection_id}",
-            allowed="a JSON object, or empty",
-            do="correct the extra of the connection",
-        )
+    raise CheckFailed.of(
+        "CON002",
+        f"the extra of connection {connection_id} is not valid",
+        where=f"connection {connection_id}",
+        allowed="a JSON object, or empty",
+        do="correct the extra of the connection",
     )

@@ -22,7 +22,7 @@ from airflow_cdc_provider import appcds, bundle, jars, logstore
 from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
 from airflow_cdc_provider.core.decisions.steps import StepKind
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.hooks.connections import connection_info
@@ -83,14 +83,12 @@ class SparkJob:
             text, _, code_and_tail = str(error).partition("Error code is: ")
             return f"exit code {code_and_tail}" if code_and_tail else text
         except FileNotFoundError as error:
-            raise CheckFailed(
-                Problem(
-                    "ENV006",
-                    "spark-submit cannot be started",
-                    where="PATH of the worker",
-                    found=f"{error.filename} does not exist",
-                    do="install pyspark in the worker's Python environment",
-                )
+            raise CheckFailed.of(
+                "ENV006",
+                "spark-submit cannot be started",
+                where="PATH of the worker",
+                found=f"{error.filename} does not exist",
+                do="install pyspark in the worker's Python environment",
             ) from None
         return ""
 
@@ -136,15 +134,13 @@ def spark_master(connection_id: str) -> str:
     connection = connection_info(connection_id)
     allowed_options(connection, ALLOWED_EXTRA)
     if not connection.host:
-        raise CheckFailed(
-            Problem(
-                "CON003",
-                f"Spark connection {connection_id} has no master",
-                where=f"connection {connection_id}",
-                found="an empty host",
-                allowed="local[N], spark://host, k8s://https://host, yarn",
-                do="set the host of the connection to the master URL",
-            )
+        raise CheckFailed.of(
+            "CON003",
+            f"Spark connection {connection_id} has no master",
+            where=f"connection {connection_id}",
+            found="an empty host",
+            allowed="local[N], spark://host, k8s://https://host, yarn",
+            do="set the host of the connection to the master URL",
         )
     return connection.host
 

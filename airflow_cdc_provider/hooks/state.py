@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
-from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, unverified
+from airflow_cdc_provider.core.connections.postgres_access import libpq_parameters, tls_warnings
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.state.store import StateStore
@@ -46,26 +46,24 @@ def open_state() -> StateStore:
     )
 
 
-def unverified_state() -> list[Problem]:
+def state_tls_warnings() -> list[Problem]:
     """A warning if the connection ``cdc_state`` does not verify the server's TLS certificate. Opens no connection."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return []
-    return unverified(connection_info(CONNECTION)) if (connection.conn_type or "").startswith("postgres") else []
+    return tls_warnings(connection_info(CONNECTION)) if (connection.conn_type or "").startswith("postgres") else []
 
 
 def _unreadable() -> CheckFailed:
     """Airflow reports a variable that it cannot parse as a missing connection."""
-    return CheckFailed(
-        Problem(
-            "STA022",
-            f"Airflow cannot parse the connection {CONNECTION}",
-            where=f"environment variable {VARIABLE}",
-            found="neither a URI nor the JSON form of a connection",
-            do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
-            data="nothing was read or written; no other state store is used instead",
-        )
+    return CheckFailed.of(
+        "STA022",
+        f"Airflow cannot parse the connection {CONNECTION}",
+        where=f"environment variable {VARIABLE}",
+        found="neither a URI nor the JSON form of a connection",
+        do=f"export {VARIABLE}=postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or unset it",
+        data="nothing was read or written; no other state store is used instead",
     )
 
 
@@ -73,15 +71,13 @@ def _file_url() -> str:
     executors = [name.split("=")[-1].split(":")[-1].split(".")[-1] for name in conf.get("core", "executor").split(",")]
     multi_host_executors = [name for name in executors if name.strip() not in SINGLE_HOST_EXECUTORS]
     if multi_host_executors:
-        raise CheckFailed(
-            Problem(
-                "STA020",
-                "tasks may run on several hosts, which requires a shared state store",
-                where="[core] executor",
-                found=", ".join(multi_host_executors),
-                allowed=f"{', '.join(sorted(SINGLE_HOST_EXECUTORS))}, or a connection {CONNECTION}",
-                do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
-            )
+        raise CheckFailed.of(
+            "STA020",
+            "tasks may run on several hosts, which requires a shared state store",
+            where="[core] executor",
+            found=", ".join(multi_host_executors),
+            allowed=f"{', '.join(sorted(SINGLE_HOST_EXECUTORS))}, or a connection {CONNECTION}",
+            do=f"airflow connections add {CONNECTION} --conn-uri postgresql://USER@HOST/DATABASE",
         )
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
     return f"sqlite:///{home}/cdc/state.db"

@@ -61,8 +61,8 @@ def load_file(path: str | Path) -> Loaded:
         with Path(path).open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise DefinitionInvalid(
-            Problem("DEF009", "the file cannot be read", str(path), error.strerror or type(error).__name__)
+        raise DefinitionInvalid.of(
+            "DEF009", "the file cannot be read", str(path), error.strerror or type(error).__name__
         ) from error
     return load_text(data, str(path))
 

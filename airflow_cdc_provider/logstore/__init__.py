@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.jars import ensure, user_cache
 from airflow_cdc_provider.java import find_java
 
@@ -81,14 +81,12 @@ def _compile(source: Path, jars: Sequence[Path], jar: Path, output: Path) -> Non
                 check=True,
             )
     except subprocess.SubprocessError as error:
-        raise CheckFailed(
-            Problem(
-                "ENV015",
-                "a Delta log store could not be compiled",
-                where=str(source),
-                found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
-                allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
-                do="install the pyspark version of constraints.txt; without the log store, concurrent drivers could "
-                "overwrite each other's commits",
-            )
+        raise CheckFailed.of(
+            "ENV015",
+            "a Delta log store could not be compiled",
+            where=str(source),
+            found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
+            allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
+            do="install the pyspark version of constraints.txt; without the log store, concurrent drivers could "
+            "overwrite each other's commits",
         ) from error

@@ -14,19 +14,26 @@ from dataclasses import replace
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_cdc_provider.control.replicator import open_replicator
+from airflow_cdc_provider.control.replicator import open_replicator, utc_now
 from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.state_rows import AttemptRow
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.spark import SparkJob, submission
 from airflow_cdc_provider.operators.lease import RenewedLease, lane_of
 from airflow_cdc_provider.operators.stale_attempts import end_stale_attempts, raise_fences
-from airflow_cdc_provider.operators.step_inputs import Inputs, applicable, find_committed, inputs_of, with_target_state
+from airflow_cdc_provider.operators.step_inputs import (
+    applicable,
+    find_committed,
+    planned_step,
+    with_tables,
+    with_target_state,
+)
 from airflow_cdc_provider.staging.run_files import StepFolder
 from airflow_cdc_provider.state.store import StateStore
 
@@ -74,32 +81,33 @@ class Attempt:
 
     def _take_or_run(self, lease: RenewedLease) -> StepResult:
         plan = self.run.plan()
-        inputs = self._required(inputs_of(self.kind, plan, self.run, self.replicator.log), plan)
-        stale_attempts = end_stale_attempts(self.kind, inputs.tables, self.task_id, self.run, self.replicator)
+        step = planned_step(self.kind, self.id, self.definition, plan, self.run, self.replicator.log)
+        self._require_tables(step, plan)
+        stale_attempts = end_stale_attempts(self.kind, step.tables, self.task_id, self.run, self.replicator)
         if self.kind is not StepKind.EXTRACT:
-            inputs = with_target_state(inputs, self.replicator.target)
-        earlier_result = self._find_current_result(self._step(plan, inputs))
+            step = with_target_state(step, self.replicator.target)
+        earlier_result = self._find_current_result(step)
         if earlier_result is not None:
             return earlier_result
-        committed_results = find_committed(self.kind, inputs, self._earlier_attempts(inputs.merge_of))
+        committed_results = find_committed(step, self._earlier_attempts(step.merge_of))
         committed_tables = {result.table for result in committed_results}
-        remaining = inputs.only(task for task in inputs.tables if task.table not in committed_tables)
+        remaining = with_tables(step, (task for task in step.tables if task.table not in committed_tables))
         if any(stale.may_write for stale in stale_attempts):
             actor = f"{self.run.run_id} {self.task_id}"
             fenced = raise_fences(stale_attempts, remaining.tables, actor, self.replicator)
             remaining = self._after_fencing(remaining, fenced)
-        remaining = applicable(self.kind, remaining)
+        remaining = applicable(remaining)
         if committed_results and not remaining.tables:
-            return self._write_committed_result(self._step(plan, inputs), committed_results)
+            return self._write_committed_result(step, committed_results)
         lease.require()
-        result = self._submit(self._step(plan, self._required(remaining, plan)))
+        self._require_tables(remaining, plan)
+        result = self._submit(remaining)
         return self._with_committed(result, committed_results) if committed_results else result
 
-    def _required(self, inputs: Inputs, plan: RunPlan) -> Inputs:
-        if not inputs.tables:
+    def _require_tables(self, step: Step, plan: RunPlan) -> None:
+        if not step.tables:
             reasons = "; ".join(f"{table}: {reason}" for table, reason in sorted(plan.reasons.items()))
             raise AirflowSkipException(f"nothing to {self.kind} in this run. {reasons}".rstrip(". "))
-        return inputs
 
     def _find_current_result(self, current_step: Step) -> StepResult | None:
         for folder in self.run.submissions(self.task_id):
@@ -110,21 +118,19 @@ class Attempt:
                 return result
         return None
 
-    def _after_fencing(self, inputs: Inputs, fenced: frozenset[str]) -> Inputs:
+    def _after_fencing(self, step: Step, fenced: frozenset[str]) -> Step:
         """A merge leaves out the fenced tables: their batches are void, and the next run stages again. Other steps
         continue with the new control records."""
         if self.kind is not StepKind.MERGE:
-            return with_target_state(inputs, self.replicator.target)
-        unfenced = inputs.only(task for task in inputs.tables if task.table not in fenced)
+            return with_target_state(step, self.replicator.target)
+        unfenced = with_tables(step, (task for task in step.tables if task.table not in fenced))
         if fenced and not unfenced.tables:
-            raise Fenced(
-                Problem(
-                    "FEN001",
-                    "an earlier merge may still be running: its driver could not be found or stopped",
-                    where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
-                    do="nothing: the fence was raised, and the next run stages these tables again",
-                    data="no change is lost: the change log contains all of them",
-                )
+            raise Fenced.of(
+                "FEN001",
+                "an earlier merge may still be running: its driver could not be found or stopped",
+                where=f"{self.definition.name}: {', '.join(sorted(fenced))}",
+                do="nothing: the fence was raised, and the next run stages these tables again",
+                data="no change is lost: the change log contains all of them",
             )
         return unfenced
 
@@ -155,14 +161,17 @@ class Attempt:
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))
             self.replicator.state.open_attempt(
-                self.id,
-                self.definition.name,
-                self.kind,
-                self.run.run_id,
-                self.task_id,
-                self.try_number,
-                folder.path,
-                [task.table for task in step.tables],
+                AttemptRow(
+                    id=self.id,
+                    replicator=self.definition.name,
+                    kind=self.kind.value,
+                    run_id=self.run.run_id,
+                    task_id=self.task_id,
+                    try_number=self.try_number,
+                    folder=folder.path,
+                    tables=tuple(task.table for task in step.tables),
+                    opened_at=utc_now(),
+                )
             )
             failpoint("submit.opened")
             self._job = job
@@ -210,28 +219,6 @@ class Attempt:
             number += 1
         self.folder = folder
         return folder
-
-    def _step(self, plan: RunPlan, inputs: Inputs) -> Step:
-        return Step(
-            kind=self.kind,
-            definition=self.definition,
-            run_id=self.run.run_id,
-            attempt=self.id,
-            folder="",
-            secrets_path="",
-            owner=plan.owner,
-            log_id=plan.log_id,
-            epoch=plan.epoch,
-            source_identity=plan.source_identity,
-            tables=inputs.tables,
-            window=inputs.window,
-            lo=inputs.lo,
-            limit=inputs.limit,
-            compare=inputs.compare,
-            catch_up=inputs.catch_up,
-            repair=inputs.repair,
-            merge_of=inputs.merge_of,
-        )
 
 
 def _failure(problem: Problem, retryable: bool) -> CdcError:

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from airflow_cdc_provider.core.decisions.attempts import COPIES
 from airflow_cdc_provider.core.decisions.steps import StepKind
-from airflow_cdc_provider.core.errors import CdcError, Fenced, Problem, StateUnavailable
+from airflow_cdc_provider.core.errors import CdcError, Fenced, StateUnavailable
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.state.store import StateStore
 
@@ -113,25 +113,21 @@ class RenewedLease:
 
     def _taken(self) -> Fenced:
         replicator, lane, run_id = self._lease
-        return Fenced(
-            Problem(
-                "LSE001",
-                f"another run holds the {lane} lane of {replicator}",
-                where=f"run {run_id}",
-                found=f"run {self._store.holder(replicator, lane) or 'unknown, already released'}",
-                data="nothing is lost: that run or the next continues from the cursors of the target tables",
-            )
+        return Fenced.of(
+            "LSE001",
+            f"another run holds the {lane} lane of {replicator}",
+            where=f"run {run_id}",
+            found=f"run {self._store.holder(replicator, lane) or 'unknown, already released'}",
+            data="nothing is lost: that run or the next continues from the cursors of the target tables",
         )
 
     def _not_renewed(self, reason: str) -> StateUnavailable:
         replicator, lane, run_id = self._lease
-        return StateUnavailable(
-            Problem(
-                "LSE002",
-                f"the lease on the {lane} lane of {replicator} could not be renewed",
-                where=f"run {run_id}",
-                found=reason,
-                do="restore the state store; a retry acquires the lane again",
-                data="nothing is lost: a retry or the next run continues from the cursors of the target tables",
-            )
+        return StateUnavailable.of(
+            "LSE002",
+            f"the lease on the {lane} lane of {replicator} could not be renewed",
+            where=f"run {run_id}",
+            found=reason,
+            do="restore the state store; a retry acquires the lane again",
+            data="nothing is lost: a retry or the next run continues from the cursors of the target tables",
         )

@@ -1,7 +1,8 @@
-"""Base of the operators that need no Spark."""
+"""What the operators and sensors of a replicator have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -17,22 +18,31 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class ReplicatorTask(BaseOperator):
+class HasDefinition:
+    """An operator with the definition as a template field: it is shown, but its text is never rendered as a
+    template."""
+
+    template_fields: Collection[str] = ("definition",)
+    template_fields_renderers = {"definition": "json"}  # noqa: RUF012  (declared so by Airflow)
+
+    def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
+        """Does nothing."""
+
+
+class ReplicatorTask(HasDefinition, BaseOperator):
     """A task of a replicator that runs on the worker.
 
     :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
     """
 
-    template_fields = ("definition",)
-    template_fields_renderers = {"definition": "json"}  # noqa: RUF012  (declared so by Airflow)
-
     def __init__(self, *, definition: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.definition = definition
 
-    def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
-
     def replicator(self) -> Replicator:
-        definition = from_plain(Definition, self.definition)
-        return open_replicator(definition, secrets_of(definition), open_state())
+        return open_with_connections(self.definition)
+
+
+def open_with_connections(plain: dict[str, Any]) -> Replicator:
+    definition = from_plain(Definition, plain)
+    return open_replicator(definition, secrets_of(definition), open_state())

@@ -14,13 +14,13 @@ from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.links.staging import StagingLink
 from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.operators.failures import as_airflow_failures
+from airflow_cdc_provider.operators.replicator_task import HasDefinition
 
 if TYPE_CHECKING:
-    import jinja2
     from airflow.sdk import Context
 
 
-class CdcSparkOperator(BaseOperator):
+class CdcSparkOperator(HasDefinition, BaseOperator):
     """Run one step of a replicator as a Spark application. Returns a summary: tables by outcome, rows, window.
 
     The task is skipped if there is nothing to do, or if a newer attempt has taken over. A failing table does not fail
@@ -32,7 +32,6 @@ class CdcSparkOperator(BaseOperator):
     """
 
     template_fields = ("step", "definition")
-    template_fields_renderers = {"definition": "json"}  # noqa: RUF012  (declared so by Airflow)
     operator_extra_links = (StagingLink(),)
     ui_color = "#fbe3cf"
 
@@ -42,9 +41,6 @@ class CdcSparkOperator(BaseOperator):
         self.definition = definition
         self.step_folder_url = ""
         self._attempt: Attempt | None = None
-
-    def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
 
     def execute(self, context: Context) -> dict[str, Any]:
         ti = context["ti"]

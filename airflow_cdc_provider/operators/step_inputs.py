@@ -1,13 +1,14 @@
-"""The inputs of a step: from the run plan, from the results of earlier steps, and from the target tables, which take
+"""The input of a step: from the run plan, from the results of earlier steps, and from the target tables, which take
 precedence over both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
-from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult, TableTask, has_batch
+from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask, has_batch
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.run_files import RunFiles
@@ -16,116 +17,111 @@ from airflow_cdc_provider.targets.target import TargetTables
 COMMITS_ONCE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.MERGE})
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The fields of Step that differ between kinds."""
-
-    tables: tuple[TableTask, ...]
-    window: int = 0
-    lo: dict[str, str] = field(default_factory=dict)
-    limit: dict[str, str] = field(default_factory=dict)
-    compare: tuple[str, ...] = ()
-    catch_up: tuple[str, ...] = ()
-    repair: tuple[int, ...] = ()
-    merge_of: str = ""
-
-    def only(self, tables: Iterable[TableTask]) -> Inputs:
-        return replace(self, tables=tuple(tables))
-
-
-def inputs_of(kind: StepKind, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def planned_step(
+    kind: StepKind, attempt: str, definition: Definition, plan: RunPlan, run: RunFiles, log: ChangeLog
+) -> Step:
     """Without tables there is nothing to do."""
-    return _INPUTS[kind](plan, run, log)
+    step = Step(
+        kind=kind,
+        definition=definition,
+        run_id=run.run_id,
+        attempt=attempt,
+        folder="",
+        secrets_path="",
+        owner=plan.owner,
+        log_id=plan.log_id,
+        epoch=plan.epoch,
+        source_identity=plan.source_identity,
+        tables=(),
+    )
+    match kind:
+        case StepKind.SNAPSHOT:
+            return replace(step, tables=plan.named(plan.copy), window=log.sealed())
+        case StepKind.EXTRACT:
+            return _extract(step, plan)
+        case StepKind.STAGE:
+            return replace(step, tables=plan.named(plan.stream), window=log.sealed(), repair=plan.repair)
+        case StepKind.MERGE:
+            return _merge(step, plan, run)
+        case StepKind.RESYNC:
+            return replace(step, tables=plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
+        case StepKind.REPLAY:
+            return _replay(step, plan, run, log)
+        case StepKind.VERIFY:
+            return _verify(step, plan, log)
 
 
-def with_target_state(inputs: Inputs, target: TargetTables) -> Inputs:
+def with_tables(step: Step, tables: Iterable[TableTask]) -> Step:
+    return replace(step, tables=tuple(tables))
+
+
+def with_target_state(step: Step, target: TargetTables) -> Step:
     """With the current control records of the target tables. Every step but extract reads them before it starts."""
-    return inputs.only(_with_control(task, target) for task in inputs.tables)
+    return with_tables(step, (_with_control(task, target) for task in step.tables))
 
 
-def applicable(kind: StepKind, inputs: Inputs) -> Inputs:
+def applicable(step: Step) -> Step:
     """Without the tables whose state does not allow the step: paused since the plan was made, or, for a resync, back in
     the stream."""
-    match kind:
+    match step.kind:
         case StepKind.STAGE | StepKind.MERGE:
-            return inputs.only(task for task in inputs.tables if task.control is None or _state(task) in TAKES_CHANGES)
+            return with_tables(
+                step, (task for task in step.tables if task.control is None or _state(task) in TAKES_CHANGES)
+            )
         case StepKind.RESYNC:
-            return inputs.only(task for task in inputs.tables if _state(task) is TableState.RESYNCING)
+            return with_tables(step, (task for task in step.tables if _state(task) is TableState.RESYNCING))
         case _:
-            return inputs
+            return step
 
 
-def find_committed(kind: StepKind, inputs: Inputs, earlier: Collection[str]) -> tuple[TableResult, ...]:
+def find_committed(step: Step, earlier: Collection[str]) -> tuple[TableResult, ...]:
     """Results for the tables that earlier attempts at a merge or copy have committed, but not reported."""
-    if kind not in COMMITS_ONCE:
+    if step.kind not in COMMITS_ONCE:
         return ()
     return tuple(
         TableResult(task.table, Outcome.DONE, counts=control.counts, fence=control.fence, window=control.window)
-        for task in inputs.tables
+        for task in step.tables
         if (control := task.control) is not None and control.attempt in earlier
     )
 
 
-def _snapshot(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    return Inputs(plan.named(plan.copy), window=log.sealed())
-
-
-def _extract(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def _extract(step: Step, plan: RunPlan) -> Step:
     """A window captures every table of the replicator, including those without a copy yet."""
     tables = plan.tables if plan.extract else ()
-    return Inputs(tables, window=plan.sealed + 1, lo=plan.lo, limit=plan.limit)
+    return replace(step, tables=tables, window=plan.sealed + 1, lo=plan.lo, limit=plan.limit)
 
 
-def _stage(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    return Inputs(plan.named(plan.stream), window=log.sealed(), repair=plan.repair)
-
-
-def _merge(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def _merge(step: Step, plan: RunPlan, run: RunFiles) -> Step:
     staged = run.latest("stage")
     if staged is None:
-        return Inputs(())
-    step, result = staged
-    batches = {table.table for table in result.tables if has_batch(table)}
-    return Inputs(
-        plan.named(tuple(batches)), window=step.window, repair=step.repair, merge_of=step.attempt if batches else ""
-    )
+        return step
+    stage, result = staged
+    batches = tuple(table.table for table in result.tables if has_batch(table))
+    tables, merge_of = plan.named(batches), stage.attempt if batches else ""
+    return replace(step, tables=tables, window=stage.window, repair=stage.repair, merge_of=merge_of)
 
 
-def _resync(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
-    return Inputs(plan.named((*plan.reconcile, *run.holes())), window=log.sealed())
-
-
-def _replay(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def _replay(step: Step, plan: RunPlan, run: RunFiles, log: ChangeLog) -> Step:
     """Only tables whose resync succeeded: the log after a copy's anchor continues that copy alone."""
     resynced = run.latest("reconcile.resync")
     copied = resynced[1].tables if resynced else ()
     names = tuple(table.table for table in copied if table.outcome is Outcome.DONE)
     tasks = (replace(task, identity=None) for task in plan.named(names))  # the new copy has a later identity
-    return Inputs(tuple(tasks), window=log.sealed())
+    return replace(step, tables=tuple(tasks), window=log.sealed())
 
 
-def _verify(plan: RunPlan, run: RunFiles, log: ChangeLog) -> Inputs:
+def _verify(step: Step, plan: RunPlan, log: ChangeLog) -> Step:
     """A window of its own, from the end of the log to the position of the comparison. It captures every table."""
     sealed = log.sealed()
-    return Inputs(
-        plan.tables if plan.compare else (),
+    return replace(
+        step,
+        tables=plan.tables if plan.compare else (),
         window=sealed + 1,
         lo=log.manifest(sealed).hi if sealed > plan.sealed else plan.lo,
         limit=plan.limit,
         compare=plan.compare,
         catch_up=tuple(table for table in plan.stream if table not in plan.compare),
     )
-
-
-_INPUTS: dict[StepKind, Callable[[RunPlan, RunFiles, ChangeLog], Inputs]] = {
-    StepKind.SNAPSHOT: _snapshot,
-    StepKind.EXTRACT: _extract,
-    StepKind.STAGE: _stage,
-    StepKind.MERGE: _merge,
-    StepKind.RESYNC: _resync,
-    StepKind.REPLAY: _replay,
-    StepKind.VERIFY: _verify,
-}
 
 
 def _with_control(task: TableTask, target: TargetTables) -> TableTask:

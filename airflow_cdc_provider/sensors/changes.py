@@ -9,14 +9,14 @@ from airflow.sdk import BaseSensorOperator, conf
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_cdc_provider.operators.failures import TaskFailed, as_airflow_failures
+from airflow_cdc_provider.operators.replicator_task import HasDefinition
 from airflow_cdc_provider.triggers.changes import ChangesTrigger, changes_available
 
 if TYPE_CHECKING:
-    import jinja2
     from airflow.sdk import Context
 
 
-class ChangesAvailableSensor(BaseSensorOperator):
+class ChangesAvailableSensor(HasDefinition, BaseSensorOperator):
     """Waits until a run of the replicator would make progress: changes at the source, a table without a copy, or a
     pending command. Does not succeed while the next run could only fail again.
 
@@ -34,8 +34,6 @@ class ChangesAvailableSensor(BaseSensorOperator):
     :param deferrable: run the sensor in deferrable mode
     """
 
-    template_fields = ("definition",)
-    template_fields_renderers = {"definition": "json"}  # noqa: RUF012  (declared so by Airflow)
     ui_color = "#dfe9f3"
 
     def __init__(
@@ -48,9 +46,6 @@ class ChangesAvailableSensor(BaseSensorOperator):
         super().__init__(**kwargs)
         self.definition = definition
         self.deferrable = deferrable
-
-    def render_template_fields(self, context: Context, jinja_env: jinja2.Environment | None = None) -> None:
-        """Does nothing: the definition is shown as a rendered field, but its text is never rendered as a template."""
 
     def execute(self, context: Context) -> Any:
         if not self.deferrable:

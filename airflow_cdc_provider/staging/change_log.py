@@ -7,8 +7,8 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision, decision_path
+from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.log.carry_over import CarryOver
@@ -60,14 +60,12 @@ class ChangeLog:
         try:
             return Manifest.decode(self.store.read(path), self.store.url(path))
         except FileNotFoundError:
-            raise StagingInvalid(
-                Problem(
-                    "STG001",
-                    f"window {window} of the change log is missing",
-                    where=self.store.url(path),
-                    found=f"windows {self.oldest()} to {self.sealed()}",
-                    do="restore the staging folder, or resync the tables with a cursor before this window",
-                )
+            raise StagingInvalid.of(
+                "STG001",
+                f"window {window} of the change log is missing",
+                where=self.store.url(path),
+                found=f"windows {self.oldest()} to {self.sealed()}",
+                do="restore the staging folder, or resync the tables with a cursor before this window",
             ) from None
 
     def manifests(self, first: int) -> Iterator[Manifest]:
@@ -101,6 +99,9 @@ class ChangeLog:
 
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
+
+    def write_decision(self, decision: OperatorDecision) -> None:
+        self.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())
 
     def decisions(self) -> list[OperatorDecision]:
         """All decisions of operators, in the order of their ids."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.store import path_outside, require_inside
 
@@ -107,16 +107,14 @@ class LocalStore:
             temporary.unlink(missing_ok=True)
 
     def _no_hard_links(self, path: str, error: OSError) -> StagingUnavailable:
-        return StagingUnavailable(
-            Problem(
-                "STG011",
-                "the file system cannot create a file exclusively",
-                where=f"{self.root}/{path}",
-                found=f"link(): {error.strerror}",
-                allowed=HAS_HARD_LINKS,
-                do="move the folder to such a file system; without hard links two writers could both succeed",
-                data="sealed windows and target tables are unchanged",
-            )
+        return StagingUnavailable.of(
+            "STG011",
+            "the file system cannot create a file exclusively",
+            where=f"{self.root}/{path}",
+            found=f"link(): {error.strerror}",
+            allowed=HAS_HARD_LINKS,
+            do="move the folder to such a file system; without hard links two writers could both succeed",
+            data="sealed windows and target tables are unchanged",
         )
 
     @contextlib.contextmanager
@@ -126,15 +124,13 @@ class LocalStore:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StagingUnavailable(
-                Problem(
-                    "STG010",
-                    f"cannot {verb} a file in staging",
-                    where=f"{self.root}/{path}",
-                    found=error.strerror or type(error).__name__,
-                    do="free space or correct the permissions of staging; the next run continues",
-                    data="sealed windows and target tables are unchanged",
-                )
+            raise StagingUnavailable.of(
+                "STG010",
+                f"cannot {verb} a file in staging",
+                where=f"{self.root}/{path}",
+                found=error.strerror or type(error).__name__,
+                do="free space or correct the permissions of staging; the next run continues",
+                data="sealed windows and target tables are unchanged",
             ) from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
@@ -31,6 +31,6 @@ def open_store(location: str, connection: ConnectionInfo) -> Store:
         return LocalStore(location)
     if scheme in OBJECT_STORES:
         return cast(Store, load_class("store", scheme, OBJECT_STORES)(location, s3_access(connection)))
-    raise CheckFailed(
-        Problem("ENV004", "this type of storage is not supported", where=location, found=scheme, allowed=ALLOWED)
+    raise CheckFailed.of(
+        "ENV004", "this type of storage is not supported", where=location, found=scheme, allowed=ALLOWED
     )

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from airflow_cdc_provider.core.decisions.attempts import Submission
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Step, StepResult
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.staging.store import Store
@@ -82,14 +82,12 @@ class RunFiles:
         try:
             return from_plain(RunPlan, json.loads(self.store.read(path)))
         except FileNotFoundError:
-            raise StagingInvalid(
-                Problem(
-                    "STG006",
-                    "this run has no plan",
-                    where=self.store.url(path),
-                    do="clear open_window of this run, or wait for the next run",
-                    data="nothing was read or written",
-                )
+            raise StagingInvalid.of(
+                "STG006",
+                "this run has no plan",
+                where=self.store.url(path),
+                do="clear open_window of this run, or wait for the next run",
+                data="nothing was read or written",
             ) from None
 
     def write_holes(self, tables: tuple[str, ...]) -> None:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store as Bucket
 
-from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
-from airflow_cdc_provider.core.storage.locations import parse_location
-from airflow_cdc_provider.core.storage.s3 import S3Access
+from airflow_cdc_provider.core.errors import StagingUnavailable
+from airflow_cdc_provider.core.storage.s3 import S3Access, bucket_arguments
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
 from airflow_cdc_provider.staging.store import require_inside
 
-if TYPE_CHECKING:
-    from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
-
-# Only for short failures: Airflow and Spark retry after longer ones.
-RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 S3_CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
@@ -37,28 +30,7 @@ class S3Store:
 
     @cached_property
     def _bucket(self) -> Bucket:
-        location, access = parse_location(self.root), self._access
-        config: S3Config = {"conditional_put": "etag"}
-        if access.endpoint:
-            config["endpoint"] = access.endpoint
-        if access.region:
-            config["region"] = access.region
-        client: ClientConfig = {"allow_http": True} if access.uses_plain_http else {}
-        # As one object: single fields would be combined with a session token of the environment.
-        credentials: S3Credential = {
-            "access_key_id": access.key,
-            "secret_access_key": access.secret,
-            "token": access.token or None,
-            "expires_at": None,
-        }
-        return Bucket(
-            location.bucket,
-            prefix=location.path or None,
-            config=config,
-            client_options=client,
-            retry_config=RETRIES,
-            credential_provider=(lambda: credentials) if access.key else None,
-        )
+        return Bucket(**bucket_arguments(self.root, self._access))
 
     def url(self, path: str) -> str:
         require_inside(self.root, path)
@@ -137,7 +109,7 @@ class S3Store:
         do = "check the bucket, its endpoint and the permissions to get, put, delete and list; the next run continues"
         data = "sealed windows and target tables are unchanged"
         what = f"cannot {verb} an object in the store"
-        return StagingUnavailable(Problem("STG010", what, where=self.url(path), found=found, do=do, data=data))
+        return StagingUnavailable.of("STG010", what, where=self.url(path), found=found, do=do, data=data)
 
 
 def _error_text(error: BaseError) -> str:

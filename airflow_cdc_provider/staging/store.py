@@ -6,7 +6,7 @@ import uuid
 from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol
 
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import StagingInvalid
 
 
 class Store(Protocol):
@@ -51,16 +51,14 @@ def require_inside(root: str, path: str) -> None:
 
 
 def path_outside(root: str, found: str) -> StagingInvalid:
-    return StagingInvalid(
-        Problem(
-            "STG007",
-            "a path is outside of staging, or is a link",
-            where=root,
-            found=found,
-            allowed="files and folders below it, no links and no `..`; the folder itself may be a link",
-            do="find out what created it; replace the link by its target, or restore the staging folder",
-            data="nothing was read or written there; target tables are unchanged",
-        )
+    return StagingInvalid.of(
+        "STG007",
+        "a path is outside of staging, or is a link",
+        where=root,
+        found=found,
+        allowed="files and folders below it, no links and no `..`; the folder itself may be a link",
+        do="find out what created it; replace the link by its target, or restore the staging folder",
+        data="nothing was read or written there; target tables are unchanged",
     )
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.pool import NullPool
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 BUSY_TIMEOUT_S = 30
 DATABASES = ("sqlite", "postgresql")
@@ -40,17 +40,15 @@ def open_engine(url: str) -> Engine:
 
 
 def _unsupported(found: str) -> CheckFailed:
-    return CheckFailed(
-        Problem(
-            "STA021",
-            "this database is not supported for the state store",
-            where="connection cdc_state",
-            found=found,
-            allowed=", ".join(DATABASES),
-            do="airflow connections delete cdc_state, then: "
-            "airflow connections add cdc_state --conn-uri postgresql://USER@HOST/DATABASE",
-            data="nothing was read or written",
-        )
+    return CheckFailed.of(
+        "STA021",
+        "this database is not supported for the state store",
+        where="connection cdc_state",
+        found=found,
+        allowed=", ".join(DATABASES),
+        do="airflow connections delete cdc_state, then: "
+        "airflow connections add cdc_state --conn-uri postgresql://USER@HOST/DATABASE",
+        data="nothing was read or written",
     )
 
 

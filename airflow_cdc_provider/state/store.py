@@ -8,76 +8,66 @@ in the target. Lease times are those of PostgreSQL's clock, or of the host of th
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.errors import CommandRefused, Problem, StateUnavailable
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
-from airflow_cdc_provider.state.engine import open_engine
+from airflow_cdc_provider.state.database import Database, insert, now
 
 
 class StateStore:
-    """Opens on first use, and creates or upgrades its tables. Every method raises StateUnavailable (STA010) if the
-    database cannot be reached, and CheckFailed (STA002) if it belongs to a newer version."""
+    """Does no I/O on construction. Every method raises StateUnavailable (STA010) if the database cannot be reached, and
+    CheckFailed (STA002) if it belongs to a newer version."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self._engine: sa.Engine | None = None
+        self.database = Database(url)
 
     def owner(self) -> str:
         """The id of this store, created once. Target tables record it, so that two stores never share a table."""
-        with self._transaction() as connection:
-            return str(connection.execute(sa.select(t.schema.c.owner)).scalar_one())
+        [row] = self.database.rows(sa.select(t.schema.c.owner))
+        return str(row.owner)
 
     # Leases
 
     def acquire(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
         """Acquire or renew the lease of a lane. False while another holder has it."""
-        with self._transaction() as connection:
-            now = _now(connection)
-            free = sa.or_(t.leases.c.holder == holder, t.leases.c.expires <= now)
-            acquired = connection.execute(
-                _lease(t.leases.update(), replicator, lane).where(free).values(holder=holder, expires=now + ttl_s)
-            )
-            return acquired.rowcount == 1 or _insert(
-                connection, t.leases, replicator=replicator, lane=lane, holder=holder, expires=now + ttl_s
-            )
+        with self.database.transaction() as connection:
+            time = now(connection)
+            free = sa.or_(t.leases.c.holder == holder, t.leases.c.expires <= time)
+            lease = {"holder": holder, "expires": time + ttl_s}
+            acquired = connection.execute(_lease(t.leases.update(), replicator, lane).where(free).values(**lease))
+            return acquired.rowcount == 1 or insert(connection, t.leases, replicator=replicator, lane=lane, **lease)
 
     def renew(self, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
         """Extend the lease. False if it expired or another holder has it."""
-        with self._transaction() as connection:
-            now = _now(connection)
+        with self.database.transaction() as connection:
+            time = now(connection)
             renewed = connection.execute(
                 _lease(t.leases.update(), replicator, lane)
-                .where(t.leases.c.holder == holder, t.leases.c.expires > now)
-                .values(expires=now + ttl_s)
+                .where(t.leases.c.holder == holder, t.leases.c.expires > time)
+                .values(expires=time + ttl_s)
             )
             return renewed.rowcount == 1
 
     def release(self, replicator: str, lane: str, holder: str) -> bool:
         """Release the lease. False if this holder did not have it."""
-        with self._transaction() as connection:
-            deleted = connection.execute(_lease(t.leases.delete(), replicator, lane).where(t.leases.c.holder == holder))
-            return deleted.rowcount == 1
+        return self.database.changes_row(_lease(t.leases.delete(), replicator, lane).where(t.leases.c.holder == holder))
 
     def holder(self, replicator: str, lane: str) -> str | None:
         """The current holder of a lane; None if there is none or the lease expired."""
-        with self._transaction() as connection:
-            query = sa.select(t.leases.c.holder).where(
-                t.leases.c.replicator == replicator, t.leases.c.lane == lane, t.leases.c.expires > _now(connection)
-            )
-            return connection.execute(query).scalar_one_or_none()
+        with self.database.transaction() as connection:
+            query = _lease(sa.select(t.leases.c.holder), replicator, lane).where(t.leases.c.expires > now(connection))
+            holder: str | None = connection.execute(query).scalar_one_or_none()
+            return holder
 
     # Commands
 
@@ -102,20 +92,18 @@ class StateStore:
             requested_by=by,
             requested_at=_utc(),
         )
-        with self._transaction() as connection:
-            if _insert(connection, t.commands, **_command_values(command)):
+        with self.database.transaction() as connection:
+            if insert(connection, t.commands, **_command_values(command)):
                 return command
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
             existing = _command(connection.execute(query).one())
         if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
-            raise CommandRefused(
-                Problem(
-                    "CMD002",
-                    "this key was used for another command",
-                    where=f"{replicator}, key {key}",
-                    found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
-                    do="use a new key, or none",
-                )
+            raise CommandRefused.of(
+                "CMD002",
+                "this key was used for another command",
+                where=f"{replicator}, key {key}",
+                found=f"{existing.kind} of {', '.join(existing.tables) or 'all tables'}",
+                do="use a new key, or none",
             )
         return existing
 
@@ -127,8 +115,7 @@ class StateStore:
             .where(t.commands.c.replicator == replicator, t.commands.c.status.in_(open_states))
             .order_by(t.commands.c.number)
         )
-        with self._transaction() as connection:
-            return tuple(_command(row) for row in connection.execute(query))
+        return tuple(_command(row) for row in self.database.rows(query))
 
     def start(self, command_id: str, run_id: str) -> bool:
         """Mark a command as started by a run. A later run may take over what an earlier one did not finish."""
@@ -145,59 +132,29 @@ class StateStore:
         )
 
     def command(self, command_id: str) -> Command | None:
-        with self._transaction() as connection:
-            row = connection.execute(sa.select(t.commands).where(t.commands.c.id == command_id)).one_or_none()
-            return None if row is None else _command(row)
+        rows = self.database.rows(sa.select(t.commands).where(t.commands.c.id == command_id))
+        return _command(rows[0]) if rows else None
 
     def _change_command(self, command_id: str, **values: Any) -> bool:
-        with self._transaction() as connection:
-            changed = connection.execute(
-                t.commands.update()
-                .where(t.commands.c.id == command_id, t.commands.c.finished_at == "")
-                .values(**values)
-            )
-            return changed.rowcount == 1
+        return self.database.changes_row(
+            t.commands.update().where(t.commands.c.id == command_id, t.commands.c.finished_at == "").values(**values)
+        )
 
     # Attempts
 
-    def open_attempt(
-        self,
-        attempt: str,
-        replicator: str,
-        kind: str,
-        run_id: str,
-        task_id: str,
-        try_number: int,
-        folder: str,
-        tables: Sequence[str],
-    ) -> None:
+    def open_attempt(self, attempt: AttemptRow) -> None:
         """Record a submission before it happens. Idempotent."""
-        with self._transaction() as connection:
-            _insert(
-                connection,
-                t.attempts,
-                id=attempt,
-                replicator=replicator,
-                kind=kind,
-                run_id=run_id,
-                task_id=task_id,
-                try_number=try_number,
-                folder=folder,
-                tables=json.dumps(list(tables)),
-                opened_at=_utc(),
-                closed_at="",
-                outcome="",
-            )
+        values = to_plain(attempt) | {"tables": json.dumps(attempt.tables)}
+        with self.database.transaction() as connection:
+            insert(connection, t.attempts, **values)
 
     def close_attempt(self, attempt: str, outcome: str) -> bool:
         """Record the end of the driver. False if it was recorded before, or the attempt is unknown."""
-        with self._transaction() as connection:
-            closed = connection.execute(
-                t.attempts.update()
-                .where(t.attempts.c.id == attempt, t.attempts.c.closed_at == "")
-                .values(closed_at=_utc(), outcome=outcome)
-            )
-            return closed.rowcount == 1
+        return self.database.changes_row(
+            t.attempts.update()
+            .where(t.attempts.c.id == attempt, t.attempts.c.closed_at == "")
+            .values(closed_at=_utc(), outcome=outcome)
+        )
 
     def open_attempts(self, replicator: str) -> tuple[AttemptRow, ...]:
         """Attempts whose driver may still be running, oldest first."""
@@ -206,40 +163,30 @@ class StateStore:
             .where(t.attempts.c.replicator == replicator, t.attempts.c.closed_at == "")
             .order_by(t.attempts.c.opened_at, t.attempts.c.id)
         )
-        with self._transaction() as connection:
-            return tuple(
-                AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))})
-                for row in connection.execute(query)
-            )
+        return tuple(
+            AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))}) for row in self.database.rows(query)
+        )
 
     # Claims of the copy lane
 
     def claim(self, replicator: str, table: str, run_id: str, sealed_window: int) -> bool:
         """Claim a table for a copy. True also if the same run has claimed it before; the first window is kept. False if
         another run has claimed it."""
-        with self._transaction() as connection:
-            if _insert(
-                connection,
-                t.claims,
-                replicator=replicator,
-                table=table,
-                run_id=run_id,
-                sealed_window=sealed_window,
-                since=_utc(),
-            ):
+        claim = Claim(replicator, table, run_id, sealed_window, _utc())
+        with self.database.transaction() as connection:
+            if insert(connection, t.claims, **to_plain(claim)):
                 return True
             query = _claim(sa.select(t.claims.c.run_id), replicator, table)
             return bool(connection.execute(query).scalar_one() == run_id)
 
     def release_claim(self, replicator: str, table: str, run_id: str) -> bool:
-        with self._transaction() as connection:
-            statement = _claim(t.claims.delete(), replicator, table).where(t.claims.c.run_id == run_id)
-            return bool(connection.execute(statement).rowcount == 1)
+        return self.database.changes_row(
+            _claim(t.claims.delete(), replicator, table).where(t.claims.c.run_id == run_id)
+        )
 
     def claims(self, replicator: str) -> tuple[Claim, ...]:
         query = sa.select(t.claims).where(t.claims.c.replicator == replicator).order_by(t.claims.c.table)
-        with self._transaction() as connection:
-            return tuple(Claim(**row._mapping) for row in connection.execute(query))
+        return tuple(Claim(**row._mapping) for row in self.database.rows(query))
 
     # Table rows and audit log
 
@@ -255,7 +202,7 @@ class StateStore:
                 return rows
 
     def _set_tables(self, replicator: str, rows: Sequence[TableRow], before: Mapping[str, TableRow]) -> bool:
-        with self._transaction() as connection:
+        with self.database.transaction() as connection:
             current = _table_rows(connection, replicator, lock=True)
             if any(current.get(row.table) != before.get(row.table) for row in rows):
                 return False
@@ -264,17 +211,17 @@ class StateStore:
                 if row.table in current:
                     key = (t.table_rows.c.replicator == replicator, t.table_rows.c.table == row.table)
                     connection.execute(t.table_rows.update().where(*key).values(body=body))
-                elif not _insert(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
+                elif not insert(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
                     return False
         return True
 
     def tables(self, replicator: str) -> dict[str, TableRow]:
-        with self._transaction() as connection:
+        with self.database.transaction() as connection:
             return _table_rows(connection, replicator)
 
     def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
         """Append an entry to the audit log. ``detail`` must not contain secrets or row values."""
-        with self._transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 t.audit.insert().values(
                     at=_utc(), replicator=replicator, actor=actor, action=action, detail=json.dumps(detail)
@@ -286,47 +233,16 @@ class StateStore:
         query = (
             sa.select(t.audit).where(t.audit.c.replicator == replicator).order_by(t.audit.c.number.desc()).limit(limit)
         )
-        with self._transaction() as connection:
-            return tuple(
-                AuditEntry(row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
-                for row in connection.execute(query)
-            )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        try:
-            if self._engine is None:
-                engine = open_engine(self.url)
-                with engine.begin() as connection:
-                    t.upgrade(connection)
-                self._engine = engine
-            with self._engine.begin() as connection:
-                yield connection
-        except (DBAPIError, OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
-            raise StateUnavailable(
-                Problem(
-                    "STA010",
-                    "the state store cannot be used",
-                    where=sa.engine.make_url(self.url).render_as_string(hide_password=True),
-                    found=str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0][:200],
-                    do="restore the database; a damaged SQLite file can be removed and rebuilt with "
-                    "`airflow cdc state rebuild`",
-                    data="source, change log and target tables are unchanged",
-                )
-            ) from error
+        return tuple(
+            AuditEntry(row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
+            for row in self.database.rows(query)
+        )
 
 
 def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
     query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
     rows = connection.execute(query.with_for_update() if lock else query)
     return {row.table: from_plain(TableRow, json.loads(row.body)) for row in rows}
-
-
-def _now(connection: Connection) -> float:
-    """Seconds since 1970, by the clock that all clients of this database share."""
-    if connection.dialect.name == "sqlite":
-        return time.time()
-    return float(connection.execute(sa.select(sa.extract("epoch", sa.func.clock_timestamp()))).scalar_one())
 
 
 def _utc() -> str:
@@ -339,16 +255,6 @@ def _lease(statement: Any, replicator: str, lane: str) -> Any:
 
 def _claim(statement: Any, replicator: str, table: str) -> Any:
     return statement.where(t.claims.c.replicator == replicator, t.claims.c.table == table)
-
-
-def _insert(connection: Connection, into: sa.Table, /, **values: Any) -> bool:
-    """Insert a row. False if a row with this key exists."""
-    try:
-        with connection.begin_nested():
-            connection.execute(into.insert().values(**values))
-    except IntegrityError:
-        return False
-    return True
 
 
 def _command_values(command: Command) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Float, Integer, String, Table, Text
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 metadata = sa.MetaData()
 
@@ -106,16 +106,14 @@ def upgrade(connection: Connection, steps: Sequence[Callable[[Connection], None]
     if sa.inspect(connection).has_table(schema.name):
         version = connection.execute(sa.select(schema.c.version)).scalar_one()
     if version > len(steps):
-        raise CheckFailed(
-            Problem(
-                "STA002",
-                "the state store was created by a newer version of airflow-cdc-provider",
-                where=connection.engine.url.render_as_string(hide_password=True),
-                found=f"schema version {version}",
-                allowed=f"up to {len(steps)}",
-                do="install the newer version here, too",
-                data="nothing was changed",
-            )
+        raise CheckFailed.of(
+            "STA002",
+            "the state store was created by a newer version of airflow-cdc-provider",
+            where=connection.engine.url.render_as_string(hide_password=True),
+            found=f"schema version {version}",
+            allowed=f"up to {len(steps)}",
+            do="install the newer version here, too",
+            data="nothing was changed",
         )
     for step in steps[version:]:
         step(connection)

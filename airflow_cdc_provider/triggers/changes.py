@@ -10,12 +10,8 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from airflow_cdc_provider.control.dry_run import dry_run
-from airflow_cdc_provider.control.replicator import open_replicator
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.serde import from_plain
-from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.hooks.connections import secrets_of
-from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.operators.replicator_task import open_with_connections
 
 
 class ChangesTrigger(BaseTrigger):
@@ -48,5 +44,4 @@ class ChangesTrigger(BaseTrigger):
 
 def changes_available(definition: dict[str, Any]) -> bool:
     """Whether a run would make progress now. Raises CdcError if source, target or staging cannot be read."""
-    replicator_definition = from_plain(Definition, definition)
-    return dry_run(open_replicator(replicator_definition, secrets_of(replicator_definition), open_state())).has_work
+    return dry_run(open_with_connections(definition)).has_work

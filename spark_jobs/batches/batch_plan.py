@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.decisions.holes import hole_of, last_hole
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import hole_of, last_hole
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, TableSchema

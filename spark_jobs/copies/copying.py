@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.source import Copy, LimitsCopies, StreamHoldsSnapshots
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import hole_of
 from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
-from airflow_cdc_provider.core.decisions.table_decisions import hole_of
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete

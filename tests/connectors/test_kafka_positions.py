@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.connectors.transports.kafka.client_settings import client_settings, unverified
+from airflow_cdc_provider.connectors.transports.kafka.client_settings import client_settings, tls_warnings
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     SPLIT_MESSAGES,
     Channel,
@@ -148,7 +148,7 @@ def test_disabled_verification_is_reported() -> None:
     def findings(**settings: object) -> list[str]:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         info = ConnectionInfo("k", extra={"bootstrap.servers": "a", "security.protocol": "SASL_SSL", **given})
-        return [problem.found for problem in unverified(info)]
+        return [problem.found for problem in tls_warnings(info)]
 
     assert findings() == findings(enable_ssl_certificate_verification=True) == []
     assert findings(enable_ssl_certificate_verification=False) == ["enable.ssl.certificate.verification: false"]

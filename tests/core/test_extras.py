@@ -155,22 +155,26 @@ def test_the_jdbc_driver_of_mysql_has_the_same_tls_settings(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("unverified", "extra", "found"),
+    ("tls_warnings", "extra", "found"),
     [
-        (postgres_access.unverified, {"sslmode": "require", "tls_verify": False}, "tls_verify: false"),
-        (postgres_access.unverified, {"sslmode": "verify-ca", "sslrootcert": "/ca.pem"}, "sslmode: verify-ca"),
-        (mysql_access.unverified, {"ssl": True, "tls_verify": False}, "tls_verify: false"),
-        (partial(polled.unverified, "mariadb+pymysql"), {"ssl": True, "tls_verify": False}, "tls_verify: false"),
-        (partial(polled.unverified, "mssql+pyodbc"), {"TrustServerCertificate": "yes"}, "TrustServerCertificate: yes"),
+        (postgres_access.tls_warnings, {"sslmode": "require", "tls_verify": False}, "tls_verify: false"),
+        (postgres_access.tls_warnings, {"sslmode": "verify-ca", "sslrootcert": "/ca.pem"}, "sslmode: verify-ca"),
+        (mysql_access.tls_warnings, {"ssl": True, "tls_verify": False}, "tls_verify: false"),
+        (partial(polled.tls_warnings, "mariadb+pymysql"), {"ssl": True, "tls_verify": False}, "tls_verify: false"),
+        (
+            partial(polled.tls_warnings, "mssql+pyodbc"),
+            {"TrustServerCertificate": "yes"},
+            "TrustServerCertificate: yes",
+        ),
     ],
 )
 def test_disabled_verification_is_reported(
-    unverified: Callable[[ConnectionInfo], list[Problem]], extra: Extra, found: str
+    tls_warnings: Callable[[ConnectionInfo], list[Problem]], extra: Extra, found: str
 ) -> None:
-    (problem,) = unverified(connection(extra))
+    (problem,) = tls_warnings(connection(extra))
     assert problem.code == "CON041"
     assert problem.found.startswith(found)
-    assert unverified(connection({})) == []
+    assert tls_warnings(connection({})) == []
 
 
 def test_a_driver_of_another_system_receives_its_options() -> None:

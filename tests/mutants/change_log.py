@@ -32,21 +32,21 @@ CHANGE_LOG = (
     ),
     Breakage(
         "a hole is stepped over",
-        f"{CORE}/decisions/table_decisions.py",
+        f"{CORE}/decisions/holes.py",
         "        if manifest and (hole := hole_of(manifest, control.table, control.floor)):",
         "        if manifest and not (hole := hole_of(manifest, control.table, control.floor)):",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "a window that did not capture the table is no hole",
-        f"{CORE}/decisions/table_decisions.py",
+        f"{CORE}/decisions/holes.py",
         "    if table not in manifest.tables:",
         "    if False:",
         ("tests/core/test_decide.py",),
     ),
     Breakage(
         "a window is taken for applied one too early",
-        f"{CORE}/decisions/table_decisions.py",
+        f"{CORE}/decisions/holes.py",
         "    for number in range(control.window + 1, log.sealed + 1):\n"
         "        manifest = log.manifests.get(number)\n"
         "        if manifest and (part",
@@ -57,7 +57,7 @@ CHANGE_LOG = (
     ),
     Breakage(
         "a hole up to which the copy stands is met again and again",
-        f"{CORE}/decisions/table_decisions.py",
+        f"{CORE}/decisions/holes.py",
         'if hole.table == table and not "" < hole.order_key <= floor:',
         "if hole.table == table:",
         ("tests/core/test_decide.py",),

@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Spark, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.state_rows import AttemptRow
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
@@ -129,7 +130,9 @@ class Scene:
         assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]"))
         folder.write_step(told)
         self.state.open_attempt(
-            told.attempt, self.definition.name, step, RUN, task_id(step), 1, folder.path, list(tables)
+            AttemptRow(
+                told.attempt, self.definition.name, step, RUN, task_id(step), 1, folder.path, tables, "2026-05-01"
+            )
         )
         return told
 

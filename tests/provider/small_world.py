@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, res
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import (
@@ -29,7 +30,6 @@ from airflow_cdc_provider.core.decisions.steps import (
     TableTask,
     WindowResult,
 )
-from airflow_cdc_provider.core.decisions.table_decisions import hole_of
 from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.log.positions import Position

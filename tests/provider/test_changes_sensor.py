@@ -17,9 +17,9 @@ from airflow_cdc_provider.core.log.change_log import manifest_path
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.factory import definition_of
+from airflow_cdc_provider.operators import replicator_task
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.sensors.changes import ChangesAvailableSensor
-from airflow_cdc_provider.triggers import changes
 from airflow_cdc_provider.triggers.changes import ChangesTrigger
 from tests.provider.small_world import World
 
@@ -36,9 +36,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         assert definition == made.definition
         return made.replicator
 
-    monkeypatch.setattr(changes, "open_replicator", opened)
-    monkeypatch.setattr(changes, "secrets_of", lambda definition: None)
-    monkeypatch.setattr(changes, "open_state", lambda: None)
+    monkeypatch.setattr(replicator_task, "open_replicator", opened)
+    monkeypatch.setattr(replicator_task, "secrets_of", lambda definition: None)
+    monkeypatch.setattr(replicator_task, "open_state", lambda: None)
     return made
 
 

@@ -136,12 +136,12 @@ def test_every_command_takes_output() -> None:
 
 def test_plan_says_per_table_what_the_next_run_does_and_does_nothing(cdc: Callable[..., Said], world: World) -> None:
     first = cdc("plan", "shop", "--json")
-    assert [(t["table"], t["does"]) for t in first.body["tables"]] == [("public.a", "copy"), ("public.b", "copy")]
+    assert [(t["table"], t["action"]) for t in first.body["tables"]] == [("public.a", "copy"), ("public.b", "copy")]
     assert world.source.read()["slot"] is None
     replicated(world)
     world.source.change("public.a")
     body = cdc("plan", "shop", "--json").body
-    assert body["follows"] == ["extract", "close_window"]
+    assert body["next"] == ["extract", "close_window"]
     assert world.state.holder("shop", "stream") is None
     assert not (world.folder / "staging/shop/steps/plan").exists()
 
@@ -152,7 +152,7 @@ def test_check_finds_a_ready_replicator_ready(cdc: Callable[..., Said], world: W
         "note: shop cannot detect what is not in its file",
         "shop is ready: 2 tables",
     ]
-    assert cdc("check", "shop", "--json").body["unseen"] == "what is not in its file"
+    assert cdc("check", "shop", "--json").body["undetected_changes"] == "what is not in its file"
 
 
 def test_check_says_which_columns_may_hold_what_the_copy_cannot(cdc: Callable[..., Said], world: World) -> None:
@@ -160,7 +160,7 @@ def test_check_says_which_columns_may_hold_what_the_copy_cannot(cdc: Callable[..
     dated = replace(table, columns=(*table.columns, Column("until", LogicalType(Kind.DATE))))
     world.source.write(tables=[to_plain(dated), to_plain(schema("public.b"))])
     said = cdc("check", "shop")
-    (told,) = cdc("check", "shop", "--json").body["unheld"]
+    (told,) = cdc("check", "shop", "--json").body["unsupported_values"]
     assert "infinite times in until" in told and "`on_unrepresentable: set_null`" in told
     assert said.code == 0 and f"note: {told}" in " ".join(said.out.split())
 
@@ -199,14 +199,14 @@ def test_check_says_aloud_what_is_not_verified_and_is_ready_all_the_same(
 ) -> None:
     assert "warning" not in cdc("check", "shop").out, "asked first: a protocol remembers a class that has it once"
     warning = not_verified("shop_db", "tls_verify: false", "leave it out")
-    monkeypatch.setattr(FileSource, "unverified", lambda self: [warning], raising=False)
+    monkeypatch.setattr(FileSource, "tls_warnings", lambda self: [warning], raising=False)
     said = cdc("check", "shop")
     assert said.code == 0
     assert "warning: CON041 TLS is not verified" in said.out and "shop_db" in said.out
     body = cdc("check", "shop", "--json").body
     assert (body["ready"], [one["code"] for one in body["warnings"]]) == (True, ["CON041"])
     monkeypatch.setattr(
-        check, "unverified_state", lambda: [not_verified("cdc_state", "tls_verify: false", "leave it out")]
+        check, "state_tls_warnings", lambda: [not_verified("cdc_state", "tls_verify: false", "leave it out")]
     )
     assert "extra of connection cdc_state" in cdc("check", "shop").out
 

@@ -181,7 +181,7 @@ def test_changes_of_a_slot_outside_of_the_schema_are_counted_by_table(cdc: Type,
     said = cdc("decode", "--source-type", "postgres", "--schema", str(schema), str(slot), "--json")
     (problem,) = said.body["problems"]
     assert (said.code, problem["code"]) == (65, "CLI021")
-    assert said.body["elsewhere"] and "public." in problem["found"]
+    assert said.body["other_tables"] and "public." in problem["found"]
 
 
 def test_a_tombstone_is_of_no_other_table(cdc: Type, tmp_path: Path) -> None:

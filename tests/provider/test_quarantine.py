@@ -60,7 +60,7 @@ def staged_and_merged(world: World, run_id: str, *left: str) -> None:
 
 def test_what_waits_is_listed_with_its_age_and_what_is_behind_it_but_without_values(cdc: Type, put: World) -> None:
     body = cdc("quarantine", "list", "shop", "--json").body
-    assert [(one["id"], one["behind"], one["stops"], one["decision"]) for one in body["records"]] == [
+    assert [(one["id"], one["parked"], one["blocks_table"], one["decision"]) for one in body["records"]] == [
         ("one", 2, False, None),
         ("two", 2, False, None),
     ]
@@ -137,7 +137,7 @@ def test_a_record_that_stops_its_table_is_decided_about_before_the_table_goes_on
     blocked = replace(world.control(TABLE).state, name=TableState.BLOCKED, reason="a record", remedy="decide")
     world.commit("public_a", world.control(TABLE).fenced(blocked))
     (listed,) = cdc("quarantine", "list", "shop", "--json").body["records"]
-    assert (listed["id"], listed["stops"]) == ("one", True)
+    assert (listed["id"], listed["blocks_table"]) == ("one", True)
     said = cdc("quarantine", "discard", "shop", "one", "--reason", "test data")
     assert said.code == 0 and "run `airflow cdc resume shop --table public.a`" in said.out
     assert world.open("r2").follow == ("close_window",)

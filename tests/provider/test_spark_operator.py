@@ -224,7 +224,7 @@ def test_a_secret_shows_nowhere(
     files = [path.read_text(errors="replace") for path in scene.folder.rglob("*") if path.is_file()]
     told = json.dumps([_serialize_rendered_fields(operator), str(returned), capfd.readouterr(), caplog.text, files])
     state_store = b"".join(
-        path.read_bytes() for path in Path(scene.state.url.removeprefix("sqlite:///")).parent.iterdir()
+        path.read_bytes() for path in Path(scene.state.database.url.removeprefix("sqlite:///")).parent.iterdir()
     )
     assert scene.definition.name in told
     for secret in (PASSWORD, API_KEY):

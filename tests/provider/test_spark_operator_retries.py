@@ -270,7 +270,7 @@ def test_a_step_that_loses_its_lane_while_running_kills_its_driver_and_ends_quie
 
     def take_over() -> None:
         until(lambda: seen(scene, "extract"), "the driver of the step")
-        with open_engine(scene.state.url).begin() as connection:
+        with open_engine(scene.state.database.url).begin() as connection:
             mine = (leases.c.replicator == scene.definition.name) & (leases.c.holder == RUN)
             connection.execute(leases.update().where(mine).values(holder="manual__later"))
 
@@ -317,7 +317,7 @@ def test_a_step_that_has_lost_its_lane_before_it_submits_starts_no_driver(
     scene.plan("public.a", extract=True)
 
     def taken_meanwhile(*_: object) -> list[object]:
-        with open_engine(scene.state.url).begin() as connection:
+        with open_engine(scene.state.database.url).begin() as connection:
             connection.execute(leases.update().where(leases.c.holder == RUN).values(holder="manual__later"))
         time.sleep(1)
         return []

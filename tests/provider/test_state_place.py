@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed
-from airflow_cdc_provider.hooks.state import open_state, unverified_state
+from airflow_cdc_provider.hooks.state import open_state, state_tls_warnings
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def test_on_one_host_it_is_a_file_below_the_home_of_airflow(
     home: Path, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
-    assert open_state().url == f"sqlite:///{home}/cdc/state.db"
+    assert open_state().database.url == f"sqlite:///{home}/cdc/state.db"
     assert not (home / "cdc").exists(), "nothing is touched before it is used"
 
 
@@ -40,7 +40,7 @@ def test_a_connection_says_where_it_is_whatever_the_executor(monkeypatch: pytest
     fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "password": "p@ss:word", "schema": "cdc"}
     monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
     monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps({**fields, "extra": {"connect_timeout": 5}}))
-    assert open_state().url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?connect_timeout=5"
+    assert open_state().database.url == "postgresql+psycopg://cdc:p%40ss%3Aword@db/cdc?connect_timeout=5"
 
 
 def test_a_connection_that_is_no_url_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_tls_to_the_state_store_is_verified_and_its_extra_names_no_files_and_no_
     def said(**extra: str) -> str:
         fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "schema": "cdc", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
-        return open_state().url
+        return open_state().database.url
 
     told = said(sslmode="require", sslrootcert="/ca.pem")
     assert "sslmode=verify-full" in told and "sslrootcert=%2Fca.pem" in told
@@ -93,9 +93,9 @@ def test_tls_to_the_state_store_that_is_not_verified_is_said(monkeypatch: pytest
     def said(**extra: object) -> list[str]:
         fields = {"conn_type": "postgres", "host": "db", "login": "cdc", "schema": "cdc", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_CDC_STATE", json.dumps(fields))
-        return [f"{one.code} {one.where}" for one in unverified_state()]
+        return [f"{one.code} {one.where}" for one in state_tls_warnings()]
 
-    assert unverified_state() == []
+    assert state_tls_warnings() == []
     assert said(sslmode="require") == []
     assert said(sslmode="require", tls_verify=False) == ["CON041 extra of connection cdc_state"]
     assert said(sslmode="verify-ca", sslrootcert="/ca.pem") == ["CON041 extra of connection cdc_state"]

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
-from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state import tables
@@ -137,7 +137,9 @@ def test_the_first_end_of_a_request_stands(store: StateStore) -> None:
 
 def test_an_attempt_is_open_until_the_end_of_its_driver_was_seen(store: StateStore) -> None:
     for _ in range(2):
-        store.open_attempt("a1", "shop", "merge", "run-1", "merge", 1, "steps/run-1/merge/1", ["public.a"])
+        store.open_attempt(
+            AttemptRow("a1", "shop", "merge", "run-1", "merge", 1, "steps/run-1/merge/1", ("public.a",), "2026-05-01")
+        )
     (attempt,) = store.open_attempts("shop")
     assert (attempt.tables, attempt.folder) == (("public.a",), "steps/run-1/merge/1")
     assert store.close_attempt("a1", "done")

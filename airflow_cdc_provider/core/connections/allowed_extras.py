@@ -11,7 +11,7 @@ from collections.abc import Set
 from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 FILE = re.compile(r"/[\w./+@=~-]+")
 
@@ -27,15 +27,13 @@ def allowed_options(connection: ConnectionInfo, allowed: Set[str], ignored: Set[
 
 
 def option_not_allowed(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
-    return CheckFailed(
-        Problem(
-            "CON040",
-            "the extra of a connection contains an option that is not allowed",
-            where=f"extra of connection {connection.connection_id}",
-            found=found,
-            allowed=allowed,
-            do="correct the extra of the connection",
-        )
+    return CheckFailed.of(
+        "CON040",
+        "the extra of a connection contains an option that is not allowed",
+        where=f"extra of connection {connection.connection_id}",
+        found=found,
+        allowed=allowed,
+        do="correct the extra of the connection",
     )
 
 

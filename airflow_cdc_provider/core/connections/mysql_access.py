@@ -87,7 +87,7 @@ def mysql_tls(connection: ConnectionInfo) -> MysqlTls | None:
     return MysqlTls(connection, paths.get("ca", ""), paths.get("cert", ""), paths.get("key", ""), verify)
 
 
-def unverified(connection: ConnectionInfo) -> list[Problem]:
+def tls_warnings(connection: ConnectionInfo) -> list[Problem]:
     tls = mysql_tls(connection)
     if tls is None or tls.verified:
         return []

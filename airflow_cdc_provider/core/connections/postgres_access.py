@@ -66,7 +66,7 @@ def jdbc_parameters(connection: ConnectionInfo) -> dict[str, str]:
     return {JDBC[name]: str(value) for name, value in libpq_parameters(connection).items() if name in JDBC}
 
 
-def unverified(connection: ConnectionInfo) -> list[Problem]:
+def tls_warnings(connection: ConnectionInfo) -> list[Problem]:
     options, name = _read_options(connection), connection.connection_id
     if not options.get(VERIFY, True):
         do = f"remove `{VERIFY}`, and name the server's certificate authority in `{AUTHORITY}`"

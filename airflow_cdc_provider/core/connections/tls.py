@@ -26,10 +26,10 @@ AUTHORITIES = (
 
 
 @runtime_checkable
-class ReachesUnverified(Protocol):
+class WarnsAboutTls(Protocol):
     """A source or target whose connection may turn TLS verification off."""
 
-    def unverified(self) -> list[Problem]:
+    def tls_warnings(self) -> list[Problem]:
         """Warnings for ``check`` about verification that the connection turns off. Opens no connection."""
 
 
@@ -52,14 +52,12 @@ def not_verified(connection_id: str, found: str, do: str) -> Problem:
 
 def untrusted(where: str, connection_id: str, found: str, authority: str) -> CheckFailed:
     """``authority``: the option of the extra that names the file of a certificate authority."""
-    return CheckFailed(
-        Problem(
-            "CON042",
-            "the server's certificate is not trusted",
-            where=where,
-            found=found,
-            allowed="a certificate for this host, issued by an authority that the connection names or this host trusts",
-            do=f"add {authority} to the extra of connection {connection_id}, with the file on every host that runs"
-            f" jobs; or turn verification off with `{VERIFY}: false`",
-        )
+    return CheckFailed.of(
+        "CON042",
+        "the server's certificate is not trusted",
+        where=where,
+        found=found,
+        allowed="a certificate for this host, issued by an authority that the connection names or this host trusts",
+        do=f"add {authority} to the extra of connection {connection_id}, with the file on every host that runs"
+        f" jobs; or turn verification off with `{VERIFY}: false`",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -36,6 +37,15 @@ class OperatorDecision:
     reason: str = ""
     record: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+
+
+def new_decision(
+    kind: DecisionKind, replicator: str, table: str, decided_by: str, about: str, **details: Any
+) -> OperatorDecision:
+    """A decision made now. ``about``: the id of the command or record that it is about."""
+    now = datetime.now(UTC)
+    at = now.isoformat(timespec="milliseconds")
+    return OperatorDecision(f"{now:%Y%m%dT%H%M%S%f}-{about}", kind, replicator, table, decided_by, at, **details)
 
 
 def decision_path(decision_id: str) -> str:

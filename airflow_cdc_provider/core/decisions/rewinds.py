@@ -19,10 +19,8 @@ def target_window(to: str, manifests: Iterable[Manifest]) -> int:
     try:
         moment = parse_utc(to)
     except ValueError:
-        raise CommandRefused(
-            Problem(
-                "CMD008", "not a window and not a time", "--to", to, "a window number, or a time like 2026-05-01T12:00"
-            )
+        raise CommandRefused.of(
+            "CMD008", "not a window and not a time", "--to", to, "a window number, or a time like 2026-05-01T12:00"
         ) from None
     manifests = sorted(manifests, key=lambda manifest: manifest.window)
     later = [m.window for m in manifests if parse_utc(m.commit_ts_max or m.sealed_at) > moment]

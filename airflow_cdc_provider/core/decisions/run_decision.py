@@ -8,6 +8,7 @@ from datetime import datetime
 
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
+from airflow_cdc_provider.core.decisions.holes import last_hole
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import (
@@ -15,7 +16,6 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
     TableAction,
     TableDecision,
     decide_table,
-    last_hole,
 )
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest

@@ -20,10 +20,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, unquote
 
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -123,16 +123,25 @@ def unseal(content: bytes, where: str) -> dict[str, Any]:
     return body
 
 
+class SealedFile:
+    """A dataclass that is stored as a sealed file."""
+
+    def encode(self) -> bytes:
+        return seal(to_plain(self))
+
+    @classmethod
+    def decode(cls, content: bytes, where: str) -> Self:
+        return from_plain(cls, unseal(content, where))
+
+
 def _invalid(what: str, where: str, found: str) -> StagingInvalid:
-    return StagingInvalid(
-        Problem(
-            "STG002",
-            what,
-            where=where,
-            found=found,
-            allowed=f"format {FORMAT} with a matching SHA-256 line",
-            do="restore the file from a backup of staging, or resync the tables",
-        )
+    return StagingInvalid.of(
+        "STG002",
+        what,
+        where=where,
+        found=found,
+        allowed=f"format {FORMAT} with a matching SHA-256 line",
+        do="restore the file from a backup of staging, or resync the tables",
     )
 
 
@@ -175,7 +184,7 @@ class TableSlice:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(SealedFile):
     """A sealed window. Times are UTC in ISO 8601 format; ``commit_ts_*`` are None if no record has a commit time.
     ``resolved``: the last progress mark of each channel. ``watermark``: all changes committed before it are in this
     window or an earlier one; None if a channel has no progress mark. ``snapshots``: the full snapshots that the stream
@@ -197,13 +206,6 @@ class Manifest:
     resolved: dict[str, str] = field(default_factory=dict)
     watermark: str | None = None
     snapshots: tuple[SourceSnapshot, ...] = ()
-
-    def encode(self) -> bytes:
-        return seal(to_plain(self))
-
-    @classmethod
-    def decode(cls, content: bytes, where: str) -> Manifest:
-        return from_plain(cls, unseal(content, where))
 
 
 def position_text(position: Position) -> str:

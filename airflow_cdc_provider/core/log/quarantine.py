@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.log.change_log import quarantine_path, seal, unseal
+from airflow_cdc_provider.core.log.change_log import SealedFile, quarantine_path
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Quarantine
@@ -45,7 +45,7 @@ class UndecodedRecord:
 
 
 @dataclass(frozen=True)
-class BadRecord:
+class BadRecord(SealedFile):
     """A file under ``quarantine/``. ``first_seen``: UTC in ISO 8601 format. ``raw``: base64. ``record``: the record in
     the change log."""
 
@@ -58,13 +58,6 @@ class BadRecord:
     reason: str
     first_seen: str
     record: ChangeRecord
-
-    def encode(self) -> bytes:
-        return seal(to_plain(self))
-
-    @classmethod
-    def decode(cls, content: bytes, where: str) -> BadRecord:
-        return from_plain(cls, unseal(content, where))
 
 
 @dataclass(frozen=True)
@@ -79,15 +72,8 @@ class QuarantinedRecord:
 
 
 @dataclass(frozen=True)
-class QuarantineList:
+class QuarantineList(SealedFile):
     waiting: tuple[QuarantinedRecord, ...] = ()
-
-    def encode(self) -> bytes:
-        return seal(to_plain(self))
-
-    @classmethod
-    def decode(cls, content: bytes, where: str) -> QuarantineList:
-        return from_plain(cls, unseal(content, where))
 
 
 def record_id(record: ChangeRecord) -> str:

@@ -6,10 +6,10 @@
 | state | set by | stored in |
 |---|---|---|
 | pending | not set: the target has no table of this replicator | derived |
-| snapshotting | the copy lane, while the first copy runs | state store; the target after an inexact copy |
+| snapshotting | the copy lane, while the first copy runs | state store |
 | replicating | the commit of a copy, or the end of a resync | target |
 | paused | only an operator | target |
-| resyncing | pause_stream | target |
+| resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
 | failing | close_window: a retry can help | state store |
 | blocked | a step: no retry can help | target if possible, else derived in each run |
@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 
 
 class TableState(StrEnum):
@@ -76,12 +76,10 @@ def require_move(table: str, now: TableState, to: TableState) -> None:
     """Raise CommandRefused (CMD001) if a transition is not allowed. A transition to the same state is allowed."""
     if to is now or to in MOVES[now]:
         return
-    raise CommandRefused(
-        Problem(
-            "CMD001",
-            f"{table} cannot change from {now} to {to}",
-            where=table,
-            found=now,
-            allowed=", ".join(sorted(MOVES[now])),
-        )
+    raise CommandRefused.of(
+        "CMD001",
+        f"{table} cannot change from {now} to {to}",
+        where=table,
+        found=now,
+        allowed=", ".join(sorted(MOVES[now])),
     )

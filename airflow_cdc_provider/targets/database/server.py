@@ -51,7 +51,7 @@ class Server(Protocol):
     def address(self) -> str:
         """Server, database or schema, and user, for error messages."""
 
-    def unverified(self) -> list[Problem]:
+    def tls_warnings(self) -> list[Problem]:
         """Problems of a connection that does not verify the server by TLS. Does not connect."""
 
     def session(self, purpose: str) -> AbstractContextManager[Any]:

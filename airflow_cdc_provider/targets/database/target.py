@@ -65,8 +65,8 @@ class DatabaseTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
-    def unverified(self) -> list[Problem]:
-        return self.server.unverified()
+    def tls_warnings(self) -> list[Problem]:
+        return self.server.tls_warnings()
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         return self.sql.restriction(column, in_key)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, unverified
+from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, tls_warnings
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -197,8 +197,8 @@ class MysqlServer:
             found = "binlog_format STATEMENT"
             yield Problem("TGT053", "replicas would execute our statements again", self.address, found, do=do)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self.info)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.info)
 
     def _version(self, cursor: Any) -> tuple[str, tuple[int, int], str]:
         cursor.execute("SELECT VERSION()")

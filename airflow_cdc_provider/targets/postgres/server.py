@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.connections.postgres_access import (
     AUTHORITY,
     jdbc_parameters,
     libpq_parameters,
-    unverified,
+    tls_warnings,
 )
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, Problem
@@ -200,8 +200,8 @@ class PostgresServer:
             do = f"CREATE SCHEMA {self.sql.quoted(self.schema)} AUTHORIZATION {self.sql.quoted(self.info.login)};"
             yield Problem("TGT052", "the schema does not exist", self.address, self.schema, do=do)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self.info)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.info)
 
     def _application_name(self, purpose: str) -> str:
         return f"cdc:{self.replicator}:{purpose}@{socket.gethostname()[:20]}.{os.getpid()}"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import UnrepresentableValue
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY, DecodeError, UnrepresentableValue
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
+from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.times import NANOSECONDS_CUT
 from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -61,12 +63,15 @@ def map_columns(
 
 
 def mapped_images(
-    schema: TableSchema, mappings: Sequence[ColumnMapping], is_excluded: Callable[[str], bool], warnings: list[str]
+    settings: DecoderSettings, schema: TableSchema, mappings: Sequence[ColumnMapping], warnings: list[str]
 ) -> RowImages:
-    """``mappings``: of the columns of ``schema``."""
+    """``mappings``: of the columns of ``schema``. Raises DecodeError if a key column is none of them."""
+    for name in schema.key:
+        if name not in schema.names:
+            raise DecodeError(NO_KEY, f"the key column {name} is not a column of {schema.table}")
     converters = [mapping.convert for mapping in mappings]
     as_in_source = all(mapping.as_in_source for mapping in mappings)
-    return RowImages(schema, converters, is_excluded, warnings, as_in_source)
+    return RowImages(schema, converters, partial(settings.excludes, schema.table), warnings, as_in_source)
 
 
 def source_columns(

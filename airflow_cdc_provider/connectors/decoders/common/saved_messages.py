@@ -25,7 +25,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     Item,
     Message,
 )
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -68,14 +68,12 @@ def table_schemas(value: Any) -> list[TableSchema]:
     try:
         return [from_plain(TableSchema, schema) for schema in (value if isinstance(value, list) else [value])]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CommandRefused(
-            Problem(
-                "CLI017",
-                "the schema file does not contain a table schema",
-                found=type(error).__name__,
-                allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of these',
-                do="copy one from schemas/ in staging, or from `after` of a record with op schema",
-            )
+        raise CommandRefused.of(
+            "CLI017",
+            "the schema file does not contain a table schema",
+            found=type(error).__name__,
+            allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of these',
+            do="copy one from schemas/ in staging, or from `after` of a record with op schema",
         ) from error
 
 
@@ -102,8 +100,8 @@ def decompress(data: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(data)
     except (EOFError, OSError, zlib.error) as error:
-        raise CommandRefused(
-            Problem("CLI018", "the file cannot be decompressed", where=name, found=type(error).__name__)
+        raise CommandRefused.of(
+            "CLI018", "the file cannot be decompressed", where=name, found=type(error).__name__
         ) from error
 
 
@@ -151,4 +149,4 @@ def read_schema(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise CommandRefused(Problem("CLI017", "the schema file is not JSON", found=type(error).__name__)) from error
+        raise CommandRefused.of("CLI017", "the schema file is not JSON", found=type(error).__name__) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.avro_file import field_of
@@ -15,7 +14,7 @@ from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
     mapped_images,
     source_columns,
 )
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY, NO_SCHEMA, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.datastream.types import column_of, converter, source_type
@@ -43,10 +42,7 @@ class DatastreamTables:
         if images is None:
             warnings: list[str] = []
             schema, mappings = self._schema(source, table, key, avro, warnings)
-            missing = [name for name in schema.key if name not in schema.names]
-            if missing:
-                raise DecodeError(NO_KEY, f"the key column {missing[0]} is not a column of {table}")
-            images = mapped_images(schema, mappings, partial(self._settings.excludes, table), warnings)
+            images = mapped_images(self._settings, schema, mappings, warnings)
             self._images[cache_key] = images
         return images
 

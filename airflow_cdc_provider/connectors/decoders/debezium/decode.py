@@ -19,13 +19,14 @@ from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, Cha
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader, ConnectValue, key_of
 from airflow_cdc_provider.connectors.decoders.debezium.envelope import position_of, source_block, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.message_templates import MessageTemplate, MessageTemplates
-from airflow_cdc_provider.connectors.decoders.debezium.options import read_options
+from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import Snapshots
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.serde import from_plain
 
 LEARNED_PER_BATCH = 2
 """The maximum number of templates learned from one batch, per topic."""
@@ -40,7 +41,7 @@ class DebeziumDecoder:
     )
 
     def __init__(self, settings: DecoderSettings) -> None:
-        options = read_options(settings.options)
+        options = from_plain(DebeziumOptions, settings.options)
         self._settings = settings
         self._options = options
         self._reader = ConnectReader()

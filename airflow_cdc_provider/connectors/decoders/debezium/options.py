@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import doc
 
 
@@ -28,7 +25,3 @@ class DebeziumOptions:
         False,
     )
     binaries: str = doc("The connector's `binary.handling.mode`, likewise.", "bytes")
-
-
-def read_options(options: Mapping[str, Any]) -> DebeziumOptions:
-    return from_plain(DebeziumOptions, dict(options))

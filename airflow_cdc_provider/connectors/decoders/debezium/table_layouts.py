@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
@@ -14,7 +13,7 @@ from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
     source_columns,
 )
 from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY, NO_SCHEMA, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.values import only_text
@@ -128,10 +127,7 @@ class TableLayouts:
                 schema = known
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
-        missing = [name for name in schema.key if name not in schema.names]
-        if missing:
-            raise DecodeError(NO_KEY, f"the key column {missing[0]} is not a column of {table}")
-        images = mapped_images(schema, mappings, partial(self._settings.excludes, table), warnings)
+        images = mapped_images(self._settings, schema, mappings, warnings)
         column_semantics = {column.name: column_semantic(column) for column in columns}
         full_before = connector in FULL_BEFORE or self._full_before or not schema.key
         key_names = frozenset(schema.key)

@@ -18,11 +18,12 @@ from airflow_cdc_provider.connectors.decoders.ydb.debezium_json import DebeziumJ
 from airflow_cdc_provider.connectors.decoders.ydb.dynamodb_json import DynamoDbJson
 from airflow_cdc_provider.connectors.decoders.ydb.json_changes import YdbJson
 from airflow_cdc_provider.connectors.decoders.ydb.message_templates import TopicTemplates, may_have_whole_row
-from airflow_cdc_provider.connectors.decoders.ydb.options import read_options
+from airflow_cdc_provider.connectors.decoders.ydb.options import YdbOptions
 from airflow_cdc_provider.connectors.decoders.ydb.positions import DIGITS
 from airflow_cdc_provider.connectors.decoders.ydb.records import CODEC
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.serde import from_plain
 
 
 class YdbDecoder:
@@ -35,14 +36,14 @@ class YdbDecoder:
     )
 
     def __init__(self, settings: DecoderSettings) -> None:
-        options = read_options(settings.options)
+        options = from_plain(YdbOptions, settings.options)
         tables = self._tables = FeedTables(settings)
         self._settings = settings
         self._table = options.table
         self._json = YdbJson(settings, options, tables)
         self._templates = TopicTemplates(settings, options.mode, tables)
         self._debezium = DebeziumJson(settings, tables)
-        self._dynamo = DynamoDbJson(settings)
+        self._dynamo = DynamoDbJson(settings, tables)
 
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
         """Changes with whole rows are decoded in batches per topic, after the other messages."""

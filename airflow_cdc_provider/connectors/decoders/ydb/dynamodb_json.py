@@ -28,6 +28,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import DecoderSetti
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.ydb.positions import DIGITS, sequence_tail
 from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, CODEC
+from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -41,9 +42,9 @@ Attributes = Mapping[str, Any]
 
 
 class DynamoDbJson:
-    def __init__(self, settings: DecoderSettings) -> None:
+    def __init__(self, settings: DecoderSettings, tables: FeedTables) -> None:
         self._settings = settings
-        self._announced: set[str] = set()
+        self._tables = tables
 
     def decode(self, message: Message, value: Mapping[str, Any], table: str) -> list[Item]:
         """Raises DecodeError if not even the position can be decoded."""
@@ -96,10 +97,7 @@ class DynamoDbJson:
             position=position,
             event_id=event_id if isinstance(event_id, str) else f"{message.channel}:{message.offset}",
         )
-        if schema.schema_id in self._announced:
-            return [record]
-        self._announced.add(schema.schema_id)
-        return [schema, record]
+        return [*self._tables.announce(schema), record]
 
 
 def _schema(table: str, keys: Attributes) -> TableSchema:

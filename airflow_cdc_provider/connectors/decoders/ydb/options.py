@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import doc
 
 
@@ -26,7 +23,3 @@ class FeedMode(StrEnum):
 class YdbOptions:
     mode: FeedMode = doc("The feed's `MODE`.", FeedMode.UNKNOWN)
     table: str = doc("Table of the feed; by default the path of the topic without its last part.", "")
-
-
-def read_options(options: Mapping[str, Any]) -> YdbOptions:
-    return from_plain(YdbOptions, dict(options))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.column_mapping import map_columns, mapped_images, source_columns
@@ -37,7 +36,7 @@ class FeedTables:
             rule = self._settings.rule(table)
             columns = source_columns(rule, schema.columns, lambda c: logical_type(c.native) if c.native else None)
             mappings = map_columns(rule, columns, schema.key, lambda c: converter(c, warnings.append), warnings)
-            images = mapped_images(schema, mappings, partial(self._settings.excludes, table), warnings)
+            images = mapped_images(self._settings, schema, mappings, warnings)
             self._images[table] = images
         return images
 

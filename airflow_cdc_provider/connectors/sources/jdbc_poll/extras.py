@@ -49,11 +49,11 @@ def read_extra(driver: str, connection: ConnectionInfo) -> Extra:
     return Extra({name: _word(connection, name, value) for name, value in given.items()})
 
 
-def unverified(driver: str, connection: ConnectionInfo) -> list[Problem]:
+def tls_warnings(driver: str, connection: ConnectionInfo) -> list[Problem]:
     if driver in POSTGRES:
-        return postgres_access.unverified(connection)
+        return postgres_access.tls_warnings(connection)
     if driver in MYSQL:
-        return mysql_access.unverified(connection)
+        return mysql_access.tls_warnings(connection)
     if driver in ODBC and _odbc(connection).get(ODBC_TRUST) == "yes":
         return [not_verified(connection.connection_id, f"{ODBC_TRUST}: yes", f"leave `{ODBC_TRUST}` out")]
     return []

@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import find_problems, require_pageable, timestamp_column_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
-from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import unverified
+from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import tls_warnings
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import read_options
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
@@ -65,8 +65,8 @@ class JdbcPollSource:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.database, tables)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self.options.driver, self.database.info)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.options.driver, self.database.info)
 
     def identity(self) -> dict[str, str]:
         return self.database.identity()

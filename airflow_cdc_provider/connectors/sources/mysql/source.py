@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.mysql_access import unverified
+from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -49,8 +49,8 @@ class MysqlSource:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self.client.info)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.client.info)
 
     def identity(self) -> dict[str, str]:
         with self.client.session("identity") as connection:

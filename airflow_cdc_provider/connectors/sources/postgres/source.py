@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import members
 from airflow_cdc_provider.connectors.sources.postgres.splits import checksums, read_split, with_rows
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.postgres_access import unverified
+from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -59,8 +59,8 @@ class PostgresSource:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self.client.info)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.client.info)
 
     def identity(self) -> dict[str, str]:
         with self.client.session("identity") as connection:

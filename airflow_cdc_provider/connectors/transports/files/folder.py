@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,17 +16,15 @@ from obstore.store import S3Store as Bucket
 
 from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
-from airflow_cdc_provider.core.storage.s3 import s3_access
+from airflow_cdc_provider.core.storage.s3 import bucket_arguments, s3_access
 
 if TYPE_CHECKING:
     from obstore import GetResult
-    from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
 
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
-RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,9 @@ class Folder:
         if parsed.scheme == FOLDER:
             return LocalStore(parsed.path)
         if parsed.scheme == S3:
-            return _bucket(self.location, self._connection)
+            return Bucket(**bucket_arguments(self.location, s3_access(self._connection)))
         what = "files cannot be read from this kind of location"
-        raise CheckFailed(Problem("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED))
+        raise CheckFailed.of("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED)
 
     def files(self) -> list[File]:
         with self._translated_errors(""):
@@ -100,37 +97,11 @@ class Folder:
         try:
             yield
         except (BaseError, OSError) as error:
-            raise SourceUnavailable(
-                Problem(
-                    "SRC074",
-                    "the folder or bucket of the files cannot be read",
-                    where=f"{self.location}/{path}",
-                    found=str(error).splitlines()[0][:300],
-                    do="check that it exists and that the connection may list and read it; the next run continues",
-                    data="nothing was read after the last sealed window",
-                )
+            raise SourceUnavailable.of(
+                "SRC074",
+                "the folder or bucket of the files cannot be read",
+                where=f"{self.location}/{path}",
+                found=str(error).splitlines()[0][:300],
+                do="check that it exists and that the connection may list and read it; the next run continues",
+                data="nothing was read after the last sealed window",
             ) from error
-
-
-def _bucket(location: str, connection: ConnectionInfo) -> Bucket:
-    parsed, access = parse_location(location), s3_access(connection)
-    config: S3Config = {}
-    if access.endpoint:
-        config["endpoint"] = access.endpoint
-    if access.region:
-        config["region"] = access.region
-    client: ClientConfig = {"allow_http": True} if access.uses_plain_http else {}
-    credentials: S3Credential = {
-        "access_key_id": access.key,
-        "secret_access_key": access.secret,
-        "token": access.token or None,
-        "expires_at": None,
-    }
-    return Bucket(
-        parsed.bucket,
-        prefix=parsed.path or None,
-        config=config,
-        client_options=client,
-        retry_config=RETRIES,
-        credential_provider=(lambda: credentials) if access.key else None,
-    )

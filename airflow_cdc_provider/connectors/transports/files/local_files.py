@@ -10,7 +10,7 @@ from errno import ELOOP, ENOTDIR
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 IGNORED_PREFIXES = (".", "_")
 """Prefixes of names that are not read: files in progress, and markers of complete output."""
@@ -62,14 +62,12 @@ def _links(folder: str, prefix: str = "") -> Iterator[str]:
 
 
 def _link_error(root: str, found: str) -> CheckFailed:
-    return CheckFailed(
-        Problem(
-            "SRC079",
-            "links and `..` in a folder of event files are not followed",
-            where=root,
-            found=found,
-            allowed="files and folders; the folder of `location` itself may be a link",
-            do="move the files themselves there, or mount their file system, and remove the links",
-            data="nothing was read after the last sealed window",
-        )
+    return CheckFailed.of(
+        "SRC079",
+        "links and `..` in a folder of event files are not followed",
+        where=root,
+        found=found,
+        allowed="files and folders; the folder of `location` itself may be a link",
+        do="move the files themselves there, or mount their file system, and remove the links",
+        data="nothing was read after the last sealed window",
     )

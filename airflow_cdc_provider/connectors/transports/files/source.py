@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain
-from typing import ClassVar
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import (
@@ -23,68 +22,39 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
-from airflow_cdc_provider.connectors.transports.files.options import read_options
+from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
 from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
-from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems, table_problems
-from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
-from airflow_cdc_provider.connectors.transports.messages.discovery import (
-    DiscoveredTables,
-    discover_tables,
-    tables_without_rows,
-)
+from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems
+from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
+from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import EXPIRED
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
 
 READERS = 8
 ORDERED_BY_OFFSET = "unwrapped"
 """The option for events without a position of their own: lines of different files cannot be ordered."""
 
 
-class FilesSource:
+class FilesSource(FeedSource):
     """A folder is one stream for all its tables, because only the content of a file shows its tables. Each file is read
     once and whole. The connector never removes files."""
 
-    unseen: ClassVar[str] = (
-        "changes that the connector or feed did not write, such as schema changes that rewrite rows: "
-        "docs/guides/event-feeds.md"
-    )
-    has_transactions: ClassVar[bool] = False
-    exact_snapshot: ClassVar[bool] = True
-    duplicates_within: ClassVar[timedelta] = timedelta(0)
-
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
-        self.format = Format(self.options.format, source.options)
+        self.options = from_plain(FilesOptions, source.options)
+        super().__init__(source, self.options)
         self.folder = Folder(self.options.location, connection)
-
-    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
-        try:
-            without_rows = tables_without_rows(self.format, self._heads, self._discovered.schemas)
-            return [*self._format_problems(), *table_problems(tables, self._discovered, without_rows)]
-        except CheckFailed as error:
-            return list(error.problems)
 
     def identity(self) -> dict[str, str]:
         return {"location": self.folder.location}
-
-    def tables(self) -> list[TableSchema]:
-        """The tables in the first messages of the files, and the declared ones."""
-        return [schema for _, schema in sorted(self._discovered.schemas.items())]
-
-    def may_hold(self, column: Column) -> Specials:
-        return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """The position before the first file."""
@@ -118,12 +88,9 @@ class FilesSource:
                 yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro))
         yield Boundary(partition.limit)
 
-    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table, schema)
-
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """Empty: the files contain the table from its beginning."""
-        raise_problems([*self._format_problems(), *rule_problems(table)])
+        raise_problems([*self.transport_problems([table]), *rule_problems(table)])
         return empty_copy(table, epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
@@ -147,18 +114,13 @@ class FilesSource:
     def _listed(self) -> list[File]:
         return self.folder.files()
 
-    @cached_property
-    def _heads(self) -> list[Message]:
+    def read_heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:
             head = partial(read_head, self.folder, whole_avro=self.format.reads_avro)
             heads = pool.map(head, sample_files(self._listed))
             return list(chain.from_iterable(heads))
 
-    @cached_property
-    def _discovered(self) -> DiscoveredTables:
-        return discover_tables(self.format, self._heads, declared_schemas(self.options.schemas))
-
-    def _format_problems(self) -> Iterator[Problem]:
+    def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         if self.format.options.get(ORDERED_BY_OFFSET):
             yield Problem(
                 "SRC076",

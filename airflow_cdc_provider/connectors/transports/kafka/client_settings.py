@@ -95,7 +95,7 @@ def client_settings(connection: ConnectionInfo) -> dict[str, str]:
     return settings
 
 
-def unverified(connection: ConnectionInfo) -> list[Problem]:
+def tls_warnings(connection: ConnectionInfo) -> list[Problem]:
     """The library verifies brokers unless a setting disables it."""
     settings = client_settings(connection)
     disabled = {VERIFICATION: "false", NAMES: "none"}
@@ -123,13 +123,11 @@ def broker_address(settings: Mapping[str, str]) -> str:
 
 
 def _bad_settings(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
-    return CheckFailed(
-        Problem(
-            "CON030",
-            "the connection of a Kafka cluster has settings that are not allowed or not valid",
-            where=f"extra of connection {connection.connection_id}",
-            found=found,
-            allowed=allowed,
-            do="correct the extra of the connection",
-        )
+    return CheckFailed.of(
+        "CON030",
+        "the connection of a Kafka cluster has settings that are not allowed or not valid",
+        where=f"extra of connection {connection.connection_id}",
+        found=found,
+        allowed=allowed,
+        do="correct the extra of the connection",
     )

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
+
+import confluent_kafka as kafka
+from confluent_kafka import admin
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.transports.kafka.client_settings import broker_address, client_settings, unverified
+from airflow_cdc_provider.connectors.transports.kafka.client_settings import (
+    broker_address,
+    client_settings,
+    tls_warnings,
+)
 from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, OffsetRange, Span
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
 
 REQUEST_TIMEOUT_S = 30.0
 ATTEMPT_TIMEOUT_S = 5.0
@@ -33,7 +40,6 @@ READING = {
     "fetch.queue.backoff.ms": "1",  # wait when that queue is full; the default is a second
     "fetch.wait.max.ms": "100",
 }
-T = TypeVar("T")
 
 
 class Cluster:
@@ -51,8 +57,8 @@ class Cluster:
     def address(self) -> str:
         return broker_address(self.settings)
 
-    def unverified(self) -> list[Problem]:
-        return unverified(self._connection)
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self._connection)
 
     def identity(self) -> dict[str, str]:
         return {"cluster_id": str(self._metadata.cluster_id or "")}
@@ -65,7 +71,6 @@ class Cluster:
     def missing_topics(self, topics: list[str]) -> set[str]:
         """Those of ``topics`` that do not exist. Fails for a topic that the connection may not describe."""
         missing = set()
-        kafka = _library()
         with self._translated_errors("describing topics"):
             for name, future in self._describe(topics).items() if topics else ():
                 try:
@@ -78,7 +83,6 @@ class Cluster:
 
     def compacted_topics(self, topics: Sequence[str]) -> list[str]:
         """Those of ``topics`` with compaction; none if the connection may not read the configuration."""
-        kafka, admin = _library(), _admin_library()
         resources = [admin.ConfigResource(admin.ResourceType.TOPIC, topic) for topic in topics]
         if not resources:
             return []
@@ -93,7 +97,7 @@ class Cluster:
         """The retained offsets of these partitions; ``end`` is that of the first open transaction, if there is one."""
         if not channels:
             return {}
-        spec = _admin_library().OffsetSpec
+        spec = admin.OffsetSpec
         with self._translated_errors("listing offsets"):
             begins = self._list_offsets(channels, spec.earliest())
             ends = self._list_offsets(channels, spec.latest())
@@ -111,14 +115,13 @@ class Cluster:
             return {}
         spans = self.spans(channels)
         with self._translated_errors("listing offsets"):
-            futures = self._list_offsets(channels, _admin_library().OffsetSpec.for_timestamp(at_ms))
+            futures = self._list_offsets(channels, admin.OffsetSpec.for_timestamp(at_ms))
             offsets = {channel: future.result().offset for channel, future in futures.items()}
         return {channel: offset if (offset := offsets[channel]) >= 0 else spans[channel].end for channel in channels}
 
     def read(self, ranges: Sequence[OffsetRange], **settings: str) -> Iterator[Message]:
         """Every message in these ranges, in the order of each partition; at most one range per partition. ``settings``:
         additional ones of the library. Raises PositionLost (SRC082) if an offset is not retained any more."""
-        kafka = _library()
         unfinished = {(part.topic, part.partition): (part.stop, f"{part.topic}/{part.partition}") for part in ranges}
         eof, out_of_range = kafka.KafkaError._PARTITION_EOF, kafka.KafkaError._AUTO_OFFSET_RESET
         with self._consumer(settings) as consumer, self._translated_errors("reading"):
@@ -158,11 +161,10 @@ class Cluster:
 
     @cached_property
     def _admin(self) -> Any:
-        return _admin_library().AdminClient({**self.settings, "error_cb": self._record_error})
+        return admin.AdminClient({**self.settings, "error_cb": self._record_error})
 
     @cached_property
     def _metadata(self) -> Any:
-        kafka = _library()
         with self._translated_errors("listing topics"):
             deadline = time.monotonic() + REQUEST_TIMEOUT_S
             while True:
@@ -175,7 +177,6 @@ class Cluster:
 
     def _list_offsets(self, channels: Sequence[Channel], spec: Any) -> dict[Channel, Any]:
         """Channel → future of its offset."""
-        kafka = _library()
         futures = self._admin.list_offsets(
             {kafka.TopicPartition(channel.topic, channel.partition): spec for channel in channels},
             isolation_level=kafka.IsolationLevel.READ_COMMITTED,
@@ -189,13 +190,13 @@ class Cluster:
 
     def _describe(self, topics: list[str]) -> dict[str, Any]:
         futures: dict[str, Any] = self._admin.describe_topics(
-            _library().TopicCollection(topics), request_timeout=REQUEST_TIMEOUT_S
+            kafka.TopicCollection(topics), request_timeout=REQUEST_TIMEOUT_S
         )
         return futures
 
     @contextmanager
     def _consumer(self, settings: Mapping[str, str]) -> Iterator[Any]:
-        consumer = _library().Consumer({**self.settings, **READING, **settings, "error_cb": self._record_error})
+        consumer = kafka.Consumer({**self.settings, **READING, **settings, "error_cb": self._record_error})
         try:
             yield consumer
         finally:
@@ -203,7 +204,6 @@ class Cluster:
 
     @contextmanager
     def _translated_errors(self, action: str) -> Iterator[None]:
-        kafka = _library()
         try:
             yield
         except kafka.KafkaException as error:
@@ -233,26 +233,3 @@ class Cluster:
             do="start the run again: it reports what is lost and how to continue",
             data="nothing was read after the last sealed window",
         )
-
-
-def _library() -> Any:
-    """Raises NotInstalled (ENV010)."""
-    return _imported(lambda: __import__("confluent_kafka"))
-
-
-def _admin_library() -> Any:
-    return _imported(lambda: __import__("confluent_kafka.admin", fromlist=["AdminClient"]))
-
-
-def _imported(load: Callable[[], T]) -> T:
-    try:
-        return load()
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            Problem(
-                "ENV010",
-                "source type kafka needs a package that is not installed",
-                found=f"no package {error.name}",
-                do="pip install 'airflow-cdc-provider[kafka]'",
-            )
-        ) from error

@@ -6,9 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import timedelta
 from functools import cached_property
-from typing import ClassVar
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import (
@@ -22,7 +20,7 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
-from airflow_cdc_provider.connectors.transports.kafka.options import read_options
+from airflow_cdc_provider.connectors.transports.kafka.options import KafkaOptions
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     LOST,
     Channel,
@@ -35,68 +33,40 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     topic_offsets,
 )
 from airflow_cdc_provider.connectors.transports.kafka.topic_status import read_status
-from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems, table_problems
-from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
-from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
-from airflow_cdc_provider.connectors.transports.messages.discovery import (
-    DiscoveredTables,
-    discover_tables,
-    tables_without_rows,
-)
+from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems
+from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
+from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import EXPIRED
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.spec.selection import matches, selected_schema
-from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 HEAD_MESSAGES = 20
 SMALL_FETCH = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": "65536"}
 """Settings to read the first messages of many topics: by default the library prefetches many more."""
 
 
-class KafkaSource:
+class KafkaSource(FeedSource):
     """Each partition is a channel. A topic is read only if one of its tables is copied: a table that is added later is
     read from the beginning of its topic."""
 
-    unseen: ClassVar[str] = (
-        "changes that the connector or feed did not write, such as schema changes that rewrite rows: "
-        "docs/guides/event-feeds.md"
-    )
-    has_transactions: ClassVar[bool] = False
-    exact_snapshot: ClassVar[bool] = True
-    duplicates_within: ClassVar[timedelta] = timedelta(0)
-
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
-        self.format = Format(self.options.format, source.options)
+        self.options = from_plain(KafkaOptions, source.options)
+        super().__init__(source, self.options)
         self.cluster = Cluster(connection)
 
-    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
-        try:
-            without_rows = tables_without_rows(self.format, self._heads, self._discovered.schemas)
-            return [*self._topic_problems(tables), *table_problems(tables, self._discovered, without_rows)]
-        except CheckFailed as error:
-            return list(error.problems)
-
-    def unverified(self) -> list[Problem]:
-        return self.cluster.unverified()
+    def tls_warnings(self) -> list[Problem]:
+        return self.cluster.tls_warnings()
 
     def identity(self) -> dict[str, str]:
         return self.cluster.identity()
-
-    def tables(self) -> list[TableSchema]:
-        """The tables in the first messages of the topics, and the declared ones."""
-        return [schema for _, schema in sorted(self._discovered.schemas.items())]
-
-    def may_hold(self, column: Column) -> Specials:
-        return may_hold(column, FEED)
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         """The position before the first message of every topic."""
@@ -126,7 +96,7 @@ class KafkaSource:
     def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         for detail, affected in json.loads(partition.body.get("gone", "[]")):
             names = {task.table for task in tables}
-            for table in affected or sorted(names - self._discovered.tables) or [""]:
+            for table in affected or sorted(names - self.discovered.tables) or [""]:
                 yield HoleFound(table, EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch)
         if ranges := [OffsetRange(*fields) for fields in json.loads(partition.body["ranges"])]:
@@ -136,9 +106,6 @@ class KafkaSource:
     def channels(self, position: Position) -> Collection[str]:
         return [str(channel) for channel in topic_offsets(position)]
 
-    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table, schema)
-
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """Empty: the topics contain the table from its beginning. Its columns are those of the first messages after
         ``sealed``: after a new snapshot of the connector they can differ from the earlier ones."""
@@ -146,7 +113,7 @@ class KafkaSource:
         return empty_copy(replace(table, schema=self._schema_after_snapshot(sealed, table)), epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        return contains_all_after(start, end, self._spans, self._discovered.topics_of([table]))
+        return contains_all_after(start, end, self._spans, self.discovered.topics_of([table]))
 
     def restart(
         self,
@@ -163,7 +130,7 @@ class KafkaSource:
         done = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
         cut = cut_before(lo, limit, starts, self._spans, done)
-        return Restart(cut.limit, {topic: self._discovered.topics.get(topic, frozenset()) for topic in cut.topics})
+        return Restart(cut.limit, {topic: self.discovered.topics.get(topic, frozenset()) for topic in cut.topics})
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
@@ -175,8 +142,7 @@ class KafkaSource:
         ]
         return self.cluster.spans(channels)
 
-    @cached_property
-    def _heads(self) -> list[Message]:
+    def read_heads(self) -> list[Message]:
         return self._heads_at({channel: span.begin for channel, span in self._spans.items()})
 
     def _heads_at(self, starts: Mapping[Channel, int]) -> list[Message]:
@@ -187,22 +153,14 @@ class KafkaSource:
         ]
         return list(self.cluster.read(heads, **SMALL_FETCH)) if heads else []
 
-    @cached_property
-    def _discovered(self) -> DiscoveredTables:
-        return discover_tables(self.format, self._heads, self._declared)
-
-    @cached_property
-    def _declared(self) -> Mapping[str, TableSchema]:
-        return declared_schemas(self.options.schemas)
-
     def _schema_after_snapshot(self, position: Position, table: TableTask) -> TableSchema:
-        topics = self._discovered.topics_of([table.table])
+        topics = self.discovered.topics_of([table.table])
         starts = {
             channel: max(read.offset, self._spans[channel].begin)
             for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        schema = discover_tables(self.format, self._heads_at(starts), self._declared).schemas.get(table.table)
+        schema = self.discover(self._heads_at(starts)).schemas.get(table.table)
         return selected_schema(table.rule, schema) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:
@@ -213,15 +171,15 @@ class KafkaSource:
         losses: dict[str, str] = {}
         for channel, detail in lost.items():
             losses.setdefault(channel.rpartition("/")[0], detail)
-        return [(detail, sorted(self._discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
+        return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
 
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
         """The topics of our tables, and topics that were read before and have no rows now."""
-        empty = {channel.topic for channel in self._spans if not self._discovered.topics.get(channel.topic)}
-        return {*self._discovered.topics_of(tables), *(read & empty)}
+        empty = {channel.topic for channel in self._spans if not self.discovered.topics.get(channel.topic)}
+        return {*self.discovered.topics_of(tables), *(read & empty)}
 
-    def _topic_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
-        for topic in self.cluster.compacted_topics(self._discovered.topics_of(task.table for task in tables)):
+    def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
+        for topic in self.cluster.compacted_topics(self.discovered.topics_of(task.table for task in tables)):
             yield _compacted(topic)
         if not self._spans:
             yield Problem(

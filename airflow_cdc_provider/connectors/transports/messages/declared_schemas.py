@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -24,13 +24,11 @@ def declared_schemas(path: str) -> dict[str, TableSchema]:
         found = error.strerror or type(error).__name__
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         found = f"content of another form ({type(error).__name__})"
-    raise CheckFailed(
-        Problem(
-            "SRC070",
-            "the file of table schemas cannot be read",
-            where=path,
-            found=found,
-            allowed=FORM,
-            do="correct `schemas` under `source`, or the file; `airflow cdc decode --schema` reads the same file",
-        )
+    raise CheckFailed.of(
+        "SRC070",
+        "the file of table schemas cannot be read",
+        where=path,
+        found=found,
+        allowed=FORM,
+        do="correct `schemas` under `source`, or the file; `airflow cdc decode --schema` reads the same file",
     )

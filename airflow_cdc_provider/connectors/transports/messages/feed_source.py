@@ -1,0 +1,77 @@
+"""What topics and files of messages have in common as source connectors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from functools import cached_property
+from typing import ClassVar
+
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.transports.messages.check import table_problems
+from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
+from airflow_cdc_provider.connectors.transports.messages.decoding import Format
+from airflow_cdc_provider.connectors.transports.messages.discovery import (
+    DiscoveredTables,
+    discover_tables,
+    tables_without_rows,
+)
+from airflow_cdc_provider.connectors.transports.messages.options import FeedOptions
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
+
+
+class FeedSource(ABC):
+    """Its tables are those in the first messages of its topics or files, and the declared ones."""
+
+    unseen: ClassVar[str] = (
+        "changes that the connector or feed did not write, such as schema changes that rewrite rows: "
+        "docs/guides/event-feeds.md"
+    )
+    has_transactions: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = True
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
+
+    def __init__(self, source: Source, options: FeedOptions) -> None:
+        self.format = Format(options.format, source.options)
+        self._schemas_path = options.schemas
+
+    @abstractmethod
+    def transport_problems(self, tables: Sequence[TableTask]) -> Iterable[Problem]:
+        """Problems of the topics or files, and not of single tables."""
+
+    @abstractmethod
+    def read_heads(self) -> list[Message]:
+        """The first messages of every topic or file."""
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        try:
+            without_rows = tables_without_rows(self.format, self._heads, self.discovered.schemas)
+            return [*self.transport_problems(tables), *table_problems(tables, self.discovered, without_rows)]
+        except CheckFailed as error:
+            return list(error.problems)
+
+    def tables(self) -> list[TableSchema]:
+        return [schema for _, schema in sorted(self.discovered.schemas.items())]
+
+    def may_hold(self, column: Column) -> Specials:
+        return may_hold(column, FEED)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        return self.format.reread(record, table, schema)
+
+    def discover(self, heads: Iterable[Message]) -> DiscoveredTables:
+        return discover_tables(self.format, heads, declared_schemas(self._schemas_path))
+
+    @cached_property
+    def discovered(self) -> DiscoveredTables:
+        return self.discover(self._heads)
+
+    @cached_property
+    def _heads(self) -> list[Message]:
+        return self.read_heads()

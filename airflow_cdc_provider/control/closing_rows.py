@@ -1,0 +1,131 @@
+"""The row of a table in the index at the end of a run: by its commit in the target, the results of the steps, and the
+change log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from airflow_cdc_provider.connectors.source import DelaysCapture
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.results import Results
+from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
+from airflow_cdc_provider.core.decisions.facts import LogFacts
+from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
+from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction
+from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
+from airflow_cdc_provider.core.times import parse_utc
+from airflow_cdc_provider.targets.target import TargetState
+
+BLOCKABLE_STATES = TAKES_CHANGES | {TableState.RESYNCING}
+
+
+@dataclass(frozen=True)
+class ClosingRows:
+    """``failures``: the problems of the run's steps by table. ``at``: when the run ends."""
+
+    replicator: Replicator
+    decision: RunDecision
+    results: Results
+    failures: Mapping[str, tuple[Outcome, Problem]]
+    log: LogFacts
+    at: str
+
+    def row(self, task: TableTask, before: TableRow | None) -> TableRow | None:
+        """The table after this run. None if another run copies it."""
+        verdict = next(verdict for verdict in self.decision.table_decisions if verdict.table == task.table)
+        if verdict.action is TableAction.COPYING:
+            return None
+        outcome, problem = self.failures.get(task.table, (None, None))
+        planned = (*self.decision.plan.copy, *self.decision.plan.reconcile)
+        touched = problem is not None or task.table in planned or self.results.touched(task.table)
+        try:
+            current = self.replicator.target.state(task.table, task.target) if touched else None
+        except Retryable as error:
+            return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
+        control = current.control if current else _newer(task.control, before)
+        if problem and outcome is Outcome.BLOCKED and current and control and control.state.name in BLOCKABLE_STATES:
+            control = self._commit_blocked(task, current, problem) or control
+        seen_at = self.at if current or before is None else before.seen_at
+        row = (
+            _first_row(task, before, self.at)
+            if control is None
+            else current_row(task.table, task.target, control, before, seen_at)
+        )
+        row = with_counts(row, self.decision.plan.run_id, self.results.of_writing_steps(task.table), self.at)
+        if current and current.exists and not row.rows_current:
+            row = self._with_row_count(row, current)
+        if missing := self.results.missing_commit(task.table, control):
+            return blocked_row(row, missing, self.at)
+        if problem:
+            make_row = blocked_row if outcome is Outcome.BLOCKED else failing_row
+            return make_row(row, problem, self.at)
+        if verdict.action is TableAction.FAILING and verdict.problem:
+            return failing_row(row, verdict.problem, self.at)
+        if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
+            return blocked_row(row, verdict.problem, self.at)
+        return row if control is None else self._progressed_row(row, control, touched)
+
+    def _commit_blocked(self, task: TableTask, current: TargetState, problem: Problem) -> ControlRecord | None:
+        """Commit the state ``blocked`` to the target, so that no later run retries. None if a newer commit rejects
+        it."""
+        run_id = self.decision.plan.run_id
+        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id)
+        try:
+            return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
+        except Fenced:
+            return None
+
+    def _with_row_count(self, row: TableRow, current: TargetState) -> TableRow:
+        """With the row count of the target table, if the target can provide it."""
+        try:
+            rows = self.replicator.target.row_count(row.target, current)
+        except Retryable:
+            return row
+        return row if rows is None else replace(row, rows=rows, rows_at=self.at, rows_current=True)
+
+    def _progressed_row(self, row: TableRow, control: ControlRecord, touched: bool) -> TableRow:
+        """For a table without problems: the window it has passed, and the time up to which it equals the source."""
+        log = self.log
+        if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
+            return row
+        if hole := first_hole(log, control):
+            what = f"the change log has a hole for {row.table} ({hole.kind})"
+            do = f"airflow cdc resync {self.decision.replicator} --table {row.table}"
+            return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)
+        pending = first_pending_window(log, control)
+        passed = max(row.passed, effective_window(log.sealed, control.window, pending))
+        row = replace(row, passed=passed, fresh_at=max(row.fresh_at, self._fresh_at(passed)))
+        recovered = row.state is TableState.FAILING and (touched or pending is None)
+        return recovered_row(row, self.at) if recovered else row
+
+    def _fresh_at(self, passed: int) -> str:
+        """When the run read the source's status, less the source's capture delay, if the table has everything up to
+        then; else the time of the last commit that it has applied, empty if that is unknown."""
+        manifest = self.log.manifests.get(min(passed, self.log.sealed))
+        commit_ts = manifest.commit_ts_max or "" if manifest else ""
+        if passed < self.log.sealed or (commit_ts and not self.results.extracted_all):
+            return commit_ts
+        source = self.replicator.source
+        delay = source.capture_delay() if isinstance(source, DelaysCapture) else timedelta()
+        return (parse_utc(self.decision.at) - delay).isoformat(timespec="milliseconds")
+
+
+def _newer(control: ControlRecord | None, row: TableRow | None) -> ControlRecord | None:
+    """The newer of the run's control record and that of the index, which a pause on the command line may have changed
+    since."""
+    indexed = row.control if row else None
+    return indexed if indexed and (control is None or indexed.token > control.token) else control
+
+
+def _first_row(task: TableTask, before: TableRow | None, at: str) -> TableRow:
+    row = before or TableRow(task.table, task.target, TableState.PENDING, at)
+    state = TableState.PENDING if row.state is TableState.SNAPSHOTTING else row.state
+    return replace(row, state=state, control=None, seen_at=at)

@@ -1,0 +1,45 @@
+"""What the change log has for a table after its cursor: records and holes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_cdc_provider.core.decisions.facts import LogFacts
+from airflow_cdc_provider.core.log.change_log import Hole, Manifest
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+
+
+def first_pending_window(log: LogFacts, control: ControlRecord) -> int | None:
+    """The first sealed window after the cursor with records of the table."""
+    for number in range(control.window + 1, log.sealed + 1):
+        manifest = log.manifests.get(number)
+        if manifest and (part := manifest.tables.get(control.table)) and part.rows:
+            return number
+    return None
+
+
+def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
+    """The first hole after the cursor. A window that did not capture the table is a hole, too."""
+    for number in range(control.window + 1, log.sealed + 1):
+        manifest = log.manifests.get(number)
+        if manifest and (hole := hole_of(manifest, control.table, control.floor)):
+            return hole
+    return None
+
+
+def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
+    """The last of these windows with a hole, up to the cursor. Earlier windows must not be applied again."""
+    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor))
+    return max((window for window in windows if window <= control.window), default=None)
+
+
+def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
+    """The hole that a table with its last copy at ``floor`` has in a window. A hole at or below the floor is repaired
+    by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the
+    window, not holes."""
+    for hole in manifest.holes:
+        if hole.table == table and not "" < hole.order_key <= floor:
+            return hole
+    if table not in manifest.tables:
+        return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")
+    return None
