@@ -18,12 +18,12 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.logstore import class_path
 from spark_jobs.runtime.sessions import build_session
 from tests.model import seeds
-from tests.model.histories import Story
+from tests.model.histories import RandomHistories
 from tests.spark.random_stories import play, play_shuffled
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
-Play = Callable[[SparkSession, Path, str, int], Story]
+Play = Callable[[SparkSession, Path, str, int], RandomHistories]
 
 
 @dataclass(frozen=True)

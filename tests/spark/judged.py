@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.delta_tables import read
-from tests.model.histories import COLUMNS, KEY, Story
+from tests.model.histories import COLUMNS, KEY, RandomHistories
 from tests.model.source import Row, Rows
 from tests.spark.hand_made import HandMade
 from tests.spark.played import Commit, Played
@@ -44,7 +44,7 @@ def judge(played: Played) -> None:
         assert not stray, f"{what}: flagged {_told(played.story, next(iter(stray))[0], held.flagged, wanted.flagged)}"
 
 
-def judge_end(table: HandMade, told: Story) -> None:
+def judge_end(table: HandMade, told: RandomHistories) -> None:
     """The newest version alone. Raises AssertionError as ``judge``."""
     version = table.held().version
     assert version is not None
@@ -68,7 +68,9 @@ def _after(before: State, played: Played, since: int, commit: Commit) -> State:
         return State(source.kept(before.rows, since, commit.position))
     keys = _keys(rows)
     now = replace(before, rows=rows, flagged=(before.flagged | _keys(before.rows)) - keys)
-    return replace(now, may=source.keys_held(commit.since, commit.position) - keys) if commit.kind == "repair" else now
+    return (
+        replace(now, may=source.keys_between(commit.since, commit.position) - keys) if commit.kind == "repair" else now
+    )
 
 
 def _keys(rows: Rows) -> Keys:
@@ -99,7 +101,7 @@ def _as_told(value: object) -> object:
     return str(value) if value == value else "NaN"
 
 
-def _told(story: Story, history: object, held: Rows | Keys, wanted: Rows | Keys) -> str:
+def _told(story: RandomHistories, history: object, held: Rows | Keys, wanted: Rows | Keys) -> str:
     lines = [f"history {history}"]
     for number, window in enumerate(story.windows, 1):
         lines += [f"  window {number}: {one}" for one in window if one.history == history or not one.changes]

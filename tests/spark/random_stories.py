@@ -15,8 +15,8 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Regime
 from tests.model import seeds
-from tests.model.histories import Story, Telling, story
-from tests.model.telling import KEYED, Teller
+from tests.model.change_records import KEYED, ChangeRecordWriter
+from tests.model.histories import Completeness, RandomHistories, random_histories
 from tests.spark.hand_made import HandMade
 from tests.spark.judged import judge, judge_end
 from tests.spark.played import Played, told_row
@@ -35,10 +35,10 @@ def play_some(spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelet
 
 def play(
     spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelete, seed: str, histories: int, whole: bool
-) -> Story:
+) -> RandomHistories:
     """``whole``: as one batch, too. Raises AssertionError that says how to play the story again."""
-    telling = Telling.WHOLE_UPSERTS if on_delete is OnDelete.IGNORE else Telling.PARTLY
-    told = story(seed, histories, WINDOWS, keyed, seeds.only(), telling)
+    telling = Completeness.COMPLETE_UPSERTS if on_delete is OnDelete.IGNORE else Completeness.PARTIAL
+    told = random_histories(seed, histories, WINDOWS, keyed, seeds.only(), telling)
     try:
         cut = Played(spark, folder / "cut", told, on_delete).play()
         if keyed:
@@ -51,14 +51,14 @@ def play(
     return told
 
 
-def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> RandomHistories:
     """A source without order: everything it tells comes in any order, some of it twice. Raises as ``play``."""
-    told = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    told = random_histories(seed, histories, WINDOWS, True, seeds.only(), Completeness.COMPLETE)
     random = Random(f"{seed} order")
     schema = replace(KEYED, regime=Regime.UNORDERED)
-    table, teller = HandMade(spark, folder, schema, on_delete), Teller(schema)
+    table, teller = HandMade(spark, folder, schema, on_delete), ChangeRecordWriter(schema)
     table.copy([told_row(row) for row in told.source.state_at(0).elements()])
-    sent = [record for window in told.windows for one in window for part in teller.tell(one) for record in part]
+    sent = [record for window in told.windows for one in window for part in teller.records(one) for record in part]
     random.shuffle(sent)
     cuts = [0, *sorted(random.randrange(len(sent) + 1) for _ in range(WINDOWS - 1)), len(sent)]
     for start, end in pairwise(cuts):
@@ -73,9 +73,9 @@ def play_shuffled(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: 
     return told
 
 
-def play_plainly(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+def play_plainly(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> RandomHistories:
     """A source that tells whole rows and never truncates: nothing of its batches needs Spark. Raises as ``play``."""
-    told = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    told = random_histories(seed, histories, WINDOWS, True, seeds.only(), Completeness.COMPLETE)
     try:
         judge(Played(spark, folder, told, on_delete).play())
     except AssertionError as error:
