@@ -112,10 +112,10 @@ class Scenario:
         """One whole run that succeeds, or the log of what failed."""
         run = self.start()
         states = self.finish(run)
-        assert states["run"] == "success", self.story(run)
+        assert states["run"] == "success", self.failed_logs(run)
         return states
 
-    def story(self, run: str) -> str:
+    def failed_logs(self, run: str) -> str:
         """The logs of the tasks of a run that did not succeed."""
         failed = [task for task, state in self.airflow.tasks(self.name, run).items() if state == "failed"]
         return "\n".join(f"== {task}\n{self.airflow.task_log(self.name, run, task)[-6000:]}" for task in failed)

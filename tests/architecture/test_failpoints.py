@@ -10,7 +10,7 @@ import pytest
 
 from airflow_cdc_provider.logstore import source_of
 from tests.faults.breakpoints import BREAKPOINTS
-from tests.faults.matrix import PLACES, cases
+from tests.faults.matrix import FAILPOINTS, cases
 
 REPOSITORY = Path(__file__).parents[2]
 CALL = re.compile(r"failpoint\((.*?)\)")
@@ -20,7 +20,9 @@ def test_the_names_in_the_code_are_those_of_the_matrix() -> None:
     code = [path for room in ("airflow_cdc_provider", "spark_jobs") for path in (REPOSITORY / room).rglob("*.py")]
     found = {word for path in code if path.name != "failpoints.py" for word in CALL.findall(path.read_text())}
     assert all(word.startswith('"') for word in found), "a name that is put together cannot be looked for"
-    assert sorted([*(word.strip('"') for word in found), *BREAKPOINTS]) == sorted(place.name for place in PLACES)
+    assert sorted([*(word.strip('"') for word in found), *BREAKPOINTS]) == sorted(
+        failpoint.name for failpoint in FAILPOINTS
+    )
 
 
 @pytest.mark.parametrize("name", BREAKPOINTS)
@@ -30,7 +32,7 @@ def test_a_breakpoint_finds_its_statement(name: str) -> None:
 
 
 def test_every_place_is_struck() -> None:
-    assert {place.name for place in PLACES} == {case.place.name for case in cases()}
+    assert {failpoint.name for failpoint in FAILPOINTS} == {case.failpoint.name for case in cases()}
 
 
 def test_no_two_cases_are_the_same() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 from tests.bench.figures import Figure
 from tests.faults.attempts import armed
-from tests.faults.road import Road
-from tests.spark.roads.salesforce.scene import Crm, scene
+from tests.faults.dag_run import DagRun
+from tests.spark.roads.salesforce.workload import Crm, workload
 
 OBJECT, AT_ONCE, OVERFLOW = "Account", 10_000, 100_000
 WANTED = 3.0
@@ -20,7 +20,7 @@ def resync(folder: Path, records: int) -> list[Figure]:
     its own, its whole time counts."""
     with OrgProcess("--size", "empty", "--overflow", str(OVERFLOW)) as org:
         ids = [one for first in range(0, records, AT_ONCE) for one in loaded(org, first)]
-        crm = scene(org, folder / "overflow", None, OBJECT)  # type: ignore[arg-type]
+        crm = workload(org, folder / "overflow", None, OBJECT)  # type: ignore[arg-type]
         copy_s = timed(crm)["snapshot"]
         org.admin("update", object=OBJECT, ids=ids[: OVERFLOW + 1], values={"Phone": "changed"})
         resync_s = timed(crm)["reconcile.resync"]
@@ -51,11 +51,11 @@ def timed(crm: Crm) -> dict[str, float]:
     began: dict[str, float] = {}
     environment = armed.set({})  # not struck by anything, but an application of its own
     try:
-        road: Road = crm.green(between=lambda task: began.setdefault(task, time.monotonic()))
+        dag_run: DagRun = crm.green(between=lambda task: began.setdefault(task, time.monotonic()))
     finally:
         armed.reset(environment)
     ends = [*list(began.values())[1:], time.monotonic()]
-    return {task: end - at for (task, at), end in zip(began.items(), ends, strict=True) if task in road.states}
+    return {task: end - at for (task, at), end in zip(began.items(), ends, strict=True) if task in dag_run.states}
 
 
 def must_hold_all(crm: Crm, records: int) -> None:

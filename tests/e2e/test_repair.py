@@ -30,8 +30,8 @@ def test_a_backfill_repairs_what_was_damaged_beside_the_schedule(damaged: Damage
     damaged.pause(False)
     until(lambda: backfills(damaged), "the run of the backfill", every_s=0.5)
     (run,) = backfills(damaged)
-    assert repaired.finish(run)["run"] == "success", repaired.story(run)
-    assert repaired.finish(beside)["run"] == "success", repaired.story(beside)
+    assert repaired.finish(run)["run"] == "success", repaired.failed_logs(run)
+    assert repaired.finish(beside)["run"] == "success", repaired.failed_logs(beside)
     assert damaged.name == "Ada"
     damaged.pause(True)
 

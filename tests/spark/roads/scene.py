@@ -20,13 +20,13 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.state.store import StateStore
 from tests.delta_tables import read
 from tests.faults import attempts
-from tests.faults.road import Road
+from tests.faults.dag_run import DagRun
 from tests.faults.worker import request
 
 
 @dataclass
 class Scene(ABC):
-    """What ``tests.faults.road`` runs."""
+    """What ``tests.faults.dag_run`` runs."""
 
     folder: Path
     spark: SparkSession
@@ -51,20 +51,20 @@ class Scene(ABC):
         """Records a command; the next run carries it out."""
         request(self.replicator(), kind, {"tables": list(tables), "key": uuid4().hex, "arguments": arguments})
 
-    def road(self, **more: Any) -> Road:
+    def road(self, **more: Any) -> DagRun:
         """A run that has not begun."""
-        return Road(self, **more)  # type: ignore[arg-type]
+        return DagRun(self, **more)  # type: ignore[arg-type]
 
-    def run(self, **more: Any) -> Road:
+    def run(self, **more: Any) -> DagRun:
         return self.go(self.road(**more))
 
-    def go(self, road: Road) -> Road:
+    def go(self, road: DagRun) -> DagRun:
         with attempts.operating(lambda _: self.secrets):
-            return road.go()
+            return road.execute()
 
-    def green(self, **more: Any) -> Road:
+    def green(self, **more: Any) -> DagRun:
         road = self.run(**more)
-        assert road.green, (road.states, road.said)
+        assert road.green, (road.states, road.problems)
         return road
 
     def settle(self) -> None:
@@ -74,7 +74,7 @@ class Scene(ABC):
                 return
         raise AssertionError("there is no end of it")
 
-    def results(self, road: Road, task: str) -> dict[str, TableResult]:
+    def results(self, road: DagRun, task: str) -> dict[str, TableResult]:
         latest = self.replicator().run(road.run_id).latest(task)
         assert latest is not None
         return {one.table: one for one in latest[1].tables}

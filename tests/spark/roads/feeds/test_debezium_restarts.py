@@ -55,9 +55,9 @@ def in_a_folder(one: Copied, folder: Path, spark: SparkSession, before: list[dic
             assert feed.held("public.t", "id").keys() == {1, 2, 3, 4}
     road = feed.run()
     holes = {hole.table: hole.kind for hole in feed.replicator().log.manifest(feed.replicator().log.sealed()).holes}
-    assert holes == dict.fromkeys(one.feed.tables, EXPIRED), road.said
+    assert holes == dict.fromkeys(one.feed.tables, EXPIRED), road.problems
     road = feed.run()
-    assert all(any(f"{table} is blocked" in said for said in road.said) for table in feed.tables), road.said
+    assert all(any(f"{table} is blocked" in said for said in road.problems) for table in feed.tables), road.problems
 
 
 def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: Path, spark: SparkSession) -> None:
@@ -76,7 +76,7 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
         lose_and_go_on(one)
         in_a_folder(one, tmp_path / "folder", spark, before)
         road = one.feed.run()
-        assert any("airflow cdc resync feed --table public.t" in said for said in road.said), road.said
+        assert any("airflow cdc resync feed --table public.t" in said for said in road.problems), road.problems
         assert one.held("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "it stands before the new snapshot"
         one.feed.ask(CommandKind.RESYNC, *one.feed.tables)
         one.feed.settle()
@@ -98,6 +98,6 @@ def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
         assert one.differences() == []
         lose_and_go_on(one)
         first, second = one.feed.run(), one.feed.run()
-        assert any("shop.emptied is blocked" in said for said in (*first.said, *second.said)), first.said
+        assert any("shop.emptied is blocked" in said for said in (*first.problems, *second.problems)), first.problems
         assert one.held("shop.t") == one.database.rows("t")
         assert one.held("shop.emptied") == {1: "a"}, "it stands before the new snapshot, and is blocked"

@@ -90,7 +90,7 @@ def test_a_table_that_is_added_later_is_refused_and_the_others_go_on(
     write("2.jsonl", [*first.rest(), *later.rest()])
     both = with_tables(feed, first, later)
     road = both.run()
-    assert any("CPY006" in said or "from its beginning" in said for said in road.said), road.said
+    assert any("CPY006" in said or "from its beginning" in said for said in road.problems), road.problems
     assert list(both.differences(first)) == []
 
 
@@ -148,4 +148,4 @@ def test_a_file_that_is_gone_before_it_is_read_is_a_hole_for_every_table(
     assert (hole.kind, hole.table) == ("expired", one.name)
     assert "1 files were removed" in hole.detail
     road = feed.run()
-    assert any("LOG004" in said for said in road.said), road.said
+    assert any("LOG004" in said for said in road.problems), road.problems

@@ -84,7 +84,7 @@ def test_a_topic_that_was_made_anew_stops_its_table_alone_until_it_is_copied_fro
     send(topics, sibling, sibling.rest())
     feed.run()
     road = feed.run()
-    assert any("LOG004" in said and "created again" in said for said in road.said), road.said
+    assert any("LOG004" in said and "created again" in said for said in road.problems), road.problems
     assert list(feed.differences(sibling)) == [], "the sibling goes on"
 
     feed.ask(CommandKind.RESYNC, one.name, approve_deletes=True)

@@ -68,7 +68,7 @@ def test_neighbours_of_the_calendars_ends_stay_apart(tmp_path: Path, spark: Spar
         ]
         write(tmp_path, f"{table}/2.jsonl", 1800 - number, later)
     road = feed.run()
-    assert any("EVT016" in said and STOPPED in said and "set_null" in said for said in road.said), road.said
+    assert any("EVT016" in said and STOPPED in said and "set_null" in said for said in road.problems), road.problems
 
     last = datetime(9999, 12, 31, 23, 59, 59, 999999)
     texts = {key: row["v"] for key, row in feed.held(TEXTS, "id").items()}

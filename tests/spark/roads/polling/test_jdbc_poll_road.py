@@ -134,7 +134,7 @@ def test_an_audit_that_would_delete_much_waits_for_a_yes(shop: Polled, database:
     shop.with_source(options={"key_audit": 1.0})
     old_enough()
     road = shop.run()
-    assert any("CPY004" in line and "key audit" in line for line in road.said), road.said
+    assert any("CPY004" in line and "key audit" in line for line in road.problems), road.problems
     assert len(shop.rows("public.a")) == 30
     assert shop.control("public.b").state.name is TableState.REPLICATING
     yes = {"tables": ["public.a"], "arguments": {"approve_deletes": True}, "key": "yes"}

@@ -49,7 +49,9 @@ def test_neighbours_of_the_calendars_ends_stay_apart_by_copy_and_by_windows(
     database.execute("UPDATE nulls SET updated_at = now(), d = '10000-01-01' WHERE id = 3")
     old_enough()
     road = polled.run()
-    assert any("CPY009" in line and REFUSED in line and "{cast: {d: text}}" in line for line in road.said), road.said
+    assert any("CPY009" in line and REFUSED in line and "{cast: {d: text}}" in line for line in road.problems), (
+        road.problems
+    )
 
     texts = {key: row["d"] for key, row in polled.rows(TEXTS).items()}
     assert texts == {11: "9999-12-31", 2: "infinity", 3: "0044-03-15 BC", 4: "-infinity", 5: "0001-01-01"}

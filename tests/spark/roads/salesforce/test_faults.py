@@ -63,7 +63,7 @@ def run_until_nothing_is_left(crm: Crm) -> list[str]:
     said: list[str] = []
     for _ in range(MOST_RUNS):
         road = crm.run()
-        said += road.said
+        said += road.problems
         if road.green and set(road.states) <= {"open_window", "close_window"}:
             return said
     raise AssertionError(f"there is no end of it: {said}")

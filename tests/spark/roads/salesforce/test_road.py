@@ -24,7 +24,7 @@ from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
-from tests.faults.strike import process
+from tests.faults.injection import process
 from tests.faults.worker import request
 from tests.model.seeds import seed
 from tests.spark.roads.salesforce.scene import TABLES, Crm, Writer, scene
@@ -177,7 +177,7 @@ def test_case_26_without_leave_a_lost_position_blocks_the_tables_and_says_what_t
     writer.transact(8)
     org.bus.reset()
     road = crm.run()
-    assert not road.green and any("airflow cdc resync" in line for line in road.said), road.said
+    assert not road.green and any("airflow cdc resync" in line for line in road.problems), road.problems
     assert crm.rows("Account") == before
     request(crm.replicator(), CommandKind.RESYNC, {"tables": crm.tables, "key": "again"})
     crm.settle()
@@ -195,7 +195,7 @@ def test_case_50_a_right_that_is_lost_between_runs_deletes_nothing(
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
     road = crm.run()
     assert not road.green and crm.rows("Account") == before
-    assert access is Access.NONE or any("CPY004" in line for line in road.said), road.said
+    assert access is Access.NONE or any("CPY004" in line for line in road.problems), road.problems
     del org.integration.access["Account"]
     writer.transact(3)
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "once more"})
@@ -258,7 +258,7 @@ def test_case_08_a_branch_that_dies_in_every_step_ends_as_if_it_had_not(
 
     monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
     road = crm.road(between=before)
-    assert crm.go(road).green, (road.states, road.said)
+    assert crm.go(road).green, (road.states, road.problems)
     assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {places}"
     assert crm.control("Account").state.name is TableState.REPLICATING
     crm.settle()
@@ -282,7 +282,7 @@ def test_case_58_an_event_that_nobody_can_read_stops_its_table_and_no_other(
         tx.update("Contact", contact, {"MailingCountry": "Italy"})
     before = crm.rows("Account")
     road = crm.run()
-    assert any("QUA001" in line and "do not match their schema" in line for line in road.said), road.said
+    assert any("QUA001" in line and "do not match their schema" in line for line in road.problems), road.problems
     assert crm.rows("Account") == before and crm.rows("Contact")[contact]["MailingCountry"] == "Italy"
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
     crm.settle()
@@ -313,7 +313,7 @@ def test_a_copy_that_comes_short_is_not_committed(
     pages = bulk.Bulk._pages
     monkeypatch.setattr(bulk.Bulk, "_pages", lambda self, job: list(pages(self, job))[1:])
     road = crm.run()
-    assert any("CPY005" in line for line in road.said), road.said
+    assert any("CPY005" in line for line in road.problems), road.problems
     monkeypatch.undo()
     crm.settle()
     assert crm.differences() == []
@@ -325,7 +325,7 @@ def test_what_goes_wrong_with_a_page_is_told_in_the_words_of_the_reader(
     crm = scene(org, tmp_path, spark, "Account")
     org.faults.http.append(HttpFault("GET .*/results", 403, "API_DISABLED_FOR_ORG", "no", times=9))
     road = crm.run()
-    assert any("SRC010" in line and "the API is switched off" in line for line in road.said), road.said
+    assert any("SRC010" in line and "the API is switched off" in line for line in road.problems), road.problems
 
 
 @pytest.mark.nightly

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.faults.road import Road
+from tests.faults.dag_run import DagRun
 from tests.spark.roads.polling.scene import definition
 from tests.spark.roads.schema_changes.polled_statements import MARIADB_CASES, POSTGRES_CASES
 from tests.spark.roads.schema_changes.statements import Case, Chosen, Statements, Truth, parameters
@@ -62,7 +62,7 @@ class Polls(Statements):
     def secrets(self) -> Secrets:
         return Secrets(self.info)
 
-    def go(self, road: Road) -> Road:
+    def go(self, road: DagRun) -> DagRun:
         """Once what was written is old enough, and the interval before has left the overlap."""
         time.sleep(2)
         return super().go(road)
