@@ -1,4 +1,4 @@
-"""The new copy that an overflow asks for, against the first copy of the same object."""
+"""The new copy after an overflow, against the first copy of the same object."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 from tests.bench.figures import Figure
 from tests.faults.attempts import armed
 from tests.faults.dag_run import DagRun
-from tests.spark.roads.salesforce.workload import Crm, workload
+from tests.spark.roads.salesforce.scene import Crm, scene
 
 OBJECT, AT_ONCE, OVERFLOW = "Account", 10_000, 100_000
 WANTED = 3.0
 
 
 def resync(folder: Path, records: int) -> list[Figure]:
-    """``records`` of one object; a transaction changes OVERFLOW of them and one more. Each step is an application of
-    its own, its whole time counts."""
+    """``records`` of one object; one transaction changes OVERFLOW + 1 of them. Each step is an application of its own,
+    measured as a whole."""
     with OrgProcess("--size", "empty", "--overflow", str(OVERFLOW)) as org:
         ids = [one for first in range(0, records, AT_ONCE) for one in loaded(org, first)]
-        crm = workload(org, folder / "overflow", None, OBJECT)  # type: ignore[arg-type]
+        crm = scene(org, folder / "overflow", None, OBJECT)  # type: ignore[arg-type]
         copy_s = timed(crm)["snapshot"]
         org.admin("update", object=OBJECT, ids=ids[: OVERFLOW + 1], values={"Phone": "changed"})
         resync_s = timed(crm)["reconcile.resync"]
@@ -49,7 +49,7 @@ def loaded(org: OrgProcess, first: int) -> list[str]:
 def timed(crm: Crm) -> dict[str, float]:
     """Seconds of each task of a run."""
     began: dict[str, float] = {}
-    environment = armed.set({})  # not struck by anything, but an application of its own
+    environment = armed.set({})  # no failpoint is armed, but each step is an application of its own
     try:
         dag_run: DagRun = crm.green(between=lambda task: began.setdefault(task, time.monotonic()))
     finally:
@@ -59,6 +59,6 @@ def timed(crm: Crm) -> dict[str, float]:
 
 
 def must_hold_all(crm: Crm, records: int) -> None:
-    held = crm.held(OBJECT, "Id", "Id", "Phone")
-    changed = sum(row["Phone"] == "changed" for row in held.values())
-    assert (len(held), changed) == (records, OVERFLOW + 1)
+    rows = crm.held(OBJECT, "Id", "Id", "Phone")
+    changed = sum(row["Phone"] == "changed" for row in rows.values())
+    assert (len(rows), changed) == (records, OVERFLOW + 1)

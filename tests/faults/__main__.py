@@ -6,6 +6,7 @@ cases and the transactions of the writer; a run with the same seed continues whe
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import random
@@ -32,6 +33,10 @@ FOLDER = Path(__file__).parents[2] / "build" / "faults"
 
 
 def main() -> int:
+    arguments = argparse.ArgumentParser(
+        prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # frozen processes must not stay frozen
     only = os.environ.get("ONLY", "").split()
     seed = int(seeds.seed() if seeds.chosen() else seeds.new())

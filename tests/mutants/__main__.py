@@ -8,6 +8,7 @@ noticed a breakage, so one is missing. 2: a breakage fits the product no more, o
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -46,6 +47,10 @@ class Verdict:
 
 
 def main() -> int:
+    arguments = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.parse_args()
     words = os.environ.get("ONLY", "").split()
     chosen = [one for one in BREAKAGES if all(word in f"{one.what} {one.file}" for word in words)]
     try:
