@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.airflow_fixtures import airflow, home, scenario, server
 from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
 from tests.faults.killing import end_schedulers
 from tests.faults.runner import FaultRunner
 from tests.model import seeds
-from tests.whole_road import airflow, home, scenario, server
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
 
