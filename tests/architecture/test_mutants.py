@@ -13,7 +13,7 @@ from tests.mutants.mutant import Mutant
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("breakage", MUTANTS, ids=lambda one: one.what)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.what)
 def test_a_mutant_fits_its_file_and_can_be_parsed(mutant: Mutant) -> None:
     original, mutated = (ROOT / mutant.file).read_text(), mutant.mutated(ROOT)
     assert mutated != original
