@@ -116,7 +116,7 @@ CHANGE_LOG = (
         "airflow_cdc_provider/control/open_window.py",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls), 1])",
-        ("tests/provider/test_window_trouble.py",),
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "a window may begin after the end of the previous one",

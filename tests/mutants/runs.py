@@ -42,7 +42,7 @@ RUNS = (
         f"{CONTROL}/observe.py",
         "    control = current.control if current else row.control if row else None\n",
         "    control = row.control if row and row.control else current.control if current else None\n",
-        ("tests/provider/test_window_trouble.py",),
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "windows are removed before they are old enough",
@@ -63,21 +63,21 @@ RUNS = (
         f"{CONTROL}/close_window.py",
         "if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):",
         "if decision.stop is None and log.sealed:",
-        ("tests/provider/test_window_trouble.py",),
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "a lost position is acknowledged",
         f"{CONTROL}/close_window.py",
         "        if decision.lost is None:",
         "        if decision.plan:",
-        ("tests/provider/test_window_trouble.py",),
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "a commit that a step reports is not checked in the target",
         f"{CONTROL}/close_window.py",
         "if missing := results.missing_commit(task.table, control):",
         "if (missing := results.missing_commit(task.table, control)) and control is None:",
-        ("tests/provider/test_window_trouble.py",),
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "the table of another state store is written to",
