@@ -43,7 +43,7 @@ BINLOG = (
         (ALTERED,),
     ),
     Mutant(
-        "a foreign key that changes rows may come behind the copy",
+        "a foreign key that changes rows may be added after the copy",
         f"{MYSQL}/alterations.py",
         "        yield from _foreign_key_changes(clause)\n",
         "",

@@ -112,7 +112,7 @@ CHANGE_LOG = (
         ("tests/core/test_batch_plan.py",),
     ),
     Mutant(
-        "a stream that is opened anew keeps its epoch",
+        "a new stream keeps the epoch of the old one",
         "airflow_cdc_provider/control/open_window.py",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1",
         "epoch = max([facts.log.epoch, *(control.epoch for control in controls), 1])",

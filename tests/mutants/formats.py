@@ -24,7 +24,7 @@ EVENT_FORMATS = (
         ("tests/core/test_snapshots.py",),
     ),
     Mutant(
-        "tables without rows in a snapshot of PostgreSQL always begin anew",
+        "tables without rows in a snapshot of PostgreSQL are always copied again",
         "airflow_cdc_provider/core/log/snapshots.py",
         "return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))",
         "return restart.whole",
@@ -87,7 +87,7 @@ EVENT_FORMATS = (
         ("tests/connectors/test_files_source.py",),
     ),
     Mutant(
-        "a transaction that does not say which one ended before it stands before all",
+        "a transaction without the end of its predecessor is ordered before all",
         f"{DEBEZIUM}/positions.py",
         "previous or lsn:",
         "previous:",

@@ -45,7 +45,7 @@ IDENTITIES = (
         (CORE,),
     ),
     Mutant(
-        "a rewrite computes no column anew",
+        "a rewrite computes no column again",
         "airflow_cdc_provider/core/table/identity.py",
         "recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),",
         "recomputed=False,",
@@ -59,7 +59,7 @@ IDENTITIES = (
         (CORE,),
     ),
     Mutant(
-        "a column keeps its values whatever its type is",
+        "a column keeps its values with any type",
         "airflow_cdc_provider/core/table/identity.py",
         "elif after is not None and after.type != before.type:",
         "elif after is not None and not after.type:",
@@ -178,7 +178,7 @@ IDENTITIES = (
         (CATALOGUE,),
     ),
     Mutant(
-        "a TRUNCATE explains columns that were computed anew",
+        "a TRUNCATE explains recomputed columns",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "(changes.recomputed or not truncated)",
         "(not truncated)",

@@ -142,7 +142,7 @@ def test_a_run_without_a_plan_fails_without_retries_and_with_a_remedy(harness: S
 
 
 @pytest.mark.parametrize(
-    ("how", "ending", "says"),
+    ("how", "ending", "message"),
     [
         ("retryable", TaskFailed, "SRC001 the source does not answer"),
         ("not retryable", AirflowFailException, "SRC001 the source does not answer"),
@@ -152,11 +152,11 @@ def test_a_run_without_a_plan_fails_without_retries_and_with_a_remedy(harness: S
     ],
 )
 def test_the_end_of_a_job_determines_whether_airflow_tries_again(
-    harness: StepHarness, monkeypatch: pytest.MonkeyPatch, how: str, ending: type[Exception], says: str
+    harness: StepHarness, monkeypatch: pytest.MonkeyPatch, how: str, ending: type[Exception], message: str
 ) -> None:
     monkeypatch.setenv("FAKE_SPARK", how)
     harness.plan("public.a", extract=True)
-    with pytest.raises(ending, match=says):
+    with pytest.raises(ending, match=message):
         harness.execute("extract")
     assert harness.state.open_attempts(harness.definition.name) == ()
 

@@ -161,12 +161,12 @@ def test_a_new_batch_of_a_cleared_run_is_merged_although_its_first_merge_had_com
     first = harness.folders("merge")[0].step()
     assert first is not None
     harness.commit("public.a", window=5, attempt=first.attempt)
-    anew = harness.staged("public.a", number=2)
+    new_batch = harness.staged("public.a", number=2)
     harness.execute("merge", try_number=2)
     _, last = harness.folders("merge")
     step = last.step()
     assert step is not None
-    assert ([task.table for task in step.tables], step.merge_of) == (["public.a"], anew)
+    assert ([task.table for task in step.tables], step.merge_of) == (["public.a"], new_batch)
     assert Path(last.url, "seen.json").exists()
 
 
