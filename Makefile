@@ -43,7 +43,7 @@ bench: servers  ## the figures of docs, measured on this machine; FULL=1, PEERS=
 	@$(READY)
 	exec $(PYTHON) -m tests.bench $(ONLY)
 
-faults: servers mariadb  ## every fault, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
+faults: servers mariadb  ## every case of the fault matrix, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
 	export PYTHONPATH="$(CURDIR)/tests/failpoints"
 	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.faults
@@ -52,7 +52,7 @@ properties: jars  ## N random histories (50,000) against the reference model; wr
 	@$(READY)
 	N="$(N)" exec $(PYTHON) -m tests.properties
 
-mutants: servers  ## small breakages, one at a time: each must be noticed by a test; ONLY="words" for some
+mutants: servers  ## small code changes, one at a time: a test must detect each; ONLY="words" for some
 	@$(READY)
 	ONLY="$(ONLY)" exec $(PYTHON) -m tests.mutants
 

@@ -1,4 +1,4 @@
-"""What a reader yields, with the records of its blocks one by one."""
+"""The items of a reader, with the records of its blocks one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An S3 store of the tests' own on loopback: moto, which keeps what it is told and honours conditional writes."""
+"""An S3 store for tests on loopback: moto, which stores objects and supports conditional writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY, SECRET = "AKIDTESTS", "tests-secret-key"
 
 
 class ObjectStore:
-    """Runs while the ``with`` block does; ``LAKE`` is its first bucket."""
+    """Runs during a ``with`` block; ``LAKE`` is its first bucket."""
 
     LAKE = "lake"
 
@@ -29,14 +29,14 @@ class ObjectStore:
 
     def __enter__(self) -> ObjectStore:
         host, _, port = self.endpoint.removeprefix("http://").partition(":")
-        with self.log.open("wb") as said:
+        with self.log.open("wb") as output:
             command = [sys.executable, "-m", "moto.server", "-H", host, "-p", port]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         deadline = time.monotonic() + START_LIMIT_S
-        while not self._answers():
+        while not self._is_up():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.__exit__(None, None, None)
-                raise RuntimeError(f"moto did not come up:\n{self.log.read_text()[-2000:]}")
+                raise RuntimeError(f"moto did not start:\n{self.log.read_text()[-2000:]}")
             time.sleep(0.1)
         self.make_bucket(self.LAKE)
         return self
@@ -49,25 +49,25 @@ class ObjectStore:
 
     @property
     def connection(self) -> ConnectionInfo:
-        """As an Airflow connection of type ``aws`` would give it."""
+        """As an Airflow connection of type ``aws`` provides it."""
         return ConnectionInfo("objects", login=KEY, password=SECRET, extra={"endpoint_url": self.endpoint})
 
     def make_bucket(self, name: str) -> None:
-        self._ask("PUT", name)
+        self._request("PUT", name)
 
     def keys(self, prefix: str = "", bucket: str = LAKE) -> list[str]:
-        """Every key as it stands, also those that name no file."""
-        tree = ElementTree.fromstring(self._ask("GET", f"{bucket}?list-type=2&prefix={prefix}"))
+        """Every key as it is stored, also keys that name no file."""
+        tree = ElementTree.fromstring(self._request("GET", f"{bucket}?list-type=2&prefix={prefix}"))
         return [key.text or "" for key in tree.iter() if key.tag.endswith("}Key")]
 
-    def _answers(self) -> bool:
+    def _is_up(self) -> bool:
         try:
-            self._ask("GET", "")
+            self._request("GET", "")
         except (urllib.error.URLError, ConnectionError):
             return False
         return True
 
-    def _ask(self, method: str, path: str) -> bytes:
+    def _request(self, method: str, path: str) -> bytes:
         with urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{path}", method=method)) as answer:
             content: bytes = answer.read()
         return content

@@ -19,7 +19,7 @@ from airflow_cdc_provider.sandbox.server import HOST, RunAs
 
 
 def certificate() -> tuple[str, str]:
-    """One that vouches for itself, and its key; PEM. It is for the address, and not for `localhost`."""
+    """A self-signed certificate and its key, PEM. It is for the address, not for `localhost`."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
     made = (
@@ -31,13 +31,13 @@ def certificate() -> tuple[str, str]:
         .sign(key, hashes.SHA256())
     )
     encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    told = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
-    return made.public_bytes(encoding).decode(), told.decode()
+    key_pem = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
+    return made.public_bytes(encoding).decode(), key_pem.decode()
 
 
 @contextmanager
 def certificate_files(reader: RunAs) -> Iterator[tuple[Path, Path]]:
-    """Certificate and key as files that the server's user may read, and nobody else the key."""
+    """Certificate and key as files that the user of the server may read; the key is readable for that user alone."""
     with TemporaryDirectory(prefix="cdc-tls-") as folder:
         files = Path(folder, "server.pem"), Path(folder, "server.key")
         Path(folder).chmod(0o755)

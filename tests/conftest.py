@@ -1,4 +1,4 @@
-"""What holds for every layer."""
+"""Settings of every layer."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import settings
 
 from tests.model import seeds
 
-# Processes that tests start can be made to fail at the product's failpoints, too.
+# Failpoints of the product can also be armed in processes that tests start.
 FAILPOINTS = str(Path(__file__).parent / "failpoints")
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FAILPOINTS, os.environ.get("PYTHONPATH")]))
 
-# A busy machine is no failure of the code. Without a database of examples, a run does not depend on the one before.
+# No deadline, for a busy machine; no database of examples, so that a run does not depend on the previous one.
 settings.register_profile(
     "layers",
     deadline=None,

@@ -1,4 +1,4 @@
-"""Delta tables as somebody else's library reads them."""
+"""Delta tables as an independent library reads them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from deltalake import DeltaTable, QueryBuilder
 
 
 def read(table: DeltaTable, *columns: str) -> pyarrow.Table:
-    """These columns of its rows, in no order; all where none is named."""
+    """These columns of its rows, in no order; all columns where none is named."""
     listed = ", ".join(f'"{name}"' for name in columns) or "*"
     return pyarrow.table(QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all())

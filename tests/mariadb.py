@@ -1,4 +1,4 @@
-"""The MariaDB that tests run against."""
+"""The MariaDB server of the tests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Runs the layers of tests, each in its own pytest: one after another, at last those with an Airflow at once.
+"""Runs the layers of tests, each in its own pytest: one after another, and those with an Airflow concurrently at the
+end.
 
-The table at the end tells the share of each layer and which took longer than its budget; no clock fails a layer. The
-last line counts all layers the way pytest counts one.
+The table at the end shows the share of each layer and which layers exceeded their budget; that does not fail a layer.
+The last line counts all layers in the format of pytest.
 
-``--nightly``: every test, also those marked so, with a new seed (``CDC_SEED`` names one) and long rounds.
+``--nightly``: every test, also those marked nightly, with a new seed (or ``CDC_SEED``) and long rounds.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from pathlib import Path
 from tests.model import seeds
 
 TESTS = Path(__file__).parent
-# Seconds on two idle cores, 25 minutes in all; of layers that run at once the longest counts. A layer is a folder; one
-# inside of another is a layer of its own.
+# Seconds on two idle cores, 25 minutes in all; of concurrent layers the longest counts. A layer is a folder; a nested
+# folder of this table is a layer of its own.
 BUDGETS_S = {
     "architecture": 30,
     "core": 20,
@@ -38,13 +39,12 @@ BUDGETS_S = {
     "faults": 330,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own: one test at a time, and all such layers at once, since they wait more than they
-work."""
+"""Layers with an Airflow of their own: one test at a time, and all such layers concurrently, since they mostly wait."""
 FILES_AT_ONCE = 2
 MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
 LONG_ROUNDS = 10
-"""As many times the usual number of random histories and examples."""
+"""The factor for the number of random histories and examples."""
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
@@ -91,7 +91,7 @@ def run(layer: str, tests: Path = TESTS, options: Sequence[str] = ()) -> Outcome
 
 
 def run_at_once(layers: Sequence[str], tests: Path = TESTS, options: Sequence[str] = ()) -> list[Outcome]:
-    """What the first one prints is shown as it comes, the rest behind it."""
+    """The output of the first layer is printed as it runs, that of the others after it."""
     running = [begin(layer, tests, options, quiet=number > 0) for number, layer in enumerate(layers)]
     try:
         return [one.end() for one in running]
@@ -102,7 +102,7 @@ def run_at_once(layers: Sequence[str], tests: Path = TESTS, options: Sequence[st
 
 
 def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Running:
-    """Own process group, so that a layer stopped the hard way leaves no server or JVM behind."""
+    """With a process group of its own, so that a killed layer leaves no server or JVM behind."""
     scratch = tempfile.TemporaryDirectory(prefix="cdc-layer-")
     output = Path(scratch.name) / "output" if quiet else None
     command = [
@@ -133,12 +133,12 @@ def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Runni
 
 
 def heed_interrupts() -> None:
-    """A shell lets what it runs in the background ignore them, and that is inherited."""
+    """A shell makes background processes ignore interrupts, which child processes inherit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:
-    """SIGINT first: pytest then says which test it was in and lets fixtures stop their servers."""
+    """SIGINT first: pytest then reports the interrupted test and its fixtures stop their servers."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(INTERRUPTED_LIMIT_S)
@@ -148,7 +148,7 @@ def interrupt(process: subprocess.Popen[bytes]) -> None:
 
 
 def counts(report: Path) -> dict[str, int]:
-    """From pytest's JUnit report; a run that was killed leaves none."""
+    """From the JUnit report of pytest; a killed run has none."""
     if not report.exists():
         return {}
     totals = {"failed": 0, "passed": 0, "skipped": 0, "errors": 0}
@@ -167,7 +167,7 @@ def in_turn(layers: Sequence[str]) -> list[list[str]]:
 
 
 def table(outcomes: list[Outcome], whole_s: float) -> str:
-    """The share of a layer that ran beside others is that of its own time: all shares are more than 100 % then."""
+    """The share of a concurrent layer is that of its own time, so that the shares may add up to more than 100 %."""
     turns = in_turn([outcome.layer for outcome in outcomes])
     budget_s = sum(max(BUDGETS_S[layer] for layer in layers) for layers in turns)
     lines = [f"{'layer':<16}{'seconds':>8}{'share':>7}{'budget':>8}"]
@@ -179,15 +179,15 @@ def table(outcomes: list[Outcome], whole_s: float) -> str:
 
 
 def closing_line(outcomes: list[Outcome], whole_s: float) -> str:
-    """As pytest writes its own: ``== 2 failed, 40 passed in 12.34s ==``. A layer cut short counts as an error."""
+    """In the format of pytest: ``== 2 failed, 40 passed in 12.34s ==``. An interrupted layer counts as an error."""
     totals = {
         name: sum(outcome.counts.get(name, 0) for outcome in outcomes)
         for name in ("failed", "passed", "skipped", "errors")
     }
-    cut_short = [outcome for outcome in outcomes if outcome.failed and not has_failures(outcome)]
-    totals["errors"] += len(cut_short)
-    said = ", ".join(f"{number} {name}" for name, number in totals.items() if number) or "no tests ran"
-    return f" {said} in {whole_s:.2f}s ".center(80, "=")
+    interrupted = [outcome for outcome in outcomes if outcome.failed and not has_failures(outcome)]
+    totals["errors"] += len(interrupted)
+    summary = ", ".join(f"{number} {name}" for name, number in totals.items() if number) or "no tests ran"
+    return f" {summary} in {whole_s:.2f}s ".center(80, "=")
 
 
 def has_failures(outcome: Outcome) -> bool:
@@ -198,21 +198,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run_layers", description=__doc__)
     parser.add_argument("layers", nargs="*", metavar="layer", help=f"all by default: {', '.join(BUDGETS_S)}")
     parser.add_argument("--nightly", action="store_true", help="every test, a new seed, long rounds")
-    asked = parser.parse_args()
-    chosen = asked.layers or list(BUDGETS_S)
+    arguments = parser.parse_args()
+    chosen = arguments.layers or list(BUDGETS_S)
     if unknown := set(chosen) - BUDGETS_S.keys():
         parser.error(f"no such layer: {', '.join(sorted(unknown))}")
-    if asked.nightly:
+    if arguments.nightly:
         os.environ |= {seeds.SEED: os.environ.get(seeds.SEED) or seeds.new(), seeds.TIMES: str(LONG_ROUNDS)}
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
     began_s, outcomes = time.monotonic(), list[Outcome]()
     for layers in in_turn(present):
         print(f"\n--- {', '.join(layers)} ---", flush=True)
-        outcomes += run_at_once(layers, options=NIGHTLY if asked.nightly else ())
+        outcomes += run_at_once(layers, options=NIGHTLY if arguments.nightly else ())
     whole_s = time.monotonic() - began_s
     print(f"\n{table(outcomes, whole_s)}\n{closing_line(outcomes, whole_s)}", flush=True)
-    if asked.nightly:
+    if arguments.nightly:
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     return int(not outcomes or any(outcome.failed for outcome in outcomes))
 

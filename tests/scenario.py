@@ -1,4 +1,4 @@
-"""A replicator on a real Airflow, for tests of the whole road: own source database, own lake, own DAG."""
+"""A replicator on a real Airflow, for end-to-end tests: own source database, own lake, own DAG."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ tables:
 
 
 class Scenario:
-    """``name`` is the replicator, its DAG, its database and its connection. The shop is built small.
+    """``name`` of the replicator, its DAG and its database. The tables of the shop are small.
 
-    ``tables`` is the YAML of the tables, ``more`` further top-level keys.
+    ``tables``: the YAML of the tables; ``more``: further top-level keys.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Scenario:
         airflow.wait_for_dag(name)
 
     def connect(self, **changes: Any) -> None:
-        """Store the Airflow connection of the source, anew, with ``changes`` of its fields."""
+        """Replaces the Airflow connection of the source, with ``changes`` of its fields."""
         fields = {
             "connection_id": f"{self.name}_db",
             "conn_type": "postgres",
@@ -77,7 +77,7 @@ class Scenario:
         self.airflow.request("POST", "/connections", json={**fields, **changes})
 
     def write(self, tables: str = SHOP_TABLES, more: str = "") -> None:
-        """Write the replicator's YAML and its DAG file."""
+        """Writes the YAML and the DAG file of the replicator."""
         header = f"""\
         name: {self.name}
         source: {{type: postgres, connection: {self.name}_db, publication: cdc_{self.name}}}
@@ -92,7 +92,7 @@ class Scenario:
         (self.airflow.dags / f"{self.name}.py").write_text(DAG_FILE)
 
     def execute(self, statement: str) -> None:
-        """Run a statement at the source, in a transaction of its own."""
+        """Runs a statement at the source, in a transaction of its own."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement.encode())
 
@@ -100,7 +100,7 @@ class Scenario:
         return self.airflow.trigger(self.name, **conf)
 
     def finish(self, run: str, limit_s: float = 600) -> dict[str, str]:
-        """Wait for a run; the states of its tasks and, under ``run``, its own."""
+        """Waits for a run. Returns the states of its tasks and, under ``run``, that of the run."""
         state = self.airflow.wait(self.name, run, limit_s)
         return {"run": state, **self.airflow.tasks(self.name, run)}
 
@@ -109,14 +109,14 @@ class Scenario:
         return self.finish(self.start())
 
     def must_tick(self) -> dict[str, str]:
-        """One whole run that succeeds, or the log of what failed."""
+        """One whole run. Raises AssertionError with the logs of its failed tasks."""
         run = self.start()
         states = self.finish(run)
-        assert states["run"] == "success", self.story(run)
+        assert states["run"] == "success", self.failed_logs(run)
         return states
 
-    def story(self, run: str) -> str:
-        """The logs of the tasks of a run that did not succeed."""
+    def failed_logs(self, run: str) -> str:
+        """The logs of the failed tasks of a run."""
         failed = [task for task, state in self.airflow.tasks(self.name, run).items() if state == "failed"]
         return "\n".join(f"== {task}\n{self.airflow.task_log(self.name, run, task)[-6000:]}" for task in failed)
 
@@ -126,7 +126,7 @@ class Scenario:
         return json.loads(done.stdout)
 
     def verify(self) -> None:
-        """Both sides are identical at one position; the judge of every test."""
+        """Source and target are identical at one position; the check of every test."""
         done = self.airflow.cli("cdc", "verify", self.name, "--now", "--wait", "--json", check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
         assert all(row["identical"] for row in json.loads(done.stdout)["tables"])

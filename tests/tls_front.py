@@ -1,6 +1,6 @@
 """TLS in front of the embedded PostgreSQL, whose binaries are built without it.
 
-A client asks with eight bytes whether the server speaks TLS; the answer is one letter, and then the handshake begins.
+A client sends a request of eight bytes for TLS; the answer is one letter, then the handshake begins.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 
 @contextmanager
 def tls_front(port: int, certificate: Path, key: Path) -> Iterator[int]:
-    """A port that speaks TLS, and nothing but TLS, for the server at ``port``."""
+    """A port that accepts only TLS, for the server at ``port``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with socket.create_server((HOST, 0)) as listener:
-        taking = threading.Thread(target=_take, args=(listener, context, port))
-        taking.start()
+        accepting = threading.Thread(target=_accept, args=(listener, context, port))
+        accepting.start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
-        taking.join()
+        accepting.join()
 
 
-def _take(listener: socket.socket, context: ssl.SSLContext, port: int) -> None:
+def _accept(listener: socket.socket, context: ssl.SSLContext, port: int) -> None:
     with suppress(OSError):
         while True:
             client, _ = listener.accept()

@@ -1,4 +1,4 @@
-"""Waits that no busy machine is too slow for. What hangs in any other way is stopped by the timeout of its test."""
+"""Waits that are long enough for a busy machine. Other hangs are stopped by the timeout of their test."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ LIMIT_S = 600
 
 
 def until(true: Callable[[], object], what: str, every_s: float = 0.05) -> None:
-    """Raises AssertionError, with ``what`` was awaited."""
-    give_up = time.monotonic() + LIMIT_S
+    """Raises AssertionError with ``what`` it waited for."""
+    deadline = time.monotonic() + LIMIT_S
     while not true():
-        assert time.monotonic() < give_up, f"not within {LIMIT_S} s: {what}"
+        assert time.monotonic() < deadline, f"not within {LIMIT_S} s: {what}"
         time.sleep(every_s)

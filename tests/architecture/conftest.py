@@ -1,5 +1,5 @@
-"""These tests parse the whole code. In Python 3.11 ``ast.parse`` fails if the garbage collector runs another one in the
-middle of it: the text of a resource warning takes one."""
+"""These tests parse the whole code. In Python 3.11 ``ast.parse`` fails if the garbage collector starts another parse
+during it, as the text of a resource warning does."""
 
 from __future__ import annotations
 

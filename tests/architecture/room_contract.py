@@ -1,7 +1,8 @@
-"""An import-linter contract that reads like the table of rooms in the architecture: who may import whom, directly.
+"""An import-linter contract in the form of the table of rooms in the architecture: which direct imports a room may
+have.
 
-It names what is allowed, so that a new library or a new room is a question first and not an accident. The standard
-library and the room itself are always allowed; imports for annotations only are left out of the graph.
+It lists the allowed imports, so that a new library or a new room needs a decision. The standard library and the room
+itself are always allowed; imports for annotations only are not in the graph.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ ROOT = "airflow_cdc_provider"
 
 
 class RoomContract(Contract):
-    """``rooms`` are modules, each with its submodules; ``may_import`` are names of modules, ``*`` for any text.
+    """``rooms``: modules, each with its submodules; ``may_import``: names of modules, ``*`` for any text.
 
-    A library outside is named by its top module.
+    The name of an external library is that of its top module.
     """
 
     type_name = "rooms"
@@ -48,7 +49,7 @@ class RoomContract(Contract):
 
 
 def is_free(module: str) -> bool:
-    """The top of the package holds the version and nothing else."""
+    """The top of the package contains only the version."""
     return module == ROOT or module.partition(".")[0] in sys.stdlib_module_names
 
 

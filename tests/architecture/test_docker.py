@@ -1,4 +1,4 @@
-"""The container files say the same as the rest of the project. They are not built here."""
+"""The container files agree with the rest of the project. They are not built here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMPOSE = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())
 KAFKA = yaml.safe_load((CHECKOUT / "docker" / "compose.kafka.yaml").read_text())
 
 
-def test_the_image_has_a_python_and_a_java_that_we_support() -> None:
+def test_the_image_has_a_supported_python_and_java() -> None:
     (minor,) = re.findall(r"^FROM python:3\.(\d+)-", DOCKERFILE, re.MULTILINE)
     requires = re.search(r'requires-python = "([^"]*)"', (CHECKOUT / "pyproject.toml").read_text())
     assert requires is not None
@@ -31,7 +31,7 @@ def test_the_image_has_a_python_and_a_java_that_we_support() -> None:
     assert int(version) in java.VERSIONS
 
 
-def test_what_the_image_copies_and_starts_is_there() -> None:
+def test_the_files_and_modules_of_the_image_exist() -> None:
     for sources in re.findall(r"^COPY (.*) \S+$", DOCKERFILE, re.MULTILINE):
         assert all((CHECKOUT / source).exists() for source in sources.split()), sources
     for module in re.findall(r"python -m (\S+)", DOCKERFILE):
@@ -57,14 +57,14 @@ def connections(service: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_broker_listens_where_the_connection_of_the_examples_says() -> None:
+def test_the_broker_listens_on_the_address_in_the_connection_of_the_example() -> None:
     example = load_file(CHECKOUT / "dags" / "replicators" / "examples" / "mysql_debezium.yaml").definition
-    told = connections(KAFKA["services"]["airflow"])
-    assert told.keys() == {example.source.connection}
-    place = told["kafka_cdc"]["extra"]["bootstrap.servers"]
-    assert place.partition(":")[0] in KAFKA["services"]
+    known = connections(KAFKA["services"]["airflow"])
+    assert known.keys() == {example.source.connection}
+    address = known["kafka_cdc"]["extra"]["bootstrap.servers"]
+    assert address.partition(":")[0] in KAFKA["services"]
     broker = KAFKA["services"]["kafka"]["environment"]
-    assert f"INSIDE://{place}" in broker["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    assert f"INSIDE://{address}" in broker["KAFKA_ADVERTISED_LISTENERS"].split(",")
     named = {listener.partition(":")[0] for listener in broker["KAFKA_LISTENERS"].split(",")}
     assert named == {one.partition(":")[0] for one in broker["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(",")}
     (published,) = KAFKA["services"]["kafka"]["ports"]
@@ -77,9 +77,9 @@ def test_the_broker_listens_where_the_connection_of_the_examples_says() -> None:
 def test_airflow_has_the_connections_that_the_example_names() -> None:
     definition = load_file(CHECKOUT / "dags" / "replicators" / "shop.yaml").definition
     assert definition is not None
-    told = connections(COMPOSE["services"]["airflow"])
-    assert told.keys() == {definition.source.connection, definition.spark.connection}
-    assert told[definition.source.connection]["host"] in COMPOSE["services"]
+    known = connections(COMPOSE["services"]["airflow"])
+    assert known.keys() == {definition.source.connection, definition.spark.connection}
+    assert known[definition.source.connection]["host"] in COMPOSE["services"]
     for volume in COMPOSE["x-provider"]["volumes"]:
-        place = volume.partition(":")[2] + "/"
-        assert definition.target.location.startswith(place) and definition.staging.location.startswith(place)
+        folder = volume.partition(":")[2] + "/"
+        assert definition.target.location.startswith(folder) and definition.staging.location.startswith(folder)

@@ -1,4 +1,4 @@
-"""What runs on executors and in drivers imports without Airflow and without the tools of the loader."""
+"""Modules of executors and drivers can be imported without Airflow and without the libraries of the loader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import importlib, sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {"airflow", "pydantic", "yaml"}:
-            raise ImportError(f"{name} is not there on an executor")
+            raise ImportError(f"{name} does not exist on an executor")
 
 sys.meta_path.insert(0, Refuse())
 for name in sys.argv[1:]:
@@ -45,7 +45,7 @@ def import_them(names: list[str]) -> subprocess.CompletedProcess[str]:
         "spark_jobs",
     ],
 )
-def test_it_imports_where_airflow_pydantic_and_yaml_are_refused(folder: str) -> None:
+def test_modules_can_be_imported_without_airflow_pydantic_and_yaml(folder: str) -> None:
     names = modules(folder)
     assert names
     done = import_them(names)
@@ -65,13 +65,13 @@ for name in sys.argv[1:]:
 """
 
 
-def test_each_module_of_the_jobs_can_be_the_first_that_is_imported() -> None:
-    """Spark's tasks import the module of the function they were sent, whichever that is."""
+def test_each_module_of_the_jobs_can_be_imported_first() -> None:
+    """A task of Spark imports the module of its function first."""
     command = [sys.executable, "-c", EACH_FIRST, *modules("spark_jobs")]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["airflow", "pydantic", "yaml"])
-def test_the_refusal_is_real(name: str) -> None:
-    assert f"{name} is not there on an executor" in import_them([name]).stderr
+def test_the_imports_are_refused(name: str) -> None:
+    assert f"{name} does not exist on an executor" in import_them([name]).stderr

@@ -1,4 +1,4 @@
-"""The mutants fit the product as it is; `make mutants` then shows that each of them is noticed."""
+"""The mutants fit the product as it is; `make mutants` proves that a test kills each of them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.breakage import Breakage
-from tests.mutants.breakages import BREAKAGES
+from tests.mutants.all_mutants import MUTANTS
+from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda one: one.what)
-def test_a_breakage_fits_its_file_and_leaves_a_program(breakage: Breakage) -> None:
-    whole, broken = (ROOT / breakage.file).read_text(), breakage.broken(ROOT)
-    assert broken != whole
-    if breakage.file.endswith(".py"):
-        assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse(whole))
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.what)
+def test_a_mutant_fits_its_file_and_can_be_parsed(mutant: Mutant) -> None:
+    original, mutated = (ROOT / mutant.file).read_text(), mutant.mutated(ROOT)
+    assert mutated != original
+    if mutant.file.endswith(".py"):
+        assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(original))
 
 
-@pytest.mark.parametrize("test", sorted({test for one in BREAKAGES for test in one.tests}))
-def test_what_is_to_notice_a_breakage_is_there(test: str) -> None:
+@pytest.mark.parametrize("test", sorted({test for one in MUTANTS for test in one.tests}))
+def test_the_tests_of_a_mutant_exist(test: str) -> None:
     file, _, name = test.partition("::")
     assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text()
 
 
-def test_no_breakage_is_told_twice() -> None:
-    assert len({(one.file, one.before, one.after) for one in BREAKAGES}) == len({one.what for one in BREAKAGES})
-    assert len({one.what for one in BREAKAGES}) == len(BREAKAGES)
+def test_no_mutant_is_listed_twice() -> None:
+    assert len({(one.file, one.before, one.after) for one in MUTANTS}) == len({one.what for one in MUTANTS})
+    assert len({one.what for one in MUTANTS}) == len(MUTANTS)
 
 
-def test_a_breakage_whose_place_is_gone_says_so() -> None:
-    with pytest.raises(LookupError, match="stands there 0 times"):
-        Breakage("nothing", "Makefile", "no such line anywhere", "", ()).broken(ROOT)
+def test_a_mutant_that_does_not_fit_is_reported() -> None:
+    with pytest.raises(LookupError, match="is there 0 times"):
+        Mutant("nothing", "Makefile", "no such line anywhere", "", ()).mutated(ROOT)

@@ -1,4 +1,4 @@
-"""What no file of the repository may hold, and how long one may be."""
+"""Texts that no file of the repository may contain, and the limit of its length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 LONGEST_LINES = 400
-# Written in pieces, or this file would be its own first finding.
+# In pieces, so that this file is no finding itself.
 REGISTRIES = ["pypi" + ".org", "python" + "hosted", "repo1." + "maven", "maven" + "2", "registry." + "npmjs"]
 REGISTRIES += ["crates" + ".io", "proxy." + "golang", "deb." + "debian"]
 
@@ -35,6 +35,6 @@ def test_no_file_names_a_package_registry() -> None:
     assert found == []
 
 
-def test_no_source_file_is_too_long_to_read_in_one_go() -> None:
+def test_no_source_file_exceeds_the_limit_of_lines() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files() if path.suffix == ".py"}
     assert {str(path): length for path, length in lengths.items() if length > LONGEST_LINES} == {}

@@ -1,4 +1,4 @@
-"""The rooms of the architecture keep to their table, and the table knows every room."""
+"""The imports of the rooms follow the table of the architecture, and the table contains every room."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTRACTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["
 LINT = "from importlinter.cli import lint_imports; import sys; sys.exit(lint_imports())"
 
 
-def test_every_import_is_one_its_room_may_make() -> None:
+def test_every_import_is_allowed_for_its_room() -> None:
     done = subprocess.run([sys.executable, "-c", LINT], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -53,7 +53,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["pytest"], ["house.kitchen -> house.cellar (line 3)"]),
     ],
 )
-def test_an_import_that_nobody_allowed_is_named_with_its_line(
+def test_an_import_that_is_not_allowed_is_reported_with_its_line(
     house: Path, may_import: list[str], offences: list[str]
 ) -> None:
     graph = build_graph("house", include_external_packages=True, cache_dir=None)

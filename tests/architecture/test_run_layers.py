@@ -1,4 +1,4 @@
-"""The runner of the layers: what it counts and tells, and what becomes of a test that hangs."""
+"""The runner of the layers: its counts and its output, and tests that hang."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_layer_is_counted(tests: Path) -> None:
     assert outcome.counts == {"passed": 1, "failed": 1, "skipped": 1, "errors": 1}
 
 
-def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(run_layers.BUDGETS_S, "quick/inner", 60)
     (tests / "quick" / "inner").mkdir()
     for folder in ("quick", "quick/inner"):
@@ -45,7 +45,7 @@ def test_a_layer_inside_of_another_is_counted_once(tests: Path, monkeypatch: pyt
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
-def test_layers_with_an_airflow_run_at_once_and_last_and_each_prints_whole(
+def test_layers_with_an_airflow_run_concurrently_at_the_end_and_their_outputs_are_not_mixed(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run_layers.in_turn(["quick", "core", "quick/inner"]) == [["core"], ["quick", "quick/inner"]]
@@ -55,10 +55,10 @@ def test_layers_with_an_airflow_run_at_once_and_last_and_each_prints_whole(
     meeting += (
         "    while not pathlib.Path('{1}').exists():\n        assert time.time() < end\n        time.sleep(0.1)\n"
     )
-    places = {"quick": (tests / "a", tests / "b"), "other": (tests / "b", tests / "a")}
-    for layer, (mine, theirs) in places.items():
+    files = {"quick": (tests / "a", tests / "b"), "other": (tests / "b", tests / "a")}
+    for layer, (mine, theirs) in files.items():
         (tests / layer / "test_some.py").write_text(meeting.format(mine, theirs))
-    outcomes = run_layers.run_at_once(list(places), tests)
+    outcomes = run_layers.run_at_once(list(files), tests)
     assert [(one.layer, one.failed, one.counts["passed"]) for one in outcomes] == [
         ("quick", False, 1),
         ("other", False, 1),
@@ -66,7 +66,7 @@ def test_layers_with_an_airflow_run_at_once_and_last_and_each_prints_whole(
     assert capfd.readouterr().out.count("1 passed") == 2
 
 
-def test_a_layer_over_its_budget_is_told_and_has_not_failed() -> None:
+def test_a_layer_over_its_budget_is_reported_and_has_not_failed() -> None:
     outcomes = [Outcome("core", 0, 300.0, {"passed": 1}), Outcome("spark", 0, 100.0, {"passed": 1})]
     assert not any(outcome.failed for outcome in outcomes)
     _, core, spark, whole = run_layers.table(outcomes, 400.0).splitlines()
@@ -94,7 +94,7 @@ def test_after_it(server):
 """
 
 
-def test_a_test_that_hangs_fails_alone_tells_its_stack_and_leaves_no_server(
+def test_a_test_that_hangs_fails_alone_with_its_stack_and_leaves_no_server(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_layers, "ALONE", ())
@@ -102,12 +102,12 @@ def test_a_test_that_hangs_fails_alone_tells_its_stack_and_leaves_no_server(
     (tests / "quick" / "test_some.py").write_text(HANGING.format(mark=mark))
     outcome = run_layers.run("quick", tests, ["-o", "timeout=2"])
     assert outcome.failed and outcome.counts == {"passed": 1, "failed": 1, "skipped": 0, "errors": 0}
-    told = capfd.readouterr().out
-    assert "Timeout" in told and "time.sleep(600)" in told
+    output = capfd.readouterr().out
+    assert "Timeout" in output and "time.sleep(600)" in output
     assert not [process.info for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or ())]
 
 
-def test_a_test_that_no_signal_reaches_ends_its_layer(tests: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_hanging_test_that_ignores_signals_ends_its_layer(tests: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tests.parent / "pytest.ini").write_text("[pytest]\nfaulthandler_exit_on_timeout = true\n")
     (tests / "quick" / "test_some.py").write_text(
         "import signal, time\n"
@@ -120,7 +120,7 @@ def test_a_test_that_no_signal_reaches_ends_its_layer(tests: Path, capfd: pytest
     assert "in test_deaf" in capfd.readouterr().err
 
 
-def test_the_closing_line_is_written_as_pytest_writes_it() -> None:
+def test_the_closing_line_has_the_format_of_pytest() -> None:
     outcomes = [
         Outcome("core", 0, 2.0, {"passed": 40, "failed": 0, "skipped": 1, "errors": 0}),
         Outcome("spark", 1, 3.5, {"passed": 1, "failed": 2, "skipped": 0, "errors": 0}),
@@ -128,12 +128,12 @@ def test_the_closing_line_is_written_as_pytest_writes_it() -> None:
     assert run_layers.closing_line(outcomes, 5.5).strip("= ") == "2 failed, 41 passed, 1 skipped in 5.50s"
 
 
-def test_a_layer_that_was_cut_short_is_never_a_pass() -> None:
+def test_an_interrupted_layer_never_passes() -> None:
     outcomes = [Outcome("core", -9, 2.0, {})]
     assert run_layers.closing_line(outcomes, 2.0).strip("= ") == "1 errors in 2.00s"
 
 
-def test_what_is_too_slow_for_every_run_is_left_to_the_nightly_one_also_single_parameters(tests: Path) -> None:
+def test_nightly_tests_and_nightly_parameters_run_only_in_the_nightly_run(tests: Path) -> None:
     (tests.parent / "pytest.ini").write_text("[pytest]\naddopts = -m 'not nightly'\nmarkers = nightly: slow\n")
     (tests / "quick" / "test_some.py").write_text(
         "import pytest\n"

@@ -1,4 +1,4 @@
-"""The wheels contain everything that a machine without the checkout needs, and production gets no sandbox."""
+"""The wheels contain everything that a machine without the checkout needs; the sandbox is a wheel of its own."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ def test_each_module_is_in_one_of_the_two_wheels(wheel: zipfile.ZipFile, sandbox
     assert of_sandbox - set(sandbox.namelist()) == set()
 
 
-def test_it_holds_nothing_else_of_the_repository(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_contains_nothing_else_of_the_repository(wheel: zipfile.ZipFile) -> None:
     assert {name.partition("/")[0] for name in wheel.namelist()} == {"airflow_cdc_provider", "spark_jobs", METADATA}
 
 
-def test_they_hold_the_locks_of_the_jars(wheel: zipfile.ZipFile, sandbox: zipfile.ZipFile) -> None:
+def test_the_wheels_contain_the_locks_of_the_jars(wheel: zipfile.ZipFile, sandbox: zipfile.ZipFile) -> None:
     for one, lock in ((wheel, "airflow_cdc_provider/jars.lock.json"), (sandbox, f"{SANDBOX}/jars.lock.json")):
         assert one.read(lock) == (REPOSITORY / lock).read_bytes()
 
 
-def test_it_holds_the_sources_of_the_log_stores(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_contains_the_sources_of_the_log_stores(wheel: zipfile.ZipFile) -> None:
     for name in STORES:
         assert f"class {name}".encode() in wheel.read(f"airflow_cdc_provider/logstore/{name}.java")
 
 
-def test_airflow_finds_what_its_entry_points_name(wheel: zipfile.ZipFile) -> None:
+def test_the_entry_points_name_existing_functions_and_classes(wheel: zipfile.ZipFile) -> None:
     parser = configparser.ConfigParser()
     parser.read_string(wheel.read(f"{METADATA}/entry_points.txt").decode())
     points = {value for section in parser.sections() for value in parser[section].values()}

@@ -1,11 +1,12 @@
-"""`make bench`: the figures of the design, measured on this machine in one run. `FULL=1` uses the full sizes, `PEERS=1`
-measures other tools beside ours, each in an environment of its own; `ONLY="merge slope"` some sections.
+"""`make bench`: measures the performance figures on this machine in one run. `FULL=1` uses the full sizes, `PEERS=1`
+measures other tools too, each in an environment of its own; `ONLY="merge slope"` selects sections.
 
-Every timed run is followed by a comparison of both sides: fast and wrong counts for nothing.
+A comparison of source and target follows every timed run: the figure of a wrong result does not count.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from tests.bench.rig import Rig
 FULL = bool(os.environ.get("FULL"))
 PEERS = bool(os.environ.get("PEERS"))
 QUIET = {"autovacuum": "off", "checkpoint_timeout": "1h", "max_wal_size": "16GB"}
-"""The source's own upkeep begins when it will, and would be measured with whatever runs then."""
+"""Without the upkeep of the source, which starts at any time and would be measured with the section that runs then."""
 
 
 def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
@@ -55,7 +56,12 @@ def peers(rig: Rig) -> dict[str, Callable[[], list[Figure]]]:
     }
 
 
-def main(chosen: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", help="all by default")
+    chosen = parser.parse_args().sections
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="cdc-bench-") as folder, EmbeddedPostgres(QUIET) as server:
         for name, measure in sections(Rig(server, Path(folder)), Path(folder)).items():
@@ -73,4 +79,4 @@ def main(chosen: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

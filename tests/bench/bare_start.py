@@ -1,4 +1,4 @@
-"""A Spark application that does nothing worth mentioning."""
+"""A Spark application that only counts ten rows."""
 
 from pyspark.sql import SparkSession
 

@@ -40,7 +40,7 @@ def measure(rig: Rig, rows: int, rounds: int) -> list[Figure]:
             "x",
             f">= {WANTED_RATE} (10 M)",
             ratio >= WANTED_RATE,
-            f"{rows / snapshot_s / 1000:.0f} k rows/s, COPY {rows / copy_s / 1000:.0f} k; behind start {working:.2f} x",
+            f"{rows / snapshot_s / 1000:.0f} k rows/s, COPY {rows / copy_s / 1000:.0f} k; after start {working:.2f} x",
         ),
         Figure(
             "driver heap of the snapshot",

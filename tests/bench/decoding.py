@@ -1,4 +1,4 @@
-"""Decoding of messages on one core, against Python's own reading of their JSON in the same run."""
+"""Decoding of messages on one core, against Python's ``json.loads`` of the same messages in the same run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Messag
 
 
 def _csv_figure() -> Figure:
-    """A page of a Bulk result: four columns each of texts, amounts, moments, days and flags."""
+    """A page of a Bulk result: four columns each of texts, amounts, timestamps, dates and booleans."""
     fields = {
         Kind.TEXT: lambda n: f'Street "{n}",\nTown' if n % 9 == 0 else f"Name of {n}",
         Kind.DECIMAL: lambda n: f"{n}.{n % 100:02d}",
@@ -106,7 +106,7 @@ def _typed(body: bytes, schema: TableSchema) -> None:
 
 
 def _decoded(made: Decoder, messages: Sequence[Message]) -> float:
-    """As a transport has it done."""
+    """As a transport decodes them."""
     if not isinstance(made, DecodesMany):
         return _seconds(made.decode, messages)
     return _seconds(
@@ -116,7 +116,7 @@ def _decoded(made: Decoder, messages: Sequence[Message]) -> float:
 
 
 def _seconds(of_one: Callable[[T], object], some: Sequence[T]) -> float:
-    """Of the processor: what else runs on the machine does not count."""
+    """CPU seconds: other work of the machine does not count."""
     began = time.process_time()
     for one in some:
         of_one(one)

@@ -1,4 +1,4 @@
-"""A channel of change events drained into the change log, against a client that only counts them."""
+"""A channel of change events read into the change log, against a client that only counts them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def drain(folder: Path, events: int) -> list[Figure]:
             f"drain of {events:,} change events / a client that counts them",
             ours / counting,
             "x",
-            f"≥ {PER_S:,}/s, or all the org serves",
+            f"≥ {PER_S:,}/s, or all that the org serves",
             events / ours >= min(PER_S, events / counting),
             f"ours {events / ours:,.0f} events/s into the change log; the sandbox org serves {events / counting:,.0f}",
         )
@@ -58,7 +58,7 @@ def opened(org: OrgProcess) -> SalesforceSource:
 
 
 def landed(source: SalesforceSource, start: Position, folder: Path, events: int) -> float:
-    """Seconds of a window."""
+    """Seconds of one window."""
     schema = next(one for one in source.tables() if one.table == OBJECT)
     task = TableTask(OBJECT, "t", schema, TableRule(OBJECT), "0" * 64, TableState.REPLICATING)
     (partition,) = source.partitions(start, start)
@@ -67,10 +67,12 @@ def landed(source: SalesforceSource, start: Position, folder: Path, events: int)
 
     def window() -> None:
         items = source.read(partition, [task], 1)
-        # A transaction ends where the next one begins, the last one in silence: that is not waited for.
+        # A transaction ends where the next one begins, the last one after an idle time that is not measured.
         limits = Limits(window_records=events - AT_ONCE)
         found.append(
-            land_changes(items, [OBJECT], None, lambda _: RecordFile(store, f"{next(made)}.parquet"), noted, limits)
+            land_changes(
+                items, [OBJECT], None, lambda _: RecordFile(store, f"{next(made)}.parquet"), ignore_progress, limits
+            )
         )
 
     took = seconds(window)
@@ -78,8 +80,8 @@ def landed(source: SalesforceSource, start: Position, folder: Path, events: int)
     return took
 
 
-def noted(records: int) -> None:
-    """Nobody follows the progress."""
+def ignore_progress(records: int) -> None:
+    """The progress is not reported."""
 
 
 def counted(source: SalesforceSource, start: Position, events: int) -> float:

@@ -1,4 +1,4 @@
-"""Equal sums on both sides, or a figure counts for nothing."""
+"""Equal sums in source and target, without which a figure does not count."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def of_iceberg(lake: Path, table: str) -> list[str]:
 
 
 def _texts(values: tuple[object, ...]) -> list[str]:
-    """Times to the second: systems write zones in their own ways."""
+    """Times to the second: systems write time zones differently."""
     return [str(value)[:19] for value in values]

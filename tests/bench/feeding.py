@@ -1,4 +1,4 @@
-"""A window of a topic, against Spark's own reading and counting of the same messages, in one session."""
+"""A window of a topic, against Spark reading and counting the same messages, in one session."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READER = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-"""Spark's own. Not every version of the second is to be had."""
+"""The reader of Spark. Not every version of the second jar is available."""
 AT_MOST = 2.5
 
 
@@ -85,17 +85,17 @@ def fill(broker: EmbeddedKafka, topic: str, messages: Iterable[Message]) -> None
 
 def session(folder: Path) -> SparkSession:
     known = [jars.Jar(one, f"{one.split(':')[1]}-{one.split(':')[2]}.jar", "") for one in READER]
-    place = folder / "kafka-jars"
-    place.mkdir()
-    fetched = jars.fetch(known, place)
+    jar_folder = folder / "kafka-jars"
+    jar_folder.mkdir()
+    fetched = jars.fetch(known, jar_folder)
     return build_session("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
 
 
-def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource, info: ConnectionInfo) -> float:
+def landed(spark: SparkSession, folder: Path, kafka: Source, source: KafkaSource, info: ConnectionInfo) -> float:
     """Seconds of one window from the first message to the last, into a change log of its own."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory(dir=folder) as log_folder:
         (schema,) = source.tables()
-        made = definition(Path(place), told, [schema.table])
+        made = definition(Path(log_folder), kafka, [schema.table])
         log = open_log(made, ConnectionInfo())
         log_id = log.create("bench", "2026-01-01T00:00:00Z")
         limit = dict(source.status({}, [schema.table]).limit)
@@ -106,7 +106,7 @@ def landed(spark: SparkSession, folder: Path, told: Source, source: KafkaSource,
         )  # fmt: skip
         job = Job(step, Secrets(info), Application(lambda: spark, lambda: "local[2]"))
         took = seconds(lambda: land_window(job))
-        assert json.dumps(log.manifest(1).hi) == json.dumps(limit), "all of it"
+        assert json.dumps(log.manifest(1).hi) == json.dumps(limit), "the window ends at the limit"
         return took
 
 
@@ -118,5 +118,5 @@ def counted(spark: SparkSession, broker: EmbeddedKafka, topic: str, count: int) 
         "kafka.sasl.jaas.config": f'{LOGIN} username="{broker.user}" password="{broker.password}";',
     }
     rows = spark.read.format("kafka").options(**client, subscribe=topic).load()
-    # A count of rows alone is told by the offsets: Spark would read nothing.
+    # Spark computes a count of rows alone from the offsets, without reading.
     assert rows.selectExpr("count(*) AS n", "sum(length(value)) AS bytes").collect()[0]["n"] == count

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """``ratio`` is ours to the yardstick of the same run; ``target`` says in words what it should be, ``reached``
-    whether it is. ``detail`` gives the raw figures."""
+    """``ratio``: ours to the baseline of the same run; ``target``: the text of the target, ``reached``: whether it is
+    reached. ``detail``: the raw figures."""
 
     what: str
     ratio: float

@@ -1,4 +1,4 @@
-"""What the worker does for a run with nothing new: open it and close it, in this process."""
+"""A run without new changes on a worker: open and close it, in this process."""
 
 from __future__ import annotations
 

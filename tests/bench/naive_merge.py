@@ -1,4 +1,4 @@
-"""The merge most people would write by hand: newest event per key by a window, one MERGE, default settings."""
+"""The usual hand-written merge: newest event per key by a window function, one MERGE, default settings."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The new copy that an overflow asks for, against the first copy of the same object."""
+"""The new copy after an overflow, against the first copy of the same object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from airflow_cdc_provider.sandbox.salesforce.process import OrgProcess
 from tests.bench.figures import Figure
 from tests.faults.attempts import armed
-from tests.faults.road import Road
+from tests.faults.dag_run import DagRun
 from tests.spark.pipelines.salesforce.pipeline import SalesforcePipeline, salesforce_pipeline
 
 OBJECT, AT_ONCE, OVERFLOW = "Account", 10_000, 100_000
@@ -16,8 +16,8 @@ WANTED = 3.0
 
 
 def resync(folder: Path, records: int) -> list[Figure]:
-    """``records`` of one object; a transaction changes OVERFLOW of them and one more. Each step is an application of
-    its own, its whole time counts."""
+    """``records`` of one object; one transaction changes OVERFLOW + 1 of them. Each step is an application of its own,
+    measured as a whole."""
     with OrgProcess("--size", "empty", "--overflow", str(OVERFLOW)) as org:
         ids = [one for first in range(0, records, AT_ONCE) for one in loaded(org, first)]
         crm = salesforce_pipeline(org, folder / "overflow", None, OBJECT)  # type: ignore[arg-type]
@@ -49,16 +49,16 @@ def loaded(org: OrgProcess, first: int) -> list[str]:
 def timed(crm: SalesforcePipeline) -> dict[str, float]:
     """Seconds of each task of a run."""
     began: dict[str, float] = {}
-    environment = armed.set({})  # not struck by anything, but an application of its own
+    environment = armed.set({})  # no failpoint is armed, but each step is an application of its own
     try:
-        road: Road = crm.run_successfully(between=lambda task: began.setdefault(task, time.monotonic()))
+        dag_run: DagRun = crm.run_successfully(between=lambda task: began.setdefault(task, time.monotonic()))
     finally:
         armed.reset(environment)
     ends = [*list(began.values())[1:], time.monotonic()]
-    return {task: end - at for (task, at), end in zip(began.items(), ends, strict=True) if task in road.states}
+    return {task: end - at for (task, at), end in zip(began.items(), ends, strict=True) if task in dag_run.states}
 
 
 def must_hold_all(crm: SalesforcePipeline, records: int) -> None:
-    held = crm.copied_rows(OBJECT, "Id", "Id", "Phone")
-    changed = sum(row["Phone"] == "changed" for row in held.values())
-    assert (len(held), changed) == (records, OVERFLOW + 1)
+    rows = crm.copied_rows(OBJECT, "Id", "Id", "Phone")
+    changed = sum(row["Phone"] == "changed" for row in rows.values())
+    assert (len(rows), changed) == (records, OVERFLOW + 1)

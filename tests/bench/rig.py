@@ -1,4 +1,4 @@
-"""Replicators for measuring: a table of a given size at the source, jobs submitted as the operator submits them."""
+"""Replicators for the benchmarks: source tables of a given size, jobs submitted as the operator submits them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Rig:
         self.numbers = itertools.count(1)
 
     def database(self, tables: dict[str, int]) -> str:
-        """A new database with a table of so many rows under each name; its name."""
+        """Creates a database with a table of so many rows for each name. Returns its name."""
         name = f"bench{next(self.numbers)}"
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             connection.execute(f"create database {name}".encode())
@@ -97,13 +97,13 @@ def driver_options(replicator: Replicator, step: Step) -> str:
 
 
 def of_table(result: StepResult) -> float:
-    """Seconds that a job with one table spent on it, behind the start of its session."""
+    """Seconds of a job with one table, after the start of its session."""
     (table,) = result.tables
     return sum(table.phases.values())
 
 
 def run_bare(replicator: Replicator) -> float:
-    """Seconds of an application that starts, counts ten rows and ends: what Spark itself costs."""
+    """Seconds of an application that starts, counts ten rows and ends: the cost of Spark itself."""
     step = replicator.step(StepKind.MERGE, tables=())
     job = Path(__file__).with_name("bare_start.py")
     options = driver_options(replicator, step)

@@ -1,4 +1,4 @@
-"""Ticks of 1,000 changes of every shape, each against the plain tick: no small batch pays for a cold Spark."""
+"""Ticks of 1,000 changes of every kind, each against a tick of plain updates."""
 
 from __future__ import annotations
 

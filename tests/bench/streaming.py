@@ -1,4 +1,4 @@
-"""Extraction and merges: against the bare slot, against a MERGE as one writes it by hand, and over growing tables."""
+"""Extraction and merges: against the bare slot, against a hand-written MERGE, and into growing tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIXED = (
 
 
 class Stream:
-    """A replicator whose table has been copied into a target of this kind."""
+    """A replicator whose table is copied into a target of this type."""
 
     def __init__(self, rig: Rig, rows: int, kind: str = "delta") -> None:
         self.rig = rig
@@ -38,7 +38,8 @@ class Stream:
         self.window = 0
 
     def extract(self) -> tuple[int, float]:
-        """Land a window of everything new: records, and seconds of landing, behind the start of a Python worker."""
+        """Lands a window of all new changes. Returns records and seconds of landing, after the start of a Python
+        worker."""
         limit = dict(self.replicator.source.status(self.lo, ["public.items"]).limit)
         self.window += 1
         step = self.replicator.step(StepKind.EXTRACT, window=self.window, lo=self.lo, limit=limit)
@@ -48,7 +49,7 @@ class Stream:
         return result.window.records, result.phases["land"]
 
     def merge(self) -> tuple[float, float]:
-        """Stage and merge the windows behind the cursor: seconds of each, behind the start of Spark."""
+        """Stages and merges the windows after the cursor. Returns the seconds of each, after the start of Spark."""
         stage = self.replicator.step(StepKind.STAGE, window=self.window)
         staged = submit(self.replicator, stage)
         merged = submit(
@@ -84,7 +85,7 @@ def peek(dsn: str, slot: str, publication: str) -> None:
 
 
 def mixed_merge(rig: Rig, rows: int, changes: int, kind: str = "delta") -> list[Figure]:
-    """``changes`` mixed changes into ``rows`` rows, beside the same merge written by hand."""
+    """``changes`` mixed changes into ``rows`` rows, against the same merge written by hand."""
     stream = Stream(rig, rows, kind)
     for statement in MIXED:
         rig.execute(stream.database, statement.format(step=rows * 10 // changes))
@@ -99,13 +100,13 @@ def mixed_merge(rig: Rig, rows: int, changes: int, kind: str = "delta") -> list[
             "x",
             ">= 1",
             by_hand_s >= ours,
-            f"ours {stage_s:.1f} + {merge_s:.1f} s, by hand {by_hand_s:.1f} s, behind the start of Spark",
+            f"ours {stage_s:.1f} + {merge_s:.1f} s, by hand {by_hand_s:.1f} s, after the start of Spark",
         )
     ]
 
 
 def naive(stream: Stream) -> float:
-    """The merge most people would write, on a copy of the table, over the same window."""
+    """The hand-written merge, on a copy of the table, of the same window."""
     replicator: Replicator = stream.replicator
     job = Path(__file__).with_name("naive_merge.py")
     step = replicator.step(StepKind.MERGE, tables=())
@@ -131,7 +132,7 @@ def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -
     costs = []
     for rows in (small, large):
         stream = Stream(rig, rows, kind)
-        os.sync()  # what the copy wrote does not keep the disk busy any more
+        os.sync()  # the writes of the copy are on disk
         times = []
         for _ in range(4):
             first = rows - changes * 2

@@ -1,4 +1,4 @@
-"""Whole ticks against the bare cost of starting Spark; what a tick with nothing to do costs; parsing."""
+"""Whole ticks against the cost of starting Spark; the cost of a tick without changes; parsing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def many_tables(rig: Rig, tables: int, changes_per_table: int) -> list[Figure]:
 
 
 def parsing(folder: Path, replicators: int) -> list[Figure]:
-    """Building DAGs as the DAG processor does, behind the imports that Airflow needs anyway."""
+    """Building DAGs as the DAG processor does, after the imports of Airflow."""
     from airflow_cdc_provider.factory import build_dag
 
     example = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
@@ -99,7 +99,7 @@ def parsing(folder: Path, replicators: int) -> list[Figure]:
 
 
 def idle(rig: Rig, tables: int) -> list[Figure]:
-    """CPU of a run with nothing new, behind the imports."""
+    """CPU of a run without new changes, after the imports."""
     names = [f"items{number}" for number in range(tables)]
     replicator = rig.replicator(rig.database(dict.fromkeys(names, 100)), names)
     opened = settled(replicator, StateStore(f"sqlite:///{replicator.folder}/state.db"))

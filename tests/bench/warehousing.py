@@ -1,4 +1,4 @@
-"""A merge into PostgreSQL against the script one writes by hand: COPY, DELETE, INSERT … ON CONFLICT."""
+"""A merge into PostgreSQL against a hand-written script: COPY, DELETE, INSERT … ON CONFLICT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WANTED = 1.3
 
 
 def merging(rig: Rig, rows: int, changes: int) -> list[Figure]:
-    """``changes`` mixed changes into ``rows`` rows, the same staged rows by both."""
+    """``changes`` mixed changes into ``rows`` rows, from the same staged rows."""
     database, warehouse = rig.database({"items": rows}), rig.database({})
     rig.execute(warehouse, "CREATE SCHEMA shop")
     server = rig.server
@@ -51,14 +51,14 @@ def merging(rig: Rig, rows: int, changes: int) -> list[Figure]:
             "x",
             f"<= {WANTED}",
             ours_s <= WANTED * by_hand_s,
-            f"ours {ours_s:.1f} s behind the start of Spark, by hand {by_hand_s:.1f} s; "
+            f"ours {ours_s:.1f} s after the start of Spark, by hand {by_hand_s:.1f} s; "
             f"the copy {rows / of_table(snapshot) / 1000:.0f} k rows/s",
         )
     ]
 
 
 def by_hand(dsn: str, files: list[Path]) -> None:
-    """Load the staged rows with COPY, delete, upsert, commit."""
+    """Loads the staged rows with COPY, deletes, upserts, commits."""
     names = [name for name in pq.read_schema(files[0]).names if name not in ("_cdc_op", "_cdc_known")]
     listed = ", ".join(names)
     sets = ", ".join(f"{name} = excluded.{name}" for name in names if name != "id")
@@ -80,9 +80,9 @@ def by_hand(dsn: str, files: list[Path]) -> None:
 
 
 def must_be_equal(rig: Rig, database: str, warehouse: str) -> None:
-    """Equal sums at the source, in the target and in the table merged by hand, or the figure counts for nothing."""
+    """Equal sums in the source, in the target and in the table merged by hand."""
     answers = []
-    for place, table in ((database, "items"), (warehouse, "shop.items"), (warehouse, "by_hand")):
-        with psycopg.connect(rig.server.dsn(place)) as connection:
+    for name, table in ((database, "items"), (warehouse, "shop.items"), (warehouse, "by_hand")):
+        with psycopg.connect(rig.server.dsn(name)) as connection:
             answers.append(connection.execute(f"select {SUMS} from {table}".encode()).fetchone())
     assert answers[0] == answers[1] == answers[2], answers

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from tests.model.histories import COLUMNS, Story, story
+from tests.model.change_records import KEYED, KEYLESS, ChangeRecordWriter
+from tests.model.histories import COLUMNS, RandomHistories, random_histories
 from tests.model.source import Change, Source
-from tests.model.telling import KEYED, KEYLESS, Teller
 
 
 def moved(old: tuple[int, str], new: tuple[int, str]) -> Change:
@@ -64,7 +64,7 @@ def test_a_copy_without_deletes_keeps_every_row_as_last_written_however_the_log_
     assert first == Counter([(1, "a"), (2, "b"), (3, "a")])
     assert source.kept(first, 1, 2) == Counter([(1, "a"), (2, "c"), (3, "a")])
     assert source.kept(source.state_at(0), 0, 2) == source.kept(first, 1, 2)
-    assert source.keys_held(0, 2) == {(1,), (2,), (3,)}
+    assert source.keys_between(0, 2) == {(1,), (2,), (3,)}
 
 
 @pytest.mark.parametrize("changes", [[Change("delete", (1, "a"))], [Change("insert", None, (0, "b"))]])
@@ -78,18 +78,18 @@ def test_the_model_refuses_an_impossible_history(changes: list[Change]) -> None:
 @settings(max_examples=60)
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_records_read_one_after_the_other_give_every_state_of_the_source(random: Random, keyed: bool) -> None:
-    made = story(random.getrandbits(32), histories=3, windows=3, keyed=keyed)
-    teller = Teller(KEYED if keyed else KEYLESS)
+    made = random_histories(random.getrandbits(32), histories=3, windows=3, keyed=keyed)
+    teller = ChangeRecordWriter(KEYED if keyed else KEYLESS)
     reader = Reader(made)
     transactions = [one for window in made.windows for one in window if one.changes]
     for position, one in enumerate(transactions, 1):
-        for record in teller.tell(one)[0]:
+        for record in teller.records(one)[0]:
             reader.read(record)
         assert reader.rows() == made.source.state_at(position)
 
 
 def test_a_history_run_alone_equals_its_run_among_others() -> None:
-    together, alone = (story("seed", 40, 4, keyed=True, only=only) for only in (None, 17))
+    together, alone = (random_histories("seed", 40, 4, keyed=True, only=only) for only in (None, 17))
     assert together.batches == alone.batches
     ours = {
         row: times for row, times in together.source.state_at(len(together.source.transactions)).items() if row[0] == 17
@@ -98,7 +98,7 @@ def test_a_history_run_alone_equals_its_run_among_others() -> None:
 
 
 def test_random_histories_contain_every_kind_of_difficulty() -> None:
-    made = [story(f"kinds {number}", 60, 4, keyed=True) for number in range(3)]
+    made = [random_histories(f"kinds {number}", 60, 4, keyed=True) for number in range(3)]
     changes = [change for one in made for transaction in one.source.transactions for change in transaction]
     records = [records for one in made for window in one.windows for records in window]
     assert {change.op for change in changes} == {
@@ -112,14 +112,14 @@ def test_random_histories_contain_every_kind_of_difficulty() -> None:
         and any(not one.changes for one in records)
     )
     assert any(2 in one.batches for one in made)
-    keyless = story("kinds", 60, 4, keyed=False)
+    keyless = random_histories("kinds", 60, 4, keyed=False)
     assert max(keyless.source.state_at(len(keyless.source.transactions)).values()) > 1
 
 
 class Reader:
     """The simplest reader of change records: one after the other, into a dict or a bag."""
 
-    def __init__(self, made: Story) -> None:
+    def __init__(self, made: RandomHistories) -> None:
         self.keyed = bool(made.source.key)
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in made.source.start]
         self.by_key = {json.dumps([row["h"], row["id"]], separators=(",", ":")): row for row in rows}

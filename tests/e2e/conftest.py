@@ -1,4 +1,4 @@
-"""This layer runs what users install: the wheel, in a clean environment outside the checkout."""
+"""This layer runs the installed product: the wheel, in a clean environment outside the checkout."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.damage import Damaged, damage
+from tests.airflow_fixtures import airflow, home, scenario, server
+from tests.e2e.corrupted_copy import CorruptedCopy, corrupt_copy
 from tests.scenario import Scenario
-from tests.whole_road import airflow, home, scenario, server
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
 
@@ -28,15 +28,15 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
     install += ["--constraint", str(CHECKOUT / "constraints.txt"), "airflow-cdc-provider[postgres,delta,sandbox]"]
     install += ["--find-links", str(folder)]
-    # Whatever the checkout's own environment was made of is at hand.
+    # The packages of the environment of the checkout are in the cache.
     if subprocess.run([*install, "--offline"], cwd="/", capture_output=True, check=False).returncode != 0:
         run(*install)
     return python
 
 
 @pytest.fixture(scope="session")
-def damaged(scenario: Callable[..., Scenario]) -> Damaged:
-    return damage(scenario)
+def corrupted(scenario: Callable[..., Scenario]) -> CorruptedCopy:
+    return corrupt_copy(scenario)
 
 
 def run(*command: str | Path) -> None:

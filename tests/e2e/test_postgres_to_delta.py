@@ -1,6 +1,6 @@
-"""One replicator from PostgreSQL into Delta, installed from the wheel, run by a real scheduler.
+"""One replicator from PostgreSQL to Delta, installed from the wheel, run by a real scheduler.
 
-The tests stand in the order of a replicator's life. The comparison at the end judges them all.
+The tests follow the life of a replicator. The comparison at the end checks all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def shop(scenario: Callable[..., Scenario]) -> Scenario:
     return scenario("shop")
 
 
-def test_the_first_run_copies_and_the_next_ones_follow(shop: Scenario) -> None:
+def test_the_first_run_copies_and_later_runs_apply_changes(shop: Scenario) -> None:
     first = shop.must_tick()
     assert first["snapshot"] == "success"
 
@@ -47,14 +47,14 @@ def test_the_first_run_copies_and_the_next_ones_follow(shop: Scenario) -> None:
     assert (second["snapshot"], second["extract"], second["merge"]) == ("skipped", "success", "success")
 
 
-def test_two_runs_started_by_hand_double_nothing(shop: Scenario) -> None:
+def test_two_manual_runs_apply_no_change_twice(shop: Scenario) -> None:
     shop.load.run(20)
     runs = [shop.start(), shop.start()]
     assert [shop.finish(run)["run"] for run in runs] == ["success", "success"]
 
 
-def test_a_run_with_nothing_new_starts_no_spark(shop: Scenario) -> None:
-    """Nobody writes since the two runs."""
+def test_a_run_without_new_changes_starts_no_spark(shop: Scenario) -> None:
+    """The source is idle since the two runs."""
     idle = shop.must_tick()
     ran = {task for task, state in idle.items() if state == "success"}
     assert ran == {"run", "open_window", "close_window"}
@@ -84,7 +84,7 @@ def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> N
     assert DeltaTable(shop.lake / "orders").version() > before + 1, "the fence of the resume, and the changes"
 
 
-def test_a_resync_copies_again_and_meets_the_stream_and_all_is_identical(shop: Scenario) -> None:
+def test_after_a_resync_beside_the_stream_source_and_target_are_identical(shop: Scenario) -> None:
     shop.cdc("resync", "shop", "--table", "public.order_lines")
     with shop.load:
         states = shop.must_tick()

@@ -1,20 +1,21 @@
-"""What ``airflow_cdc_provider.core.failpoints`` does in a fault test. An environment variable alone arms nothing.
+"""The actions of ``airflow_cdc_provider.core.failpoints`` in fault tests. Without this module an environment variable
+has no effect.
 
     CDC_FAILPOINTS       name=action[@nth][;name=action[@nth]…]     @nth: fire at the nth passage, by default the first
     CDC_FAILPOINT_TOKEN  a file that must exist; the failpoint that fires removes it, so that the retry passes
 
-| action | what happens |
+| action | effect |
 |---|---|
-| kill9 | SIGKILL to this process; its JVM, if it has one, lives on until it notices |
-| kill9:jvm | SIGKILL to the JVM above this process; this process goes on until it notices |
-| kill9:jvm:SECONDS | the same, so much later |
+| kill9 | SIGKILL to this process; its JVM, if it has one, runs until it detects that |
+| kill9:jvm | SIGKILL to the JVM above this process; this process runs until it detects that |
+| kill9:jvm:SECONDS | the same, after these seconds |
 | freeze | SIGSTOP to the JVM above this process, where there is one, and to this process |
 | stop:FILE | wait until FILE exists |
-| raise:CLASS | raise that class, of ``core.errors`` or ``module.Class``, as a library whose answer was lost |
+| raise:CLASS | raise this class, of ``core.errors`` or ``module.Class``, as a library does after a lost answer |
 | sleep:SECONDS | wait |
 | enospc | raise "no space left on device" |
 
-What each name stands for is said once for all in ``tests/faults/matrix.py``.
+``tests/faults/matrix.py`` explains each failpoint.
 """
 
 from __future__ import annotations
@@ -33,27 +34,27 @@ from airflow_cdc_provider.core import errors
 ARMED = "CDC_FAILPOINTS"
 TOKEN = "CDC_FAILPOINT_TOKEN"
 
-STOPS_S = 0.5
+FREEZE_S = 0.5
 
 _passages: Counter[tuple[str, str]] = Counter()
 _lock = Lock()
 
 
 def inject(name: str) -> None:
-    """Does what the test has ordered for this point."""
+    """Runs the action that the test has set for this failpoint."""
     text = os.environ.get(ARMED)
     if not text:
         return
-    for order in text.split(";"):
-        place, _, action = order.partition("=")
-        if place == name:
+    for setting in text.split(";"):
+        failpoint, _, action = setting.partition("=")
+        if failpoint == name:
             action, _, nth = action.partition("@")
             with _lock:
-                passage = (os.environ.get(TOKEN, ""), order)
+                passage = (os.environ.get(TOKEN, ""), setting)
                 _passages[passage] += 1
                 fires = _passages[passage] == int(nth or 1) and _take_token()
             if fires:
-                _act(name, action)
+                _run(name, action)
 
 
 def _take_token() -> bool:
@@ -64,7 +65,7 @@ def _take_token() -> bool:
     return True
 
 
-def _act(name: str, action: str) -> None:
+def _run(name: str, action: str) -> None:
     verb, _, argument = action.partition(":")
     match verb:
         case "kill9" if argument:
@@ -80,7 +81,7 @@ def _act(name: str, action: str) -> None:
         case "freeze":
             for pid in filter(None, (_java_above(os.getpid()), os.getpid())):
                 os.kill(pid, signal.SIGSTOP)
-            time.sleep(STOPS_S)  # a process with many threads does not stop at once
+            time.sleep(FREEZE_S)  # a process with many threads does not stop at once
         case "stop":
             while not Path(argument).exists():
                 time.sleep(0.05)

@@ -1,11 +1,12 @@
-"""`make faults`: every case of the matrix, ``ROUNDS`` times over (once by default), then the report.
+"""`make faults`: run every case of the fault matrix ``ROUNDS`` times (once by default), then write the report.
 
-``ONLY="words"``: cases whose text holds them all. ``CDC_SEED`` decides the order and what the writer writes; the same
-seed goes on where a run was stopped.
+``ONLY="words"``: only cases whose names contain all these words; no report. ``CDC_SEED`` determines the order of the
+cases and the transactions of the writer; a run with the same seed continues where the last one was interrupted.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import random
@@ -21,40 +22,44 @@ from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults import report
-from tests.faults.acts import Act, acts, alone
+from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
+from tests.faults.grouping import CaseGroup, group_cases, single_case
 from tests.faults.matrix import Case, cases
-from tests.faults.performing import Theatre
 from tests.faults.results import Results
-from tests.faults.stage import MANY, session, theatre
+from tests.faults.runner import FaultRunner
 from tests.model import seeds
 
 FOLDER = Path(__file__).parents[2] / "build" / "faults"
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was stopped must not stay so
+    arguments = argparse.ArgumentParser(
+        prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # frozen processes must not stay frozen
     only = os.environ.get("ONLY", "").split()
     seed = int(seeds.seed() if seeds.chosen() else seeds.new())
     print(f"seed {seed}", flush=True)
     chosen = [case for case in cases() if all(word in str(case) for word in only)]
     results = Results(FOLDER / f"{seed}.jsonl")
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(EmbeddedPostgres(MANY))
+        server = stack.enter_context(EmbeddedPostgres(SERVER_SETTINGS))
         mariadb = None
         try:
             mariadb = stack.enter_context(EmbeddedMariaDB())
         except NotInstalled as error:
-            print(f"left out: {error}", flush=True)
+            print(f"skipped: {error}", flush=True)
             chosen = [case for case in chosen if case.target != "mysql"]
         spark = session()
         stack.callback(spark.stop)
         for number in range(1, int(os.environ.get("ROUNDS") or 1) + 1):
             left = [case for case in chosen if results.times[str(case)] < number]
             random.Random(seed + number).shuffle(left)
-            with theatre(server, mariadb, seed + number) as stage:
-                play(stage, left, results)
-            if stage.unsettled:
-                results.found["at the end of a world"] = stage.unsettled
+            with fault_runner(server, mariadb, seed + number) as runner:
+                run_cases(runner, left, results)
+            if runner.unsettled:
+                results.found["at the end of a system"] = runner.unsettled
     if not only:
         report.write(results, seed, on_airflow(seed))
     for case, found in results.found.items():
@@ -63,47 +68,47 @@ def main() -> int:
 
 
 def on_airflow(seed: int) -> list[str]:
-    """What became of each test on a real Airflow, and of those that plant damages and troubles."""
+    """The results of the tests on a real Airflow. The tests of the checker and of source and target errors run, too."""
     with tempfile.TemporaryDirectory(prefix="cdc-faults-") as folder:
-        told = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={told}", str(Path(__file__).parent)]
+        xml = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={xml}", str(Path(__file__).parent)]
         command += ["--deselect", str(Path(__file__).with_name("test_matrix.py"))]
         subprocess.run(command, env=os.environ | {seeds.SEED: str(seed)}, stdin=subprocess.DEVNULL, check=False)
         return [
             f"{one.get('name', '').removeprefix('test_').replace('_', ' ')}: "
             + ("failed" if list(one) else f"{float(one.get('time', '0')):.0f} s")
-            for one in ElementTree.parse(told).iter("testcase")
-            if "doubles" in one.get("classname", "")
+            for one in ElementTree.parse(xml).iter("testcase")
+            if "test_on_airflow" in one.get("classname", "")
         ]
 
 
-def play(stage: Theatre, left: list[Case], results: Results) -> None:
-    """All cases, many in one run of the DAG. Where that run fails, and for what it did not come to, each alone."""
+def run_cases(runner: FaultRunner, left: list[Case], results: Results) -> None:
+    """All cases, many in one run of the DAG. Cases of a run that fails or does not reach them run again one by one."""
     one_by_one: list[Case] = []
-    for act in acts(left):
-        one_by_one += one_act(stage, act, results)
+    for group in group_cases(left):
+        one_by_one += run_group(runner, group, results)
     for case in one_by_one:
-        one_act(stage, alone(case), results)
+        run_group(runner, single_case(case), results)
 
 
-def one_act(stage: Theatre, act: Act, results: Results) -> list[Case]:
-    """The cases that are still to be done alone."""
-    outcome = stage.perform(act)
-    names = "; ".join(str(case) for _, case in act.cases)
-    print(f"{time.strftime('%T')} {outcome.seconds:5.0f} s  {act.scene}: {names}", flush=True)
-    for what in outcome.found:
+def run_group(runner: FaultRunner, group: CaseGroup, results: Results) -> list[Case]:
+    """Returns the cases that have to run alone."""
+    outcome = runner.run(group)
+    names = "; ".join(str(case) for _, case in group.cases)
+    print(f"{time.strftime('%T')} {outcome.seconds:5.0f} s  {group.workload}: {names}", flush=True)
+    for what in outcome.findings:
         print(f"    {what}", flush=True)
     ended = dict(outcome.ended)
-    if len(act.cases) == 1:
-        ((_, case),) = act.cases
-        results.add(case, outcome.seconds, list(outcome.found), ended.get(case, ""))
+    if len(group.cases) == 1:
+        ((_, case),) = group.cases
+        results.add(case, outcome.seconds, list(outcome.findings), ended.get(case, ""))
         return []
-    if outcome.found:
-        results.found[f"together: {names}"] = list(outcome.found)
-        return [case for _, case in act.cases]
+    if outcome.findings:
+        results.found[f"in one run: {names}"] = list(outcome.findings)
+        return [case for _, case in group.cases]
     for case, how in ended.items():
         results.add(case, outcome.seconds / len(ended), [], how)
-    return [case for _, case in act.cases if case not in ended]
+    return [case for _, case in group.cases if case not in ended]
 
 
 if __name__ == "__main__":

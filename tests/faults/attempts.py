@@ -1,7 +1,7 @@
-"""Attempts at the steps of a run as the operator makes them, with a real driver or in the session that is there.
+"""Attempts of Spark steps as the operator makes them, with a real driver or in the session of this process.
 
-The operator's own code runs: earlier attempts are found, killed or fenced, results are taken. What is put in its place
-is where connections come from, and who submits. An attempt that is to be stopped runs on a worker of its own.
+The code of the operator runs: it finds earlier attempts, kills or fences them, and reuses their results. Replaced are
+the connections and the submission. An attempt that a case freezes runs on a worker of its own.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.state.store import StateStore
 from spark_jobs.runtime import harness
 from tests.faults import breakpoints
-from tests.faults.world import World
+from tests.faults.system import SystemUnderTest
 
-HERE, ELSEWHERE = "here", "elsewhere"
+LOCAL, REMOTE = "local", "remote"
 hidden: set[str] = set()
-"""Step files of drivers on a worker that nobody here can see."""
+"""Step files of drivers on the remote worker, which the local worker cannot see."""
 
-worker: ContextVar[str] = ContextVar("worker", default=HERE)
+worker: ContextVar[str] = ContextVar("worker", default=LOCAL)
 armed: ContextVar[Mapping[str, str] | None] = ContextVar("armed", default=None)
-"""The environment of a driver that is to be struck; None: the step runs in the session of this process."""
+"""The environment of a driver with an armed failpoint; None: the step runs in the session of this process."""
 
 
 class WarmJob:
-    """A step in this process, on the session it has."""
+    """A step in this process, in its Spark session."""
 
     jars: tuple[str, ...] = ()
 
@@ -62,13 +62,13 @@ class WarmJob:
 
 
 class ColdJob:
-    """A step by spark-submit, as the operator does it, in an environment that strikes it."""
+    """A step by spark-submit, as the operator runs it, in an environment with an armed failpoint."""
 
     def __init__(self, definition: Definition, kind: StepKind, step_url: str, environment: Mapping[str, str]) -> None:
-        struck = breakpoints.class_path(environment)
-        jars = [*struck, *class_path(job_jars(definition))]
+        injected = breakpoints.class_path(environment)
+        jars = [*injected, *class_path(job_jars(definition))]
         self.jars = tuple(map(str, jars))
-        options = ["-Duser.timezone=UTC", *appcds.java_options(None if struck else appcds.archive(jars))]
+        options = ["-Duser.timezone=UTC", *appcds.java_options(None if injected else appcds.archive(jars))]
         conf = spark_conf({"spark.driver.extraClassPath": os.pathsep.join(self.jars)}, options, local=True)
         spec = find_spec("pyspark")
         assert spec is not None and spec.origin is not None
@@ -106,19 +106,19 @@ class ColdJob:
             self._process.wait()
 
 
-def make_attempt(world: World, run_id: str, task: str, number: int) -> Attempt:
+def make_attempt(system: SystemUnderTest, run_id: str, task: str, number: int) -> Attempt:
     kind = StepKind(task.rpartition(".")[2])
-    return Attempt(kind, world.definition, run_id, task, number, StateStore(world.state_url))
+    return Attempt(kind, system.definition, run_id, task, number, StateStore(system.state_url))
 
 
-def result_of(world: World, run_id: str, task: str, number: int) -> StepResult:
-    """One try of a Spark task. Raises what the operator's attempt raises."""
-    return make_attempt(world, run_id, task, number).result()
+def result_of(system: SystemUnderTest, run_id: str, task: str, number: int) -> StepResult:
+    """One try of a Spark task. Raises the errors of the attempt of the operator."""
+    return make_attempt(system, run_id, task, number).result()
 
 
 @contextlib.contextmanager
 def operating(secrets_of: Any) -> Iterator[None]:
-    """The operator's code without an Airflow around it. ``secrets_of``: definition → secrets."""
+    """Runs the code of the operator without Airflow. ``secrets_of``: definition → secrets."""
     process_space, running = drivers.process_space, drivers.running
 
     def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Any:
@@ -126,7 +126,7 @@ def operating(secrets_of: Any) -> Iterator[None]:
         return WarmJob(kind, step_url) if environment is None else ColdJob(definition, kind, step_url, environment)
 
     def seen(found: dict[str, list[int]]) -> dict[str, list[int]]:
-        return {url: pids for url, pids in found.items() if worker.get() == ELSEWHERE or url not in hidden}
+        return {url: pids for url, pids in found.items() if worker.get() == REMOTE or url not in hidden}
 
     with (
         mock.patch.object(operator, "secrets_of", secrets_of),

@@ -1,4 +1,4 @@
-"""This layer breaks things: in a rig of its own, and on a real Airflow that runs the checkout."""
+"""This layer injects faults: into a replicator without Airflow, and on a real Airflow that runs the checkout."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.airflow_fixtures import airflow, home, scenario, server
+from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
 from tests.faults.killing import end_schedulers
-from tests.faults.performing import Theatre
-from tests.faults.stage import MANY, session, theatre
+from tests.faults.runner import FaultRunner
 from tests.model import seeds
-from tests.whole_road import airflow, home, scenario, server
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def interpreter() -> Iterator[str]:
-    """Its Airflow soon misses a scheduler that was killed; those started in the place of one are ended here."""
+    """Its Airflow detects a killed scheduler soon; replacement schedulers are ended here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL", "10")
         patch.setenv("AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD", "25")
@@ -53,16 +53,16 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def stage(spark: SparkSession, seed: int) -> Iterator[Theatre]:
-    """MariaDB where it is installed; in CI it must be."""
-    with EmbeddedPostgres(MANY) as postgres:
+def runner(spark: SparkSession, seed: int) -> Iterator[FaultRunner]:
+    """With MariaDB where it is installed; in CI it must be."""
+    with EmbeddedPostgres(SERVER_SETTINGS) as postgres:
         try:
             mariadb = EmbeddedMariaDB()
         except NotInstalled:
             if os.environ.get("CI"):
                 raise
-            with theatre(postgres, None, seed) as made:
+            with fault_runner(postgres, None, seed) as made:
                 yield made
             return
-        with mariadb, theatre(postgres, mariadb, seed) as made:
+        with mariadb, fault_runner(postgres, mariadb, seed) as made:
             yield made

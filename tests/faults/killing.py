@@ -1,4 +1,4 @@
-"""Find and kill what a run has started on a real Airflow, and do to its tasks what Airflow's users do."""
+"""Finds and kills processes of a run on a real Airflow, and clears its tasks as a user does."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def kill_task(scenario: Scenario, run: str, task: str, after_s: float) -> None:
 
 
 def clear(scenario: Scenario, run: str, task: str) -> None:
-    """A task and those behind it, whether it runs or has ended."""
+    """Clears a task and its downstream tasks, running or finished."""
     body = {"dry_run": False, "dag_run_id": run, "task_ids": [task], "only_failed": False, "include_downstream": True}
     scenario.airflow.request("POST", f"/dags/{scenario.name}/clearTaskInstances", json=body)
 
 
 @contextlib.contextmanager
 def kill_scheduler(airflow: EmbeddedAirflow) -> Iterator[None]:
-    """SIGKILL; its workers live on. Another one is there in its place, until the end of the block at least."""
+    """SIGKILL to the scheduler; its workers continue. Another scheduler runs until the end of the block at least."""
     found = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if _is_scheduler(path, airflow)]
     assert found, "no scheduler to kill"
     for folder in found:
@@ -79,7 +79,7 @@ def kill_scheduler(airflow: EmbeddedAirflow) -> Iterator[None]:
 
 
 SCHEDULERS: list[subprocess.Popen[bytes]] = []
-"""Started in the place of killed ones; the layer ends them."""
+"""Replacements of killed schedulers; the layer ends them."""
 
 
 def end_schedulers() -> None:
@@ -94,7 +94,7 @@ def end_schedulers() -> None:
 
 
 def parent_of(pid: int) -> int:
-    """1, the parent of orphans, where the process is gone."""
+    """1, the parent of orphans, where the process does not exist."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def _folder(scenario: Scenario, run: str, task: str, attempt: int) -> Path:
 
 
 def _is_scheduler(cmdline: Path, airflow: EmbeddedAirflow) -> bool:
-    """Of this Airflow: the environment names its home."""
+    """Whether it is a scheduler of this Airflow: its environment names the home."""
     try:
         words = cmdline.read_bytes().split(b"\0")
         environment = (cmdline.parent / "environ").read_bytes().split(b"\0")

@@ -1,4 +1,4 @@
-"""`docs/fault-report.md`: what was struck, how often, and what was found."""
+"""Writes `docs/fault-report.md`: the cases, the number of injections of each, and the findings."""
 
 from __future__ import annotations
 
@@ -12,49 +12,50 @@ from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
-from tests.faults.matrix import WHAT, Case, Place, cases
+from tests.faults.matrix import ACTION_TEXTS, Case, Failpoint, cases
 from tests.faults.results import Results
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "fault-report.md"
-FOUND = Path(__file__).with_name("found.md")
+FIXED_DEFECTS = Path(__file__).with_name("fixed_defects.md")
 PACKAGES = ("apache-airflow", "pyspark", "delta-spark", "deltalake", "pyiceberg", "psycopg", "PyMySQL")
 
 HEAD = """\
 # Fault report
 
-Written by `make faults` on {date}, seed {seed}; the same seed does the same again, in the same order.
+Written by `make faults` on {date}, seed {seed}. The same seed runs the same cases in the same order.
 
-Every place of the product that has an effect, or stands between two, is struck: a process killed or stopped there, an
-answer lost with or without its effect, a disk that is full. The source is written to all the while. What is struck is a
-real process: a driver started by `spark-submit`, or a worker's Python. Then the step is tried again as Airflow would
-do it, and after each strike, and again when all is at rest, a checker that shares no code with the product reads the
-source, every commit of the copies, the change log and the state store, and holds them against a ledger of what the
-writer did. That the checker sees what it is meant to see is proved by damages planted one at a time
-(`tests/faults/test_a_checker.py`).
+Failpoints surround every operation of the product that has an effect. At each of them a fault is injected: a process is
+killed or stopped, a request or its answer is lost, the disk is full. A writer changes the source during all cases. The
+fault hits a real process: a driver started by `spark-submit`, or the Python process of a worker. Then the step is tried
+again as Airflow would try it. After each injection, and again when every table has caught up, a checker that shares no
+code with the product reads the source, every commit of the copies, the change log and the state store, and compares
+them with a ledger of the transactions of the writer. Single corruptions of a copied replicator prove that the checker
+detects each violated invariant (`tests/faults/test_a_checker.py`).
 
-What was stopped is woken only after others have done its work: it must end within a minute and commit nothing.
+A frozen attempt continues only after another attempt has finished its step: it must end within a minute and commit
+nothing.
 
-**{done} of {all} cases, {strikes} strikes, {bad} with a finding**, in {hours:.1f} h on {machine}.
+**{done} of {all} cases, {injections} injections, {bad} with a finding**, in {hours:.1f} h on {machine}.
 {versions}.
 """
 
-ACTIONS = "\n".join(f"- **{name}**: {what}" for name, what in WHAT.items())
+ACTION_LIST = "\n".join(f"- **{name}**: {what}" for name, what in ACTION_TEXTS.items())
 
 TABLE = """
-## What was struck
+## Cases
 
 {actions}
 
-Figures are strikes; a dash: the pair has no meaning there. Cases are done several in one run of the DAG where they can
-be, one per task; where such a run finds anything, each of its cases is done again alone.
+Figures are injections; a dash marks a combination that does not occur. Several cases share one run of the DAG where
+possible, one per task; where such a run has a finding, each of its cases runs again alone.
 
-| place | it stands for | step | target | {names} | found |
+| failpoint | meaning | step | target | {names} | findings |
 |---|---|---|---|{rule}---|
 """
 
-WOKEN = """
-## How what was stopped ended
+FROZEN = """
+## How frozen attempts ended
 
 | ended | times |
 |---|---|
@@ -62,7 +63,7 @@ WOKEN = """
 
 
 def write(results: Results, seed: int, airflow: Sequence[str]) -> None:
-    """``airflow``: what became of the tests on a real Airflow, a line each."""
+    """``airflow``: the results of the tests on a real Airflow, a line each."""
     known = {str(case): case for case in cases()}
     done = [name for name in known if results.times[name]]
     head = HEAD.format(
@@ -70,33 +71,33 @@ def write(results: Results, seed: int, airflow: Sequence[str]) -> None:
         seed=seed,
         done=len(done),
         all=len(known),
-        strikes=sum(results.times[name] for name in done),
+        injections=sum(results.times[name] for name in done),
         bad=len(results.found),
         hours=results.seconds / 3600,
         machine=_machine(),
         versions=", ".join(f"{name} {version(name)}" for name in PACKAGES),
     )
-    names = " | ".join(WHAT)
-    table = TABLE.format(actions=ACTIONS, names=names, rule="---|" * len(WHAT))
+    names = " | ".join(ACTION_TEXTS)
+    table = TABLE.format(actions=ACTION_LIST, names=names, rule="---|" * len(ACTION_TEXTS))
     rows = "\n".join(_rows(list(known.values()), results))
-    found = "\n".join(f"- {name}: {what[0]}" for name, what in sorted(results.found.items())) or "Nothing."
-    parts = [head, f"\n## What was found\n\n{found}\n", f"\n{FOUND.read_text()}", table + rows + "\n"]
-    parts += [WOKEN + "\n".join(_woken(results)) + "\n", _on_airflow(airflow)]
+    found = "\n".join(f"- {name}: {what[0]}" for name, what in sorted(results.found.items())) or "None."
+    parts = [head, f"\n## Findings\n\n{found}\n", f"\n{FIXED_DEFECTS.read_text()}", table + rows + "\n"]
+    parts += [FROZEN + "\n".join(_thawed(results)) + "\n", _on_airflow(airflow)]
     PAGE.write_text("".join(parts))
 
 
-def _rows(known: list[Case], results: Results) -> Iterator[str]:
-    def line(case: Case) -> tuple[Place, str, str]:
-        return case.place, case.step, case.target
+def _rows(all_cases: list[Case], results: Results) -> Iterator[str]:
+    def line(case: Case) -> tuple[Failpoint, str, str]:
+        return case.failpoint, case.step, case.target
 
-    for (place, step, target), group in groupby(known, key=line):
+    for (failpoint, step, target), group in groupby(all_cases, key=line):
         of = {case.action: str(case) for case in group}
-        cells = [str(results.times[of[name]]) if name in of else "-" for name in WHAT]
+        cells = [str(results.times[of[name]]) if name in of else "-" for name in ACTION_TEXTS]
         found = sum(len(results.found.get(name, ())) > 0 for name in of.values())
-        yield f"| `{place.name}` | {place.what} | {step} | {target} | {' | '.join(cells)} | {found or ''} |"
+        yield f"| `{failpoint.name}` | {failpoint.meaning} | {step} | {target} | {' | '.join(cells)} | {found or ''} |"
 
 
-def _woken(results: Results) -> Iterator[str]:
+def _thawed(results: Results) -> Iterator[str]:
     total: Counter[str] = Counter()
     for ended in results.ended.values():
         for how, times in ended.items():
@@ -106,8 +107,8 @@ def _woken(results: Results) -> Iterator[str]:
 
 
 def _on_airflow(lines: Sequence[str]) -> str:
-    told = "\n".join(f"- {line}" for line in lines) or "Not run this time."
-    return f"\n## On a real Airflow\n\n{told}\n"
+    listed = "\n".join(f"- {line}" for line in lines) or "Not run."
+    return f"\n## On a real Airflow\n\n{listed}\n"
 
 
 def _machine() -> str:

@@ -1,4 +1,4 @@
-"""What became of each case, a line each, so that a run that was stopped goes on where it was."""
+"""The result of each case, a line each, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.matrix import Case
 
 @dataclass
 class Results:
-    """``found``: case → what was wrong, for those where anything was; ``ended``: how what was woken ended."""
+    """``found``: case → its findings, for cases with findings; ``ended``: how thawed attempts ended."""
 
     path: Path
     times: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""The checker finds every damage it is meant to find, and none where there is none."""
+"""The checker finds every corruption, and none where there is none."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.faults.checker.checker import Checker
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.invariants import Finding
-from tests.faults.checker.judge import Judge
-from tests.faults.damages import DAMAGES
-from tests.faults.performing import Theatre, quiet
-from tests.faults.world import World
+from tests.faults.corruptions import CORRUPTIONS
+from tests.faults.runner import FaultRunner, run_until_caught_up
+from tests.faults.system import SystemUnderTest
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 
 @pytest.fixture(scope="module")
-def lived(stage: Theatre) -> Iterator[World]:
-    """Three tables, some windows; nobody writes any more."""
-    world = stage.world_for("delta")
-    world.add_table()
-    assert quiet(world) == []
-    world.writer.step(40)
-    assert quiet(world) == []
-    with world.writer.still():
-        assert [*world.judge.judge(), *world.judge.rest()] == []
-        yield world
-    stage.close()
-    assert stage.unsettled == []
+def ready(runner: FaultRunner) -> Iterator[SystemUnderTest]:
+    """Three tables, some windows; the writer is stopped."""
+    system = runner.system_for("delta")
+    system.add_table()
+    assert run_until_caught_up(system) == []
+    system.writer.step(40)
+    assert run_until_caught_up(system) == []
+    with system.writer.still():
+        assert [*system.checker.check(), *system.checker.check_at_rest()] == []
+        yield system
+    runner.close()
+    assert runner.unsettled == []
 
 
 @pytest.fixture
-def judge(lived: World, tmp_path: Path) -> Judge:
-    """Of a copy of all it has left, by one who has seen it whole."""
+def checker(ready: SystemUnderTest, tmp_path: Path) -> Checker:
+    """A checker of a copied folder that has seen the original."""
     folder = tmp_path / "copy"
-    shutil.copytree(lived.folder, folder)
-    seen = lived.judge
+    shutil.copytree(ready.folder, folder)
+    seen = ready.checker
     commits = {table: list(found) for table, found in seen.histories.items()}
     return replace(
         seen,
@@ -52,28 +52,28 @@ def judge(lived: World, tmp_path: Path) -> Judge:
     )
 
 
-def found(judge: Judge) -> list[Finding]:
-    return [*judge.judge(), *judge.rest()]
+def found(checker: Checker) -> list[Finding]:
+    return [*checker.check(), *checker.check_at_rest()]
 
 
-def test_what_is_whole_is_found_whole_by_a_judge_who_has_seen_nothing_yet(judge: Judge) -> None:
-    assert found(replace(judge, manifests={}, commit_files={}, histories={})) == []
+def test_a_new_checker_has_no_findings_where_there_is_no_corruption(checker: Checker) -> None:
+    assert found(replace(checker, manifests={}, commit_files={}, histories={})) == []
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damage_is_found(judge: Judge, damage: str) -> None:
-    invariant, do = DAMAGES[damage]
-    do(judge)
-    told = found(judge)
-    assert invariant in {one.invariant for one in told}, told
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_a_corruption_is_found(checker: Checker, corruption: str) -> None:
+    invariant, corrupt = CORRUPTIONS[corruption]
+    corrupt(checker)
+    findings = found(checker)
+    assert invariant in {one.invariant for one in findings}, findings
 
 
-def test_a_source_that_was_told_to_forget_too_early_is_found(judge: Judge) -> None:
-    with psycopg.connect(judge.dsn, autocommit=True) as connection:
+def test_an_acknowledgement_before_all_tables_have_applied_the_changes_is_found(checker: Checker) -> None:
+    with psycopg.connect(checker.dsn, autocommit=True) as connection:
         connection.execute("create table elsewhere ()")
         connection.execute("select pg_create_logical_replication_slot('too_far', 'pgoutput')")
         try:
-            told = found(replace(judge, slot="too_far"))
+            findings = found(replace(checker, slot="too_far"))
         finally:
             connection.execute("select pg_drop_replication_slot('too_far')")
-    assert {one.invariant for one in told} == {"acknowledged last"}
+    assert {one.invariant for one in findings} == {"acknowledged last"}

@@ -1,6 +1,6 @@
-"""A dozen cases of the matrix; ``make faults`` and ``make nightly`` do them all.
+"""A dozen cases of the fault matrix; ``make faults`` and ``make nightly`` run all of them.
 
-The acts of each target stand in a fixed order, and the seed says at which of them a run of the tests begins.
+The groups of each target have a fixed order; the seed determines the first one.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ import random
 
 import pytest
 
-from tests.faults.acts import Act, acts
+from tests.faults.grouping import CaseGroup, group_cases
 from tests.faults.matrix import DATABASES, LAKES, cases
-from tests.faults.performing import Theatre
+from tests.faults.runner import FaultRunner
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 CASES = 6
-"""Of a lake and of a database."""
+"""Cases of a lake, and of a database."""
 
 
-def chosen(target: str, seed: int) -> list[Act]:
-    """As many acts as hold half a dozen cases."""
-    found = acts(case for case in cases() if case.target == target)
+def chosen(target: str, seed: int) -> list[CaseGroup]:
+    """Enough groups for half a dozen cases."""
+    found = group_cases(case for case in cases() if case.target == target)
     random.Random(CASES).shuffle(found)
     start = seed % len(found)
-    taken: list[Act] = []
-    for act in found[start:] + found[:start]:
+    taken: list[CaseGroup] = []
+    for group in found[start:] + found[:start]:
         if sum(len(one.cases) for one in taken) < CASES:
-            taken.append(act)
+            taken.append(group)
     return taken
 
 
 @pytest.mark.parametrize("targets", [LAKES, DATABASES], ids=["lake", "database"])
-def test_whatever_is_struck_the_copies_stay_true(stage: Theatre, seed: int, targets: tuple[str, ...]) -> None:
-    target = random.Random(seed).choice([one for one in targets if one != "mysql" or stage.mariadb])
-    for act in chosen(target, seed):
-        outcome = stage.perform(act)
-        names = [str(case) for _, case in act.cases]
+def test_the_copies_stay_correct_after_any_fault(runner: FaultRunner, seed: int, targets: tuple[str, ...]) -> None:
+    target = random.Random(seed).choice([one for one in targets if one != "mysql" or runner.mariadb])
+    for group in chosen(target, seed):
+        outcome = runner.run(group)
+        names = [str(case) for _, case in group.cases]
         print(f"{outcome.seconds:.0f} s", *names, sep="\n    ")
-        assert not outcome.found, "\n".join([*names, *outcome.found])
-        assert len(act.cases) > 1 or outcome.ended, f"{names} was not come to"
-    stage.close()
-    assert stage.unsettled == []
+        assert not outcome.findings, "\n".join([*names, *outcome.findings])
+        assert len(group.cases) > 1 or outcome.ended, f"{names} was not reached"
+    runner.close()
+    assert runner.unsettled == []

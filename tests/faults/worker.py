@@ -1,8 +1,8 @@
-"""What a worker's own task or the command line does, as a process of its own that can be killed or stopped.
+"""A task in a worker or a command of an operator, as a process of its own that can be killed or stopped.
 
-    python -m tests.faults.worker <file with what to do>
+    python -m tests.faults.worker <file with a TaskCall>
 
-Exit status 0 done, 75 fenced or to be tried again, else as the error class says.
+Exit status: 0 done, 75 fenced or retryable, otherwise that of the error class.
 """
 
 from __future__ import annotations
@@ -27,84 +27,84 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.state.store import StateStore
 
-Told = dict[str, Any]
+Arguments = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Order:
-    """``task`` of run ``run_id``, or what an operator asks for: ``pause``, ``resume``, ``rewind``, ``rebuild_index``.
-    ``told`` are arguments: failed tasks, tables, where to, the key of a request."""
+class TaskCall:
+    """``task`` of run ``run_id``, or a command: ``pause``, ``resume``, ``rewind``, ``rebuild``. ``arguments``: failed
+    tasks, tables, the window to rewind to, the key of a request."""
 
     definition: Definition
     secrets: Secrets = field(repr=False)
     state_url: str
     task: str
     run_id: str
-    told: Told
+    arguments: Arguments
 
 
-def carry(replicator: Replicator, task: str, run_id: str, told: Told) -> Any:
-    """The task's own answer. Raises what it raises."""
+def run_task(replicator: Replicator, task: str, run_id: str, arguments: Arguments) -> Any:
+    """The answer of the task. Raises the error of the task."""
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         print(line, flush=True)
 
     match task:
         case "open_window":
-            return open_window(replicator, RunContext(run_id), tell)
+            return open_window(replicator, RunContext(run_id), log)
         case "find_holes":
-            return find_holes(replicator, run_id, tell)
+            return find_holes(replicator, run_id, log)
         case "reconcile.pause_stream":
-            return pause_stream(replicator, run_id, tell)
+            return pause_stream(replicator, run_id, log)
         case "reconcile.resume_stream":
-            return resume_stream(replicator, run_id, tell)
+            return resume_stream(replicator, run_id, log)
         case "close_window":
-            return close_window(replicator, run_id, told["failed"], tell)
+            return close_window(replicator, run_id, arguments["failed"], log)
         case "rebuild":
             return rebuild_index(replicator, "operator")
-        case asked:
-            return request(replicator, CommandKind(asked), told)
+        case kind:
+            return request(replicator, CommandKind(kind), arguments)
 
 
-def request(replicator: Replicator, kind: CommandKind, told: Told) -> Any:
-    """As the command line does: written down, and carried out at once where no Spark is needed."""
+def request(replicator: Replicator, kind: CommandKind, arguments: Arguments) -> Any:
+    """As the command line does: records a request, and carries it out at once where no Spark is needed."""
     asked = replicator.state.request(
-        replicator.name, kind, told["tables"], told.get("arguments", {}), told["key"], "operator"
+        replicator.name, kind, arguments["tables"], arguments.get("arguments", {}), arguments["key"], "operator"
     )
     if kind in (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND) and not asked.finished:
         wanted = {table: target for table, target in known_tables(replicator).items() if asked.names(table)}
-        held = {table: replicator.target.state(table, target) for table, target in wanted.items()}
-        carry_out(replicator, [asked], wanted, held, "operator")
+        states = {table: replicator.target.state(table, target) for table, target in wanted.items()}
+        carry_out(replicator, [asked], wanted, states, "operator")
     return replicator.state.command(asked.id)
 
 
 def main() -> int:
-    order = from_plain(Order, json.loads(Path(sys.argv[1]).read_text()))
+    call = from_plain(TaskCall, json.loads(Path(sys.argv[1]).read_text()))
     Path(sys.argv[1]).unlink()
     try:
-        if order.told.get("number"):
-            attempt(order)
+        if call.arguments.get("number"):
+            attempt(call)
         else:
-            replicator = open_replicator(order.definition, order.secrets, StateStore(order.state_url))
-            carry(replicator, order.task, order.run_id, order.told)
+            replicator = open_replicator(call.definition, call.secrets, StateStore(call.state_url))
+            run_task(replicator, call.task, call.run_id, call.arguments)
     except CdcError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def attempt(order: Order) -> None:
-    """A try at a Spark task that is struck before it submits a driver."""
+def attempt(call: TaskCall) -> None:
+    """A try of a Spark task with a failpoint before it submits a driver."""
     from airflow_cdc_provider.core.decisions.steps import StepKind
     from airflow_cdc_provider.operators import attempt as operator
     from tests.faults import attempts
 
-    attempts.armed.set({})  # woken, it submits
-    attempts.worker.set(order.told["worker"])
-    kind = StepKind(order.task.rpartition(".")[2])
-    with attempts.operating(lambda _: order.secrets):
+    attempts.armed.set({})  # after the thaw it submits
+    attempts.worker.set(call.arguments["worker"])
+    kind = StepKind(call.task.rpartition(".")[2])
+    with attempts.operating(lambda _: call.secrets):
         made = operator.Attempt(
-            kind, order.definition, order.run_id, order.task, order.told["number"], StateStore(order.state_url)
+            kind, call.definition, call.run_id, call.task, call.arguments["number"], StateStore(call.state_url)
         )
         made.result()
 

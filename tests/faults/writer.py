@@ -1,8 +1,7 @@
-"""A live writer: it changes the source in small transactions from a seed and notes in the ledger what it did.
+"""A concurrent writer: it changes the source in small transactions from a seed and records them in the ledger.
 
-Each row carries its past as a list of numbers, so that loss, doubling and disorder show in the rows themselves. Some
-transactions are rolled back, some stay open for a while, some exchange keys, one in a while empties a table.
-"""
+Each row contains the numbers of its earlier changes, so that lost, duplicate and reordered changes show in the rows.
+Some transactions are rolled back, some stay open for a while, some exchange keys, a few truncate a table."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ PAUSE_S = 0.04
 
 
 def later(number: int) -> Shape:
-    """A table that comes to the source while the others are copied already. Its deleted rows are flagged."""
+    """A table that is added after the others are copied. Its deleted rows are flagged."""
     return Shape(f"public.later_{number}", f"later_{number}", ("a", "b", "past"), (0, 1), soft=True)
 
 
 class Writer:
-    """One connection and one transaction at a time. ``shapes`` are the tables it writes to now."""
+    """One connection and one transaction at a time. ``shapes``: the tables it writes to at present."""
 
     def __init__(self, dsn: str, seed: int) -> None:
         self.dsn = dsn
@@ -65,7 +64,7 @@ class Writer:
             raise self._error
 
     def add(self, shape: Shape) -> None:
-        """A new table, with rows, in the place of the one that came before it."""
+        """Adds a table with rows; it replaces the last added one."""
         with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
             statement = f"create table {shape.table} (a integer, b text, past text not null, primary key (a, b))"
             connection.execute(statement.encode())
@@ -74,17 +73,18 @@ class Writer:
             self.shapes = [EVENTS, shape]
             self._transaction(connection, [(shape, "insert")] * ROWS)
 
-    def turn_to_two(self) -> None:
-        """Two tables at a time are enough to go wrong side by side; each costs its own in every run."""
+    def use_two_tables(self) -> None:
+        """Restricts the writer to two tables: enough for concurrent failures, and every table costs time in each
+        run."""
         others = [shape for shape in self.ledger.shapes.values() if shape is not EVENTS]
         self.shapes = [EVENTS, self._random.choice(others)]
 
     def still(self) -> threading.Lock:
-        """Held, nothing is written."""
+        """A lock that stops the writer."""
         return self._work
 
     def step(self, count: int) -> None:
-        """So many transactions now."""
+        """Commits ``count`` transactions now."""
         with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
             for _ in range(count):
                 self._transaction(connection, self._chosen())
@@ -117,13 +117,13 @@ class Writer:
             for shape, kind in chosen:
                 for statement, values, change in self._changed(shape, kind):
                     done = connection.execute(statement.encode(), values).rowcount
-                    assert done == 1 or kind == "truncate", f"{statement} {values} met {done} rows"
+                    assert done == 1 or kind == "truncate", f"{statement} {values} changed {done} rows"
                     changes += [change] if change else []
             if wait:
                 self._stop.wait(0.3)
-            self.ledger.note(row[0], changes)
+            self.ledger.add(row[0], changes)
             if self._random.random() < 0.05:
-                del self.ledger.noted[row[0]]
+                del self.ledger.pending[row[0]]
                 self._rows = before
                 raise psycopg.Rollback(transaction)
 
@@ -147,11 +147,9 @@ class Writer:
         other = next((row for row in rows if shape.key_of(row) != shape.key_of(old)), None)
         if other is None:
             return []
-        away = self._under(shape, old, fresh)  # two rows exchange their keys through one that nobody holds
-        there = self._under(shape, other, old)
-        return [
-            self._put(shape, *one) for one in ((old, away), (other, there), (away, self._under(shape, away, other)))
-        ]
+        away = self._under(shape, old, fresh)  # two rows exchange their keys through a free one
+        back = self._under(shape, other, old)
+        return [self._put(shape, *one) for one in ((old, away), (other, back), (away, self._under(shape, away, other)))]
 
     def _put(self, shape: Shape, old: Row | None, new: Row | None) -> tuple[str, list[object], Change]:
         rows, name = self._rows[shape.table], shape.table
@@ -163,16 +161,16 @@ class Writer:
         if old is None:
             assert new is not None
             return f"insert into {name} values ({', '.join(['%s'] * len(new))})", list(new), change
-        which = " and ".join(f"{shape.columns[place]} = %s" for place in shape.key)
+        which = " and ".join(f"{shape.columns[index]} = %s" for index in shape.key)
         named: list[object] = list(shape.key_of(old))
         if not shape.key:
             which = f"ctid = (select ctid from {name} where n = %s and what = %s limit 1)"
             named = list(old)
         if new is None:
             return f"delete from {name} where {which}", named, change
-        differing = [place for place in range(len(new)) if new[place] != old[place]]
-        sets = ", ".join(f"{shape.columns[place]} = %s" for place in differing)
-        return f"update {name} set {sets} where {which}", [*(new[place] for place in differing), *named], change
+        differing = [index for index in range(len(new)) if new[index] != old[index]]
+        sets = ", ".join(f"{shape.columns[index]} = %s" for index in differing)
+        return f"update {name} set {sets} where {which}", [*(new[index] for index in differing), *named], change
 
     def _made(self, shape: Shape) -> Row:
         self._number += 1
@@ -189,13 +187,13 @@ class Writer:
             made = self._made(shape)
             return made if made != old else (int(str(old[0])) + 10, old[1])
         self._number += 1
-        place = shape.columns.index("past")
-        past = ",".join([*str(old[place]).split(",")[-20:], str(self._number)])
-        return (*old[:place], past, *old[place + 1 :])
+        index = shape.columns.index("past")
+        past = ",".join([*str(old[index]).split(",")[-20:], str(self._number)])
+        return (*old[:index], past, *old[index + 1 :])
 
     def _under(self, shape: Shape, row: Row, key_of: Row) -> Row:
-        """The row under the key of another, its past grown by one."""
+        """The row under the key of another, with one more change."""
         grown = list(self._grown(shape, row))
-        for place in shape.key:
-            grown[place] = key_of[place]
+        for index in shape.key:
+            grown[index] = key_of[index]
         return tuple(grown)

@@ -1,6 +1,6 @@
-"""A copy that is not exact: it reads two rows one after the other while the source goes on, then catches up.
+"""A copy that is not exact: it reads two rows one after the other while the source changes, then catches up.
 
-Events 1 and 3 change row 0, events 2 and 4 row 1. A row is worth the number of the event that changed it last.
+Events 1 and 3 change row 0, events 2 and 4 row 1. The value of a row is the number of the last event that changed it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ EVENTS = 4
 
 class Guard(StrEnum):
     ANCHOR_FIRST = "the anchor is taken before the first row is read"
-    ROWS_CARRY_THE_ANCHOR = "a copied row counts as old as the anchor, not as its reading"
-    CHUNK_WITH_ROWS = "a chunk counts as read by the commit that brings its rows"
-    CATCHES_UP_FIRST = "the table is not published before it is past the end of the reading"
+    ROWS_CARRY_THE_ANCHOR = "a copied row has the order of the anchor, not of its reading"
+    CHUNK_WITH_ROWS = "a chunk is recorded as read in the commit that contains its rows"
+    CATCHES_UP_FIRST = "the table is published after it has passed the end of the reading"
 
 
 class State(NamedTuple):
-    """``rows``: value and order of each copied row, None where it is not there yet. ``chunks``: how many were read.
-    ``high``: where the source stood when the last was. ``cursor``: the events applied."""
+    """``rows``: value and order of each copied row, None where it is not copied yet. ``chunks``: how many are read.
+    ``high``: the event of the source at the last read. ``cursor``: the last event applied."""
 
     happened: int = 0
     anchor: int | None = None
@@ -46,9 +46,9 @@ class Chunks:
     def wrong(self, state: State) -> str:
         if not state.published:
             return ""
-        held = tuple(row[0] if row else None for row in state.rows)
+        values = tuple(row[0] if row else None for row in state.rows)
         expected = (value(0, state.cursor), value(1, state.cursor))
-        return "" if held == expected else f"published at event {state.cursor}: {held}, the source held {expected}"
+        return "" if values == expected else f"published at event {state.cursor}: {values}, the source has {expected}"
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
         if state.happened < EVENTS:
@@ -68,10 +68,10 @@ class Chunks:
         rows = tuple(
             (value(number, state.happened), order) if one == number else row for one, row in enumerate(state.rows)
         )
-        noted = state._replace(chunks=number + 1, high=state.happened if number == 1 else None)
-        yield f"chunk {number} is read at event {state.happened} and committed", noted._replace(rows=rows)
+        recorded = state._replace(chunks=number + 1, high=state.happened if number == 1 else None)
+        yield f"chunk {number} is read at event {state.happened} and committed", recorded._replace(rows=rows)
         if not self.has(Guard.CHUNK_WITH_ROWS):
-            yield f"chunk {number} is noted, the attempt dies before its rows are in", noted
+            yield f"chunk {number} is recorded, the attempt dies before its rows are committed", recorded
 
     def _catch_up(self, state: State) -> Iterator[tuple[str, State]]:
         assert state.high is not None
@@ -79,14 +79,14 @@ class Chunks:
             yield "the table is published", state._replace(published=True)
         if state.cursor < state.happened:
             event = state.cursor + 1
-            place = (event - 1) % 2
+            changed = (event - 1) % 2
             rows = tuple(
-                (event, event) if one == place and row is not None and row[1] < event else row
+                (event, event) if one == changed and row is not None and row[1] < event else row
                 for one, row in enumerate(state.rows)
             )
             yield f"event {event} is applied", state._replace(cursor=event, rows=rows)
 
 
 def value(row: int, event: int) -> int:
-    """What the source holds in a row after an event."""
+    """The value of a row of the source after an event."""
     return max([0, *(one for one in range(1, event + 1) if (one - 1) % 2 == row)])

@@ -1,8 +1,8 @@
-"""The commit rule where the target can compare: ``UPDATE … WHERE cursor = :lo AND fence = :f`` in the data's own
-transaction.
+"""The commit rule of targets that can compare: ``UPDATE … WHERE cursor = :lo AND fence = :f`` in the transaction of the
+data.
 
-Three windows of one event each, two attempts at a time, each of which may stand still between any two steps or die;
-an operator who pauses, resumes and rewinds, a second Airflow that takes the table over, answers that get lost.
+Three windows of one event each, two attempts at a time, each of which may stop between any two steps or die; an
+operator who pauses, resumes and rewinds, a second Airflow that takes the table over, lost answers.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ RUNNING, PAUSED = TableState.REPLICATING, TableState.PAUSED
 
 
 class Guard(StrEnum):
-    CURSOR_IN_THE_COMMIT = "the commit demands the cursor that the batch begins at"
-    FENCE_IN_THE_COMMIT = "the commit demands the fence that the batch was staged under"
-    CHECKED_WITHIN = "the demands are checked inside the commit, not before it"
+    CURSOR_IN_THE_COMMIT = "the commit requires the cursor at which the batch begins"
+    FENCE_IN_THE_COMMIT = "the commit requires the fence under which the batch was staged"
+    CHECKED_WITHIN = "the conditions are checked inside the commit, not before it"
     CURSOR_WITH_DATA = "cursor and data change in one commit"
     PAUSE_FENCES = "a pause is a commit that raises the fence"
     REWIND_FENCES = "a rewind raises the fence"
-    WORKS_AS_TOLD = "an attempt works only under the fence it was told"
-    READS_BACK = "after a lost answer the table is asked, not guessed"
+    WORKS_UNDER_ITS_FENCE = "an attempt works only under the fence it started with"
+    READS_BACK = "after a lost answer the table is read"
     UNKNOWN_DELETES_NOTHING = "after a lost answer nothing is deleted"
-    ACKNOWLEDGES_LAST = "acknowledged is what the table holds"
-    ONE_OWNER = "who does not own the table stops"
+    ACKNOWLEDGES_LAST = "only windows that the table contains are acknowledged"
+    ONE_OWNER = "an attempt that does not own the table stops"
 
 
 class Attempt(NamedTuple):
-    """``rewinds``: how many there had been when it staged. ``effect``: its commit is in the table."""
+    """``rewinds``: the number of rewinds before it staged. ``effect``: its commit is in the table."""
 
     number: int
     owner: str
@@ -47,14 +47,14 @@ class Attempt(NamedTuple):
 
 
 class State(NamedTuple):
-    """``noted``: the cursor as the state store has it. ``lost``: files the table refers to that were deleted."""
+    """``stored_cursor``: the cursor in the state store. ``left``: the events that may still happen."""
 
     cursor: int = 0
     fence: int = 1
     state: TableState = RUNNING
     owner: str = "ours"
     data: tuple[int, ...] = ()
-    noted: int = 0
+    stored_cursor: int = 0
     paused: bool = False
     acknowledged: int = 0
     rewinds: int = 0
@@ -82,7 +82,7 @@ class ControlRow:
         expected = tuple(range(1, state.cursor + 1))
         if state.data != expected and self.has(Guard.CURSOR_WITH_DATA):
             return f"window {state.cursor} holds the events {state.data}"
-        return "an event stands twice" if len(set(state.data)) < len(state.data) else ""
+        return "an event is applied twice" if len(set(state.data)) < len(state.data) else ""
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
         if state.begun < self.attempts and len(state.attempts) < 2:
@@ -106,7 +106,7 @@ class ControlRow:
             yield "the operator resumes", fenced._replace(state=RUNNING, paused=False)
         elif event == "rewind" and state.cursor and self.has(Guard.CURSOR_WITH_DATA):
             base = fenced if self.has(Guard.REWIND_FENCES) else state
-            # What the source was told to forget is in the log.
+            # Acknowledged windows are in the log.
             rewound = base._replace(cursor=0, data=(), acknowledged=0, rewinds=state.rewinds + 1)
             yield "the operator rewinds to window 0", rewound
         elif event == "take over" and state.owner == "ours":
@@ -115,9 +115,13 @@ class ControlRow:
     def _go_on(self, state: State, one: Attempt) -> Iterator[tuple[str, State]]:
         match one.at:
             case "begun":
-                lo = state.cursor if self.has(Guard.CURSOR_WITH_DATA) else state.noted
-                as_told = state.fence == one.fence or not self.has(Guard.WORKS_AS_TOLD)
-                if state.state is RUNNING and as_told and not (state.paused and not self.has(Guard.PAUSE_FENCES)):
+                lo = state.cursor if self.has(Guard.CURSOR_WITH_DATA) else state.stored_cursor
+                under_its_fence = state.fence == one.fence or not self.has(Guard.WORKS_UNDER_ITS_FENCE)
+                if (
+                    state.state is RUNNING
+                    and under_its_fence
+                    and not (state.paused and not self.has(Guard.PAUSE_FENCES))
+                ):
                     for hi in range(lo + 1, min(lo + 2, SEALED) + 1):
                         staged = one._replace(at="staged", lo=lo, hi=hi, fence=state.fence, rewinds=state.rewinds)
                         yield f"stages the windows after {lo} up to {hi}", _with(state, staged)
@@ -131,8 +135,8 @@ class ControlRow:
             case "checked":
                 yield from self._commit(state, one, fits=True)
             case "committed":
-                noted = state._replace(noted=max(state.noted, one.hi))
-                yield "notes its cursor and acknowledges", self._acknowledged(noted, noted.cursor)
+                stored = state._replace(stored_cursor=max(state.stored_cursor, one.hi))
+                yield "stores its cursor and acknowledges", self._acknowledged(stored, stored.cursor)
             case "unknown":
                 yield from self._read_back(state, one)
 
@@ -162,19 +166,19 @@ class ControlRow:
             broken = "the table refers to files that were deleted" if one.effect else ""
             yield "deletes what it wrote", state._replace(broken=broken)
         elif not self.has(Guard.READS_BACK):
-            yield "takes its commit for done", self._acknowledged(state, one.hi)
+            yield "assumes that its commit succeeded", self._acknowledged(state, one.hi)
         elif one.effect and state.cursor == one.hi:
             yield "finds its commit", self._acknowledged(state, state.cursor)
         elif (state.cursor, state.fence) == (one.lo, one.fence):
             yield "finds the table unchanged and tries again", _with(state, one._replace(at="staged"))
         else:
-            yield "finds somebody else and ends", state
+            yield "finds another commit and ends", state
 
     def _acknowledged(self, state: State, believed: int) -> State:
-        """``believed``: where the attempt takes the table to stand."""
+        """``believed``: the cursor that the attempt assumes."""
         window = acknowledgeable(SEALED, [(state.state, believed, believed + 1 if believed < SEALED else None)])
         if state.state is RUNNING and window > state.cursor:
-            return state._replace(broken=f"window {window} is acknowledged, the table stands at {state.cursor}")
+            return state._replace(broken=f"window {window} is acknowledged, the cursor of the table is {state.cursor}")
         return state._replace(acknowledged=max(state.acknowledged, window))
 
 

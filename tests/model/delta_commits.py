@@ -1,9 +1,9 @@
-"""The commit rule on Delta, whose only condition is: a number not above the recorded one is skipped, silently.
+"""The commit rule on Delta, whose only condition is: a number not above the recorded one is skipped without an error.
 
-One table, two windows of two events each, all sealed. *Writers* stage the log behind the cursor and merge it; a
-*copier* copies the table again at event 3, in the middle of window 2; *fences* pause, resume, take over, resync. Any of
-them may stand still between two steps while the others go on, die, or be tried again. Somebody may take the table back
-to its first version.
+One table, two windows of two events each, all sealed. *Writers* stage the log after the cursor and merge it; a *copier*
+copies the table again at event 3, in the middle of window 2; *fences* pause, resume, take over, resync. Each of them
+may stop between two steps while the others continue, die, or be tried again. A user may restore the first version of
+the table.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tests.model.delta_state import (
     ENDS,
     FIRST,
     LAST,
+    OTHER,
     PAUSED,
     RESYNCING,
     RUNNING,
-    SOMEBODY,
     Actor,
     Batch,
     Names,
@@ -33,22 +33,22 @@ MERGING = ("checked", "named", "named again")
 
 
 class Guard(StrEnum):
-    FENCE_IN_THE_TOKEN = "the token holds the fence above the window"
+    FENCE_IN_THE_TOKEN = "the token contains the fence above the window"
     ONE_APP_ID = "one app id for all fences"
     FENCE_GROWS = "a commit that does not move the window raises the fence"
-    FENCE_IS_CONDITIONAL = "a fence is conditional on the version its record was copied from"
-    FENCE_PASSES_ALL = "a fence passes every number that was ever named or recorded"
-    FENCE_HAS_ONE_OWNER = "a copy gives up where anybody has named its fence or a higher one"
-    TAKEOVER_FENCES = "who finds a living attempt raises the fence first"
+    FENCE_IS_CONDITIONAL = "a fence is conditional on the version from which its record was copied"
+    FENCE_PASSES_ALL = "a fence is above every number ever named or recorded"
+    FENCE_HAS_ONE_OWNER = "a copy stops where another attempt has named its fence or a higher one"
+    TAKEOVER_FENCES = "an attempt that finds a running one raises the fence first"
     BATCH_FITS_CURSOR = "a batch is merged only where it begins at the cursor"
-    BATCH_FITS_FENCE = "a batch is merged only under the fence it was staged under"
-    WORKS_AS_TOLD = "an attempt works only under the fence it was told"
-    TAKEN_NAME_FENCES = "a token that is named already is left to who named it"
-    READS_BACK = "an attempt believes the table, not the answer"
-    STATE_IN_THE_TABLE = "the pause stands in the table"
-    RESTORE_IS_SEEN = "a table that was taken back counts from there"
-    COPY_COUNTS_FIRST = "a copy takes its fence before it looks at the table's state"
-    NO_RESTORE_MEANWHILE = "nobody takes a table back while a merge of it has checked and not yet committed"
+    BATCH_FITS_FENCE = "a batch is merged only under the fence under which it was staged"
+    WORKS_UNDER_ITS_FENCE = "an attempt works only under the fence it started with"
+    TAKEN_NAME_FENCES = "a token that is named already belongs to the attempt that named it"
+    READS_BACK = "an attempt relies on the table, not on the answer"
+    STATE_IN_THE_TABLE = "the pause is recorded in the table"
+    RESTORE_IS_SEEN = "a restored table continues from its restored record"
+    COPY_COUNTS_FIRST = "a copy takes its fence before it reads the state of the table"
+    NO_RESTORE_MEANWHILE = "no table is restored between the check and the commit of a merge"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class DeltaCommits:
         return guard is not self.without
 
     def start(self) -> State:
-        names = Names(((token(1, 0), SOMEBODY),))
+        names = Names(((token(1, 0), OTHER),))
         return State(self._token(1, 0), FIRST, (), 0, False, False, names, (), 0, self.events, "")
 
     def wrong(self, state: State) -> str:
@@ -72,10 +72,10 @@ class DeltaCommits:
         record = state.record
         if state.data != tuple(range(1, max(record.floor, ENDS[record.window]) + 1)):
             return f"window {record.window} after copy {record.floor} holds the events {state.data}"
-        if record.by != record.really:
+        if record.attempt != record.committed_by:
             return "the change log names another attempt than the one that committed"
         if not state.actors and not self._heals(state):
-            return "nobody can bring this table to the end of the log any more"
+            return "no writer can bring this table to the end of the log"
         return ""
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
@@ -89,16 +89,16 @@ class DeltaCommits:
             yield f"{_name(actor)}: dies, and its end is seen", state._replace(actors=others)
             if actor.at in ("named", "answered") and actor.kind == "writer" and self._may_begin(state, others):
                 again = Actor("writer", "staged", state.nonces + 1, batch=actor.batch)
-                told = f"{_name(actor)}: dies, its end is seen, its merge is tried again as {_name(again)}"
-                yield told, _with(state._replace(actors=others, nonces=state.nonces + 1), again)
+                text = f"{_name(actor)}: dies, its end is seen, its merge is tried again as {_name(again)}"
+                yield text, _with(state._replace(actors=others, nonces=state.nonces + 1), again)
 
     def _begin(self, state: State) -> Iterable[tuple[str, State]]:
         if self._may_begin(state, state.actors) and self._may_stream(state):
-            actor = Actor("writer", "told", state.nonces + 1, told=state.record.fence)
+            actor = Actor("writer", "started", state.nonces + 1, start_fence=state.record.fence)
             yield f"{_name(actor)}: begins", _with(state._replace(nonces=state.nonces + 1), actor)
 
     def _may_begin(self, state: State, others: tuple[Actor, ...]) -> bool:
-        """A writer begins where no other may still write, or all of them are shut out."""
+        """A writer begins where no other may still write, or all others are shut out."""
         alive = any(actor.kind != "fence" and not actor.out for actor in others)
         return state.nonces < self.writers and (not alive or not self.has(Guard.TAKEOVER_FENCES))
 
@@ -112,21 +112,23 @@ class DeltaCommits:
             merging = any(actor.kind == "writer" and actor.at in MERGING for actor in state.actors)
             if state.version and not (merging and self.has(Guard.NO_RESTORE_MEANWHILE)):
                 yield (
-                    "somebody takes the table back to its first version",
+                    "a user restores the first version of the table",
                     left._replace(record=FIRST, data=(), restored=True, paused=False, version=state.version + 1)
                     if self.has(Guard.RESTORE_IS_SEEN)
                     else left._replace(data=(), version=state.version + 1),
                 )
         elif event == "copy":
             if state.record.state is RESYNCING:
-                actor = Actor("copy", "told", 8, told=state.record.fence, number=state.names.highest_fence + 1)
+                actor = Actor(
+                    "copy", "started", 8, start_fence=state.record.fence, number=state.names.highest_fence + 1
+                )
                 yield "copy: begins", _with(left, actor)
         elif self._sense(state, event):
             if event == "pause" and not self.has(Guard.STATE_IN_THE_TABLE):
-                yield "pause: noted in the state store", left._replace(paused=True)
+                yield "pause: recorded in the state store", left._replace(paused=True)
             else:
                 actor = Actor("fence", event, record=state.record, version=state.version)
-                yield f"{event}: looks at version {state.version}", _with(left, actor)
+                yield f"{event}: reads version {state.version}", _with(left, actor)
 
     def _sense(self, state: State, event: str) -> bool:
         match event:
@@ -147,11 +149,11 @@ class DeltaCommits:
         match actor.kind, actor.at:
             case "fence", _:
                 yield self._fence(state, actor)
-            case "copy", "told":
-                yield from self._look(state, actor)
-            case "copy", "looked":
+            case "copy", "started":
+                yield from self._read_source(state, actor)
+            case "copy", "read":
                 yield self._claim(state, actor)
-            case "writer", "told":
+            case "writer", "started":
                 yield from self._stage(state, actor)
             case "writer", "staged":
                 yield from self._check(state, actor)
@@ -166,10 +168,12 @@ class DeltaCommits:
 
     def _fence(self, state: State, actor: Actor) -> tuple[str, State]:
         if self.has(Guard.FENCE_IS_CONDITIONAL) and state.version != actor.version:
-            return "finds another version and gives up", state
+            return "finds another version and stops", state
         assert actor.record is not None
         states = {"pause": PAUSED, "resume": RUNNING, "resync": RESYNCING, "resynced": RUNNING}
-        record = actor.record._replace(state=states.get(actor.at, actor.record.state), by=SOMEBODY, really=SOMEBODY)
+        record = actor.record._replace(
+            state=states.get(actor.at, actor.record.state), attempt=OTHER, committed_by=OTHER
+        )
         record, names = self._raised(state, record)
         after = state._replace(
             token=self._token(record.fence, record.window),
@@ -192,13 +196,13 @@ class DeltaCommits:
         if self.has(Guard.FENCE_PASSES_ALL):
             passed = max(passed, split_token(state.token)[0], state.names.highest_fence)
         record = record._replace(fence=passed + 1)
-        return record, state.names.add(token(record.fence, record.window), record.by)
+        return record, state.names.add(token(record.fence, record.window), record.attempt)
 
     # Writers
 
     def _stage(self, state: State, actor: Actor) -> Iterable[tuple[str, State]]:
         record = state.record
-        if not self._may_stream(state) or (self.has(Guard.WORKS_AS_TOLD) and record.fence != actor.told):
+        if not self._may_stream(state) or (self.has(Guard.WORKS_UNDER_ITS_FENCE) and record.fence != actor.start_fence):
             yield "may not stage and ends", state
             return
         for hi in range(record.window + 1, LAST + 1):
@@ -230,8 +234,8 @@ class DeltaCommits:
             named = actor._replace(at="named", token=self._token(record.fence, batch.hi), number=record.fence)
             return "commits under the name it finds", _with(state, named)
         if state.version != actor.version:
-            return "finds its name taken and the table moved, and ends", state
-        fence, names = self._raised(state, record._replace(by=SOMEBODY, really=SOMEBODY))
+            return "finds its name taken and the table changed, and ends", state
+        fence, names = self._raised(state, record._replace(attempt=OTHER, committed_by=OTHER))
         number = fence.fence + (batch.hi == fence.window)
         names = names.add(token(number, batch.hi), actor.nonce)
         named = actor._replace(at="named", token=self._token(number, batch.hi), number=number)
@@ -242,9 +246,9 @@ class DeltaCommits:
 
     def _commit(self, state: State, actor: Actor) -> Iterable[tuple[str, State]]:
         if actor.at == "named" and actor.kind == "writer":
-            yield "loses its request, looks, and tries again", _with(state, actor._replace(at="named again"))
+            yield "loses its request, reads the table, and tries again", _with(state, actor._replace(at="named again"))
         if not self._admits(state, actor):
-            yield "is skipped, silently", _with(state, actor._replace(at="answered"))
+            yield "is skipped without an error", _with(state, actor._replace(at="answered"))
             return
         record, data = self._written(state, actor)
         broken = _back(state, record)
@@ -261,7 +265,7 @@ class DeltaCommits:
             yield f"commits window {record.window}, loses the answer, and tries again", _with(after, lost)
 
     def _admits(self, state: State, actor: Actor) -> bool:
-        """All that Delta knows."""
+        """The only condition of Delta."""
         if not self.has(Guard.ONE_APP_ID) and split_token(actor.token)[0] != split_token(state.token)[0]:
             return True
         return actor.token > state.token
@@ -275,31 +279,37 @@ class DeltaCommits:
             return record, tuple(range(1, batch.floor + 1))
         named = state.names.owner(token(actor.number, batch.hi))
         record = state.record._replace(
-            fence=actor.number, window=batch.hi, by=actor.nonce if named is None else named, really=actor.nonce
+            fence=actor.number,
+            window=batch.hi,
+            attempt=actor.nonce if named is None else named,
+            committed_by=actor.nonce,
         )
-        news = tuple(event for event in range(ENDS[batch.lo] + 1, ENDS[batch.hi] + 1) if event > batch.floor)
-        return record, state.data + news
+        events = tuple(event for event in range(ENDS[batch.lo] + 1, ENDS[batch.hi] + 1) if event > batch.floor)
+        return record, state.data + events
 
     def _read_back(self, state: State, actor: Actor) -> tuple[str, State]:
-        ours = state.record.by == actor.nonce and state.token == actor.token
+        ours = state.record.attempt == actor.nonce and state.token == actor.token
         done = ours if self.has(Guard.READS_BACK) else True
-        broken = "said to be done, but never committed" if done and not actor.effect else state.broken
-        return "ends well" if done else "finds somebody else and ends", state._replace(broken=broken)
+        broken = "reported as done, but never committed" if done and not actor.effect else state.broken
+        return "ends well" if done else "finds another commit and ends", state._replace(broken=broken)
 
     # Copies
 
-    def _look(self, state: State, actor: Actor) -> Iterable[tuple[str, State]]:
+    def _read_source(self, state: State, actor: Actor) -> Iterable[tuple[str, State]]:
         fits = state.record.state is RESYNCING
-        if not fits or (self.has(Guard.WORKS_AS_TOLD) and state.record.fence != actor.told):
+        if not fits or (self.has(Guard.WORKS_UNDER_ITS_FENCE) and state.record.fence != actor.start_fence):
             yield "may not copy and ends", state
             return
-        """The source stands in the middle of window 2 until that is sealed."""
+        # The source is in the middle of window 2 until that is sealed.
         window, floor = (1, 3) if state.record.window < LAST else (LAST, ENDS[LAST])
         copied = Batch(state.record.fence, floor, window, window)
-        yield "looks and reads the source", _with(state, actor._replace(at="looked", record=state.record, batch=copied))
+        yield (
+            "reads the table and the source",
+            _with(state, actor._replace(at="read", record=state.record, batch=copied)),
+        )
 
     def _claim(self, state: State, actor: Actor) -> tuple[str, State]:
-        """As ``claim_fence``: somebody who has named this fence or a higher one came later."""
+        """As ``claim_fence``: an attempt that has named this fence or a higher one started later."""
         number = actor.number
         if not self.has(Guard.COPY_COUNTS_FIRST):
             number = state.names.highest_fence + 1
@@ -317,8 +327,8 @@ class DeltaCommits:
         return token(fence, window) if self.has(Guard.FENCE_IN_THE_TOKEN) else window
 
     def _heals(self, state: State) -> bool:
-        """Take over, resume, and one undisturbed writer: is the table at the end of the log then?"""
-        record = state.record._replace(state=RUNNING, by=SOMEBODY, really=SOMEBODY)
+        """Whether a takeover, a resume and one undisturbed writer bring the table to the end of the log."""
+        record = state.record._replace(state=RUNNING, attempt=OTHER, committed_by=OTHER)
         fence, names = self._raised(state, record)
         if fence.window == LAST:
             return True

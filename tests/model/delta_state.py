@@ -1,4 +1,4 @@
-"""What the model of the commit rule on Delta is made of: the table, the change log's names, and those at work."""
+"""The state of the model of the commit rule on Delta: the table, the names in the change log, and the actors."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from airflow_cdc_provider.core.table.control_record import split_token
 from airflow_cdc_provider.core.table.states import TableState
 
 ENDS = (0, 2, 4)
-"""The last event of each window; window 0 is where the first copy stands."""
+"""The last event of each window; window 0 is that of the first copy."""
 LAST = len(ENDS) - 1
-SOMEBODY = 0
+OTHER = 0
 
 RUNNING, PAUSED, RESYNCING = TableState.REPLICATING, TableState.PAUSED, TableState.RESYNCING
 
 
 class Record(NamedTuple):
-    """A control record. ``by``: who is named in the change log; ``really``: who committed."""
+    """A control record. ``attempt``: named in the change log; ``committed_by``: the attempt that committed."""
 
     fence: int
     window: int
     floor: int
     state: TableState
-    by: int
-    really: int
+    attempt: int
+    committed_by: int
 
 
 class Batch(NamedTuple):
@@ -34,13 +34,14 @@ class Batch(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """``at``: the step done last. ``told``: the fence it was started under. ``version``: what its conditional commit is
-    based on, with the ``record`` it saw there. ``number``: the fence a copy takes. ``out``: it was shut out."""
+    """``at``: the last step. ``start_fence``: the fence under which it started. ``version``: the base of its
+    conditional commit, with the ``record`` of that version. ``number``: the fence of a copy. ``out``: it is shut
+    out."""
 
     kind: str
     at: str
-    nonce: int = SOMEBODY
-    told: int = 0
+    nonce: int = OTHER
+    start_fence: int = 0
     batch: Batch | None = None
     record: Record | None = None
     version: int = 0
@@ -51,15 +52,15 @@ class Actor(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Tokens named in the change log, and by whom."""
+    """Tokens named in the change log, with the attempt that named each."""
 
     by_token: tuple[tuple[int, int], ...]
 
     def owner(self, number: int) -> int | None:
         return dict(self.by_token).get(number)
 
-    def add(self, number: int, who: int) -> Names:
-        return Names(tuple(sorted({**dict(self.by_token), number: who}.items())))
+    def add(self, number: int, owner: int) -> Names:
+        return Names(tuple(sorted({**dict(self.by_token), number: owner}.items())))
 
     @property
     def highest_fence(self) -> int:
@@ -67,8 +68,8 @@ class Names(NamedTuple):
 
 
 class State(NamedTuple):
-    """The table (recorded ``token``, ``record`` that counts, events in its ``data``), the ``actors`` at work on it, how
-    many attempts began (``nonces``), what may still happen (``left``), and the first rule that was broken."""
+    """The table (recorded ``token``, current ``record``, events in its ``data``), the ``actors``, the number of
+    attempts begun (``nonces``), the events that may still happen (``left``), and the first broken rule."""
 
     token: int
     record: Record
@@ -83,4 +84,4 @@ class State(NamedTuple):
     broken: str
 
 
-FIRST = Record(1, 0, 0, RUNNING, SOMEBODY, SOMEBODY)
+FIRST = Record(1, 0, 0, RUNNING, OTHER, OTHER)

@@ -1,8 +1,8 @@
-"""One record whose source does not tell everything: a gap makes it dirty, it is fetched, held events follow.
+"""One record whose stream has a gap: the gap makes its key dirty, the record is fetched, held events follow.
 
-The record's story: 1 writes both columns, 2 writes ``y`` and is lost in a gap, 3 and 4 write ``x``. Each is told in a
-window of its own, some time after it happened. A column is worth the number of the event that wrote it last.
-"""
+The events of the record: 1 writes both columns, 2 writes ``y`` and is lost in a gap, 3 and 4 write ``x``. Each is
+delivered in a window of its own, after it happened. The value of a column is the number of the last event that wrote
+it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LAST, GAP = 4, 2
 class Guard(StrEnum):
     GAP_MARKS = "a gap makes the key dirty"
     HOLDS = "events of a dirty key are held, not dropped"
-    SUPERSEDES = "held events older than what was fetched are not applied"
-    REMEMBERS = "events older than what was fetched, told after it, are not applied"
-    ONE_COMMIT = "the flag is cleared by the commit that brings the data"
+    SUPERSEDES = "held events older than the fetched record are not applied"
+    REMEMBERS = "events older than the fetched record that are delivered after it are not applied"
+    ONE_COMMIT = "the flag is cleared by the commit that contains the data"
 
 
 class Row(NamedTuple):
@@ -28,11 +28,11 @@ class Row(NamedTuple):
 
 
 class State(NamedTuple):
-    """``happened`` and ``told``: events so far at the source and in the table. ``since``: the moment the row stood at
-    when it was fetched; 0 where it never was. ``cleared``: without its data yet (only in a weakened rule)."""
+    """``happened`` and ``delivered``: events so far at the source and in the table. ``since``: the event of the fetched
+    row; 0 where it was never fetched."""
 
     happened: int = 1
-    told: int = 1
+    delivered: int = 1
     row: Row = Row(1, 1)
     dirty: bool = False
     held: tuple[int, ...] = ()
@@ -54,31 +54,31 @@ class DirtyKeys:
     def wrong(self, state: State) -> str:
         if state.broken:
             return state.broken
-        if not state.dirty and not state.held and _older(state.row, at(state.told)):
-            return f"the key counts as clean at event {state.told} and holds {state.row}"
+        if not state.dirty and not state.held and _older(state.row, at(state.delivered)):
+            return f"the key counts as clean at event {state.delivered} and holds {state.row}"
         return ""
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
         if state.happened < LAST:
             yield f"event {state.happened + 1} happens", state._replace(happened=state.happened + 1)
-        if state.told < state.happened:
-            yield self._tell(state._replace(told=state.told + 1))
+        if state.delivered < state.happened:
+            yield self._deliver(state._replace(delivered=state.delivered + 1))
         if state.dirty and state.fetched < state.happened:
             yield f"the record is fetched as of event {state.happened}", state._replace(fetched=state.happened)
         if state.dirty and state.fetched:
             yield from self._save(state)
 
-    def _tell(self, state: State) -> tuple[str, State]:
-        event = state.told
+    def _deliver(self, state: State) -> tuple[str, State]:
+        event = state.delivered
         if event == GAP:
             seen = event <= state.since
-            return "a gap is told", state._replace(dirty=not seen and self.has(Guard.GAP_MARKS))
+            return "a gap is delivered", state._replace(dirty=not seen and self.has(Guard.GAP_MARKS))
         if state.dirty:
             held = (*state.held, event) if self.has(Guard.HOLDS) else state.held
-            return f"event {event} is told and held", state._replace(held=held)
+            return f"event {event} is delivered and held", state._replace(held=held)
         if event <= state.since and self.has(Guard.REMEMBERS):
-            return f"event {event} is told, what was fetched is newer", state
-        return f"event {event} is told and applied", _applied(state, event)
+            return f"event {event} is delivered, the fetched record is newer", state
+        return f"event {event} is delivered and applied", _applied(state, event)
 
     def _save(self, state: State) -> Iterator[tuple[str, State]]:
         clean = state._replace(dirty=False, fetched=0)

@@ -1,4 +1,4 @@
-"""Every interleaving of a small machine, breadth first: the shortest way to something wrong, or none."""
+"""Every interleaving of a small state machine, breadth first: the shortest trace to a broken rule, if there is one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Machine(Protocol[S]):
-    """``moves``: what may happen next, in words, and the state after it. ``wrong``: what is broken in a state, empty
-    where nothing is."""
+    """``moves``: the possible next steps, each with its description and the state after it. ``wrong``: the rule that a
+    state breaks, empty where there is none."""
 
     def start(self) -> S: ...
 
@@ -23,7 +23,8 @@ class Machine(Protocol[S]):
 
 @dataclass(frozen=True)
 class Explored:
-    """``states`` were seen. ``wrong``: the first broken rule; ``trace``: the moves that lead there."""
+    """``states``: the number of states reached. ``wrong``: the first broken rule; ``trace``: the moves that lead to
+    it."""
 
     states: int
     wrong: str = ""
@@ -36,7 +37,7 @@ class Explored:
 
 
 def explore(machine: Machine[S], limit: int = 500_000) -> Explored:
-    """Raises RuntimeError where the machine has more than ``limit`` states: then it says nothing."""
+    """Raises RuntimeError where the machine has more than ``limit`` states."""
     start = machine.start()
     came: dict[S, tuple[S, str] | None] = {start: None}
     todo = deque([start])

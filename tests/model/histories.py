@@ -1,7 +1,7 @@
-"""Random histories: hundreds of them share one table, each with rows of its own, so that one job folds them all.
+"""Random histories: hundreds of them share one table, each with rows of its own, so that one job folds all of them.
 
-Every history draws from a random generator of its own: played again alone it is the same. What happens to the table as
-a whole (truncate, a new copy, the ends of windows and batches) is drawn once for all.
+Each history has its own random generator: replayed alone it is the same. Events of the whole table (a truncate, a new
+copy, the ends of windows and batches) come from one generator of the table.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ VALUES = (TEXTS, WIDE, NUMBERS)
 MOST_TRANSACTIONS, MOST_STATEMENTS = 3, 4
 
 
-class Telling(Enum):
-    """What a source leaves out of its changes. ``PARTLY``: columns of any change. ``WHOLE_UPSERTS``: not those of an
-    upsert, for a copy that ignores deletes cannot know whether a row that it holds is still there. ``WHOLE``: nothing,
-    and it never truncates: its changes mean the same in any order."""
+class Completeness(Enum):
+    """Which columns a source omits from its changes. ``PARTIAL``: columns of any change. ``COMPLETE_UPSERTS``: columns
+    of changes other than upserts, since a copy that ignores deletes cannot detect whether its row still exists at the
+    source. ``COMPLETE``: none, and the source never truncates: its changes have the same result in any order."""
 
-    PARTLY = auto()
-    WHOLE_UPSERTS = auto()
-    WHOLE = auto()
+    PARTIAL = auto()
+    COMPLETE_UPSERTS = auto()
+    COMPLETE = auto()
 
     def of(self, change: Change) -> Change:
-        whole = self is Telling.WHOLE or (self is Telling.WHOLE_UPSERTS and change.op == "upsert")
+        whole = self is Completeness.COMPLETE or (self is Completeness.COMPLETE_UPSERTS and change.op == "upsert")
         return replace(change, known=None) if whole else change
 
 
 @dataclass(frozen=True)
-class Told:
-    """One transaction, or (without changes) a new copy of the table. ``twice``: the changes that are delivered again at
-    once; ``later``: those delivered again at the end of the window."""
+class Delivery:
+    """One transaction, or (without changes) a new copy of the table. ``twice``: changes with a duplicate that follows
+    immediately; ``later``: changes with a duplicate at the end of the window."""
 
     history: int
     changes: tuple[Change, ...] = ()
@@ -50,39 +50,42 @@ class Told:
 
 
 @dataclass
-class Story:
-    """``windows``: what is told in each. ``batches``: how many windows each batch holds. ``source`` has seen it all."""
+class RandomHistories:
+    """``windows``: the deliveries of each window. ``batches``: the number of windows in each batch. ``source`` has
+    committed every transaction."""
 
     source: Source
-    windows: list[list[Told]] = field(default_factory=list)
+    windows: list[list[Delivery]] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 
 
-def story(
+def random_histories(
     seed: object,
     histories: int,
     windows: int,
     keyed: bool,
     only: int | None = None,
-    telling: Telling = Telling.PARTLY,
-) -> Story:
-    """``only``: leave out what the other histories do."""
+    completeness: Completeness = Completeness.PARTIAL,
+) -> RandomHistories:
+    """``only``: without the transactions of all other histories."""
     table = Random(f"{seed} table")
     randoms = [Random(f"{seed} {number}") for number in range(histories)]
-    held = [_start(random, number, keyed) for number, random in enumerate(randoms)]
+    rows_by_history = [_start(random, number, keyed) for number, random in enumerate(randoms)]
     kept = [number for number in range(histories) if only in (None, number)]
-    made = Story(Source(KEY if keyed else 0, tuple(row for number in kept for row in held[number])))
+    made = RandomHistories(
+        Source(KEY if keyed else 0, tuple(row for number in kept for row in rows_by_history[number]))
+    )
     for _ in range(windows):
         truncate_at, copy_at = (table.choice((None, None, table.randrange(histories))) for _ in range(2))
-        window: list[Told] = []
+        window: list[Delivery] = []
         for number, random in enumerate(randoms):
-            window += [Told(number)] if number == copy_at else []
-            truncated = number == truncate_at and telling is not Telling.WHOLE
-            for transaction in _transactions(random, held, number, keyed, truncated):
-                mine = [telling.of(one) for one in transaction if number in kept or one.op == "truncate"]
-                if mine:
-                    made.source.commit(mine)
-                    window.append(_told(random, number, mine))
+            window += [Delivery(number)] if number == copy_at else []
+            truncated = number == truncate_at and completeness is not Completeness.COMPLETE
+            for transaction in _transactions(random, rows_by_history, number, keyed, truncated):
+                changes = [completeness.of(one) for one in transaction if number in kept or one.op == "truncate"]
+                if changes:
+                    made.source.commit(changes)
+                    window.append(_delivery(random, number, changes))
         made.windows.append(window)
     while (left := windows - sum(made.batches)) > 0:
         made.batches.append(min(left, table.choice((1, 1, 2, 3))))
@@ -99,23 +102,24 @@ def _values(random: Random) -> Row:
     return tuple(random.choice(values) for values in VALUES)
 
 
-def _told(random: Random, number: int, changes: list[Change]) -> Told:
+def _delivery(random: Random, number: int, changes: list[Change]) -> Delivery:
     again = [random.random() for _ in changes]
     twice = frozenset(at for at, one in enumerate(again) if one < 0.1)
-    return Told(number, tuple(changes), twice, frozenset(at for at, one in enumerate(again) if 0.1 <= one < 0.2))
+    return Delivery(number, tuple(changes), twice, frozenset(at for at, one in enumerate(again) if 0.1 <= one < 0.2))
 
 
 def _transactions(
-    random: Random, held: list[list[Row]], number: int, keyed: bool, truncated: bool
+    random: Random, rows_by_history: list[list[Row]], number: int, keyed: bool, truncated: bool
 ) -> Iterator[list[Change]]:
-    """What one history does in one window. A truncate stands in the middle of a transaction and empties them all."""
+    """The transactions of one history in one window. A truncate is in the middle of a transaction and removes the rows
+    of all histories."""
     for _ in range(random.randint(0, MOST_TRANSACTIONS)):
-        yield list(_transaction(random, held[number], number, keyed))
+        yield list(_transaction(random, rows_by_history[number], number, keyed))
     if truncated:
-        before = list(_transaction(random, held[number], number, keyed))
-        for rows in held:
+        before = list(_transaction(random, rows_by_history[number], number, keyed))
+        for rows in rows_by_history:
             rows.clear()
-        yield [*before, Change("truncate"), *_transaction(random, held[number], number, keyed)]
+        yield [*before, Change("truncate"), *_transaction(random, rows_by_history[number], number, keyed)]
 
 
 def _transaction(random: Random, rows: list[Row], number: int, keyed: bool) -> Iterator[Change]:
@@ -129,7 +133,7 @@ def _transaction(random: Random, rows: list[Row], number: int, keyed: bool) -> I
             yield change
 
 
-# Statements on a table with a key: (random, rows, history) -> changes. At most one row holds a key at any moment.
+# Statements on a table with a key: (random, rows, history) -> changes. At most one row has a key at any moment.
 
 Statement = Callable[[Random, list[Row], int], list[Change]]
 
@@ -139,13 +143,13 @@ def _key(row: Row) -> object:
 
 
 def _free(random: Random, rows: list[Row]) -> object | None:
-    """A key nobody holds; the text ``full`` where there is none, for None is a key too."""
+    """A key that no row has; the text ``full`` where there is none, since None is a key too."""
     free = [one for one in IDS if one not in {_key(row) for row in rows}]
     return random.choice(free) if free else "full"
 
 
-def _partly(random: Random, row: Row, key: object, rest: Row) -> tuple[Row, frozenset[int] | None]:
-    """A new image of a row, and what of it is told: all, or some columns while the others are as in ``rest``."""
+def _new_image(random: Random, row: Row, key: object, rest: Row) -> tuple[Row, frozenset[int] | None]:
+    """A new image of a row and its known columns: all (None), or some, while the others are as in ``rest``."""
     values = _values(random)
     if random.random() < 0.5:
         return (row[0], key, *values), None
@@ -158,7 +162,7 @@ def insert(random: Random, rows: list[Row], number: int) -> list[Change]:
     key = _free(random, rows)
     if key == "full":
         return []
-    new, known = _partly(random, (number,), key, (None, None, None))
+    new, known = _new_image(random, (number,), key, (None, None, None))
     return [Change("insert", None, new, known)]
 
 
@@ -166,23 +170,23 @@ def update(random: Random, rows: list[Row], number: int) -> list[Change]:
     if not rows:
         return []
     old = random.choice(rows)
-    new, known = _partly(random, old, _key(old), old[KEY:])
+    new, known = _new_image(random, old, _key(old), old[KEY:])
     return [Change("update", old, new, known)]
 
 
 def upsert(random: Random, rows: list[Row], number: int) -> list[Change]:
-    """Told by a source that does not say whether the row was there."""
+    """The source does not report whether the row existed."""
     return [
         Change("upsert", one.old, one.new, one.known) for one in random.choice((insert, update))(random, rows, number)
     ]
 
 
 def put_back(random: Random, rows: list[Row], number: int) -> list[Change]:
-    """``replace``: the columns it does not name are NULL from then on."""
+    """``replace``: columns that the change does not name become NULL."""
     if not rows:
         return []
     old = random.choice(rows)
-    new, known = _partly(random, old, _key(old), (None, None, None))
+    new, known = _new_image(random, old, _key(old), (None, None, None))
     return [Change("replace", old, new, known)]
 
 
@@ -194,7 +198,7 @@ def revive(random: Random, rows: list[Row], number: int) -> list[Change]:
     if not rows:
         return []
     old = random.choice(rows)
-    new, known = _partly(random, old, _key(old), (None, None, None))
+    new, known = _new_image(random, old, _key(old), (None, None, None))
     return [Change("delete", old), Change("insert", None, new, known)]
 
 
@@ -206,19 +210,19 @@ def move(random: Random, rows: list[Row], number: int) -> list[Change]:
 
 
 def swap(random: Random, rows: list[Row], number: int) -> list[Change]:
-    """Through a third key: no two rows hold a key at once."""
+    """Through a third key: no two rows have the same key at once."""
     spare = _free(random, rows)
     if len(rows) < 2 or spare == "full":
         return []
     one, other = random.sample(rows, 2)
     away = _moved(random, one, spare)
-    here = _moved(random, other, _key(one))
+    back = _moved(random, other, _key(one))
     assert away.new is not None
-    return [away, here, _moved(random, away.new, _key(other))]
+    return [away, back, _moved(random, away.new, _key(other))]
 
 
 def shift(random: Random, rows: list[Row], number: int) -> list[Change]:
-    """``id = id + 1`` over a run of keys, the last one first; ``id = id - 1`` the other way round."""
+    """``id = id + 1`` over a range of keys, the last one first; ``id = id - 1`` in reverse order."""
     step = random.choice((1, -1))
     by_key = {_key(row): row for row in rows if _key(row) is not None}
     starts = [key for key in by_key if key + step not in by_key and key + step in IDS]  # type: ignore[operator]
@@ -241,11 +245,11 @@ def there_and_back(random: Random, rows: list[Row], number: int) -> list[Change]
 
 
 def _moved(random: Random, old: Row, key: object) -> Change:
-    new, known = _partly(random, old, key, old[KEY:])
+    new, known = _new_image(random, old, key, old[KEY:])
     return Change("move", old, new, known)
 
 
-# Statements on a table without key: equal rows are wanted.
+# Statements on a table without key, which produce equal rows.
 
 
 def add(random: Random, rows: list[Row], number: int) -> list[Change]:

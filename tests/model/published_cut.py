@@ -1,6 +1,6 @@
-"""Two tables that every source transaction changes together, and readers who want both at one moment.
+"""Two tables that every source transaction changes together, and readers that read both at one window.
 
-Each table commits its windows on its own; a published cut names one window and the version of each table at it.
+Each table commits its windows independently; a published cut names one window and the version of each table at it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SEALED = 3
 
 
 class Guard(StrEnum):
-    SAME_WINDOW = "a cut is published only where both tables stand at its window"
+    SAME_WINDOW = "a cut is published only where both tables are at its window"
     NAMES_VERSIONS = "a reader takes the versions the cut names, not the newest"
     KEEPS_VERSIONS = "versions that the cut names are not removed"
     NEVER_BACK = "a cut is never replaced by an older one"
@@ -26,13 +26,13 @@ class Cut(NamedTuple):
 
 
 class State(NamedTuple):
-    """``tables``: per table the window of each version. ``kept``: the oldest version of each that is still there.
-    ``looked``: the publisher's look at both tables. ``taken``, ``first``: the cut a reader took, the window it read of
-    the first table."""
+    """``tables``: the window of each version, per table. ``kept``: the oldest version of each table that still exists.
+    ``pending``: the versions of both tables that each publisher has read. ``taken``, ``first``: the cut a reader took,
+    the window it read of the first table."""
 
     tables: tuple[tuple[int, ...], tuple[int, ...]] = ((0,), (0,))
     kept: tuple[int, int] = (0, 0)
-    looked: tuple[tuple[int, int], ...] = ()
+    pending: tuple[tuple[int, int], ...] = ()
     cut: Cut = Cut(0, (0, 0))
     taken: Cut | None = None
     first: int | None = None
@@ -58,7 +58,7 @@ class PublishedCut:
             for window in range(versions[-1] + 1, min(versions[-1] + 2, SEALED) + 1):
                 grown = _put(state.tables, table, (*versions, window))
                 yield f"table {table} commits window {window}", state._replace(tables=grown)
-            protected = min(state.cut.versions[table], *(look[table] for look in state.looked), len(versions) - 1)
+            protected = min(state.cut.versions[table], *(read[table] for read in state.pending), len(versions) - 1)
             limit = protected if self.has(Guard.KEEPS_VERSIONS) else len(versions) - 1
             if state.taken is not None and self.has(Guard.KEEPS_VERSIONS):
                 limit = min(limit, state.taken.versions[table])
@@ -71,19 +71,19 @@ class PublishedCut:
         yield from self._read(state)
 
     def _publish(self, state: State) -> Iterator[tuple[str, State]]:
-        """Two publishers may look before either of them writes."""
+        """Two publishers may read the versions before either of them writes."""
         newest = (len(state.tables[0]) - 1, len(state.tables[1]) - 1)
-        if len(state.looked) < 2 and newest not in state.looked:
-            yield f"a publisher looks at versions {newest}", state._replace(looked=(*state.looked, newest))
-        for look in state.looked:
-            left = state._replace(looked=tuple(other for other in state.looked if other != look))
-            windows = (state.tables[0][look[0]], state.tables[1][look[1]])
+        if len(state.pending) < 2 and newest not in state.pending:
+            yield f"a publisher reads versions {newest}", state._replace(pending=(*state.pending, newest))
+        for read in state.pending:
+            left = state._replace(pending=tuple(other for other in state.pending if other != read))
+            windows = (state.tables[0][read[0]], state.tables[1][read[1]])
             older = self.has(Guard.NEVER_BACK) and min(windows) <= state.cut.window
             if (windows[0] != windows[1] and self.has(Guard.SAME_WINDOW)) or older:
-                yield "a publisher leaves the cut as it is", left
+                yield "a publisher does not change the cut", left
                 continue
             broken = "the published cut goes back" if min(windows) < state.cut.window else ""
-            yield f"window {min(windows)} is published", left._replace(cut=Cut(min(windows), look), broken=broken)
+            yield f"window {min(windows)} is published", left._replace(cut=Cut(min(windows), read), broken=broken)
 
     def _read(self, state: State) -> Iterator[tuple[str, State]]:
         if state.taken is None:

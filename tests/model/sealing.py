@@ -1,6 +1,7 @@
-"""The change log: several attempts land windows of a stream whose source forgets what was acknowledged.
+"""The change log: several attempts land windows of a stream whose source discards acknowledged events.
 
-Four events; an attempt reads one or two of them behind the last window it knows. A table applies the windows in turn.
+Four events; an attempt reads one or two of them after the last window it has read. A table applies the windows in
+turn.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ EVENTS = 4
 
 class Guard(StrEnum):
     FIRST_SEAL_STANDS = "a window that is sealed is never sealed again"
-    JOINS_ON = "a window begins where the one before it ended"
-    ACKNOWLEDGES_SEALED = "only what is sealed is acknowledged"
-    LOST_IS_SAID = "a position that is no longer served stops the stream"
+    JOINS_ON = "a window begins where the previous one ended"
+    ACKNOWLEDGES_SEALED = "only sealed events are acknowledged"
+    LOST_IS_REPORTED = "a position that is no longer served stops the stream"
 
 
 class Attempt(NamedTuple):
-    """It read the events in ``(lo, hi]``, to be ``window``. ``read``: what the source still had of them."""
+    """It read the events in ``(lo, hi]`` for ``window``. ``read``: those of them that the source still had."""
 
     number: int
     window: int
@@ -31,12 +32,12 @@ class Attempt(NamedTuple):
 
 
 class State(NamedTuple):
-    """``log``: per window its events. ``forgotten``: the source serves what comes after it. ``applied``: the windows as
-    the table met them."""
+    """``log``: the events of each window. ``discarded``: the source serves later events only. ``applied``: the windows
+    as the table read them."""
 
     log: tuple[tuple[int, ...], ...] = ()
     ends: tuple[int, ...] = ()
-    forgotten: int = 0
+    discarded: int = 0
     attempts: tuple[Attempt, ...] = ()
     begun: int = 0
     applied: tuple[tuple[int, ...], ...] = ()
@@ -60,8 +61,8 @@ class Sealing:
             return f"the log holds the events {landed} up to {state.ends[-1]}"
         if state.applied != state.log[: len(state.applied)]:
             return "a window changed after a table had applied it"
-        if state.source_fault and state.forgotten > len(landed):
-            return f"event {state.forgotten} was acknowledged and stands in no window"
+        if state.source_fault and state.discarded > len(landed):
+            return f"event {state.discarded} was acknowledged and is in no window"
         return ""
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
@@ -75,21 +76,21 @@ class Sealing:
         if len(state.applied) < len(state.log):
             applied = (*state.applied, state.log[len(state.applied)])
             yield f"the table applies window {len(applied)}", state._replace(applied=applied)
-        if state.log and state.forgotten < state.ends[-1]:
-            yield f"event {state.ends[-1]} is acknowledged", state._replace(forgotten=state.ends[-1])
-        if state.source_fault and state.forgotten < EVENTS:
-            lost = state._replace(forgotten=state.forgotten + 1, source_fault=False)
-            yield f"the source loses event {lost.forgotten}", lost
+        if state.log and state.discarded < state.ends[-1]:
+            yield f"event {state.ends[-1]} is acknowledged", state._replace(discarded=state.ends[-1])
+        if state.source_fault and state.discarded < EVENTS:
+            lost = state._replace(discarded=state.discarded + 1, source_fault=False)
+            yield f"the source loses event {lost.discarded}", lost
 
     def _read(self, state: State, one: Attempt) -> Iterator[tuple[str, State]]:
-        if one.lo < state.forgotten and self.has(Guard.LOST_IS_SAID):
-            yield "is told that its position is not served any more", state
+        if one.lo < state.discarded and self.has(Guard.LOST_IS_REPORTED):
+            yield "gets the error that its position is no longer served", state
             return
         for hi in range(one.lo + 1, min(one.lo + 2, EVENTS) + 1):
-            read = tuple(event for event in range(one.lo + 1, hi + 1) if event > state.forgotten)
+            read = tuple(event for event in range(one.lo + 1, hi + 1) if event > state.discarded)
             after = _with(state, one._replace(hi=hi, read=read))
             if not self.has(Guard.ACKNOWLEDGES_SEALED):
-                after = after._replace(forgotten=max(state.forgotten, hi))
+                after = after._replace(discarded=max(state.discarded, hi))
             yield f"reads the events {read} up to {hi}", after
 
     def _seal(self, state: State, one: Attempt) -> Iterator[tuple[str, State]]:

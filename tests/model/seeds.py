@@ -1,4 +1,4 @@
-"""Which histories a test plays: the same in each run, unless the environment names a seed or asks for more of them."""
+"""Which random histories a test runs: the same in each run, unless the environment sets a seed or a larger number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def new() -> str:
 
 
 def chosen() -> bool:
-    """Somebody looks for what the usual seed does not show, or wants to see what a story came to."""
+    """The environment sets a seed: to search beyond the default seed, or to replay a failure."""
     return bool(os.environ.get(SEED))
 
 
@@ -27,12 +27,12 @@ def histories(usual: int) -> int:
 
 
 def times() -> int:
-    """As many times the usual number of histories and examples."""
+    """The factor by which the default numbers of histories and examples are multiplied."""
     return int(os.environ.get(TIMES) or 1)
 
 
 def only() -> int | None:
-    """One history of them all, to be looked at alone."""
+    """The number of the one history to run alone."""
     alone = os.environ.get(HISTORY)
     return int(alone) if alone else None
 

@@ -1,4 +1,4 @@
-"""The reference: what a source holds after each of its transactions. Plain tuples and counters, nothing of the product.
+"""The reference: the rows of a source after each transaction. Plain tuples and counters, no code of the product.
 
 A row is a tuple; the first ``key`` columns identify it, none where ``key`` is 0.
 """
@@ -16,8 +16,8 @@ Rows: TypeAlias = "Counter[Row]"
 
 @dataclass(frozen=True)
 class Change:
-    """``old`` went, ``new`` came; neither: the whole table was emptied. ``op`` and ``known`` (the columns that are
-    told, all where None) are for who tells it; the source itself knows everything."""
+    """``old`` was removed, ``new`` was added; neither: the table was truncated. ``op`` and ``known`` (the columns in
+    the change record, all where None) serve the writer of change records; the source itself has every column."""
 
     op: str
     old: Row | None = None
@@ -38,16 +38,16 @@ class Source:
         return len(self.transactions)
 
     def state_at(self, position: int) -> Rows:
-        """Every row with how often it is there."""
+        """Every row with its count."""
         rows = Counter(self.start)
         for change in self._changes(0, position):
             _apply(rows, change)
-        held = [row[: self.key] for row in (+rows).elements()]
-        assert not self.key or len(set(held)) == len(held), f"a key is held twice at position {position}"
+        keys = [row[: self.key] for row in (+rows).elements()]
+        assert not self.key or len(set(keys)) == len(keys), f"two rows have one key at position {position}"
         return +rows
 
     def kept(self, before: Rows, since: int, position: int) -> Rows:
-        """What a copy that never deletes holds at ``position``, if it held ``before`` at ``since``."""
+        """The rows of a copy that never deletes at ``position``, where it had ``before`` at ``since``."""
         if self.key:
             by_key = {row[: self.key]: row for row in before}
             by_key |= {one.new[: self.key]: one.new for one in self._changes(since, position) if one.new is not None}
@@ -58,8 +58,8 @@ class Source:
                 _apply(rows, change)
         return +rows
 
-    def keys_held(self, since: int, position: int) -> frozenset[Row]:
-        """Every key that a row had at any moment between the two."""
+    def keys_between(self, since: int, position: int) -> frozenset[Row]:
+        """Every key that a row had at any moment between the two positions."""
         rows = (*self.state_at(since), *(change.new for change in self._changes(since, position) if change.new))
         return frozenset(row[: self.key] for row in rows)
 

@@ -1,13 +1,15 @@
-"""`make mutants`: break the product in one small way after the other, and see that a test notices each.
+"""`make mutants`: mutation tests. Each mutant changes the product in one small way; a test must kill it.
 
-Works on two copies of the checkout side by side: on one what needs Spark, on the other the rest. Exit status 1: no test
-noticed a breakage, so one is missing. 2: a breakage fits the product no more, or a test fails without any.
+Runs on two copies of the checkout concurrently: on one the mutants whose tests need Spark, on the other the rest. Exit
+status 1: a mutant survived, so that a test is missing. 2: a mutant does not fit the product, or a test fails without
+mutants.
 
-``ONLY="words"``: breakages whose text and file hold them all.
+``ONLY="words"``: only mutants whose descriptions and files contain all these words.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -22,81 +24,85 @@ from itertools import chain
 from pathlib import Path
 
 from tests.model import seeds
-from tests.mutants.breakage import Breakage
-from tests.mutants.breakages import BREAKAGES
+from tests.mutants.all_mutants import MUTANTS
+from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
+NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
 LIMIT_S = 600
 HISTORIES = {seeds.HISTORIES: "25"}
-"""Always the same ones, few, and enough: a breakage is caught or not, whoever asks."""
+"""A fixed small number, so that the result for a mutant is always the same."""
 
 
 class Unusable(Exception):
-    """The run can say nothing: a breakage does not fit, or a test is red before anything was broken."""
+    """The run has no result: a mutant does not fit, or a test fails without mutants."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``noticed_by``: the first test that failed; empty where none did."""
+class Result:
+    """``killed_by``: the first test that failed; empty where none did."""
 
-    breakage: Breakage
-    noticed_by: str
+    mutant: Mutant
+    killed_by: str
     took_s: float
 
 
 def main() -> int:
+    arguments = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.parse_args()
     words = os.environ.get("ONLY", "").split()
-    chosen = [one for one in BREAKAGES if all(word in f"{one.what} {one.file}" for word in words)]
+    chosen = [one for one in MUTANTS if all(word in f"{one.what} {one.file}" for word in words)]
     try:
         for one in chosen:
-            one.broken(ROOT)
+            one.mutated(ROOT)
         with ThreadPoolExecutor(2) as pool:
             halves = ([one for one in chosen if one.needs_spark is spark] for spark in (False, True))
-            verdicts = list(chain.from_iterable(pool.map(judge_all, halves)))
+            results = list(chain.from_iterable(pool.map(run_all, halves)))
     except (LookupError, Unusable) as error:
         print(error)
         return 2
-    survived = [verdict for verdict in verdicts if not verdict.noticed_by]
-    print(f"\n{len(verdicts) - len(survived)} caught, {len(survived)} survived")
-    for verdict in survived:
-        print(f"survived: {verdict.breakage.what} ({verdict.breakage.file})")
+    survived = [result for result in results if not result.killed_by]
+    print(f"\n{len(results) - len(survived)} killed, {len(survived)} survived")
+    for result in survived:
+        print(f"survived: {result.mutant.what} ({result.mutant.file})")
     return int(bool(survived))
 
 
-def judge_all(breakages: Sequence[Breakage]) -> list[Verdict]:
-    """One after the other on a copy of their own."""
+def run_all(mutants: Sequence[Mutant]) -> list[Result]:
+    """One after the other on a copy of the checkout."""
     with tempfile.TemporaryDirectory(prefix="cdc-mutants-") as scratch:
-        copy = Path(shutil.copytree(ROOT, Path(scratch, "checkout"), ignore=LEFT_OUT))
-        tests = sorted({test for one in breakages for test in one.tests})
+        copy = Path(shutil.copytree(ROOT, Path(scratch, "checkout"), ignore=NOT_COPIED))
+        tests = sorted({test for one in mutants for test in one.tests})
         if tests and (red := first_failure(copy, tests)):
-            raise Unusable(f"fails without any breakage: {red}")
-        return [judge(one, copy) for one in breakages]
+            raise Unusable(f"fails without mutants: {red}")
+        return [run_mutant(one, copy) for one in mutants]
 
 
-def judge(breakage: Breakage, copy: Path) -> Verdict:
-    file = copy / breakage.file
+def run_mutant(mutant: Mutant, copy: Path) -> Result:
+    file = copy / mutant.file
     whole = file.read_text()
     began = time.monotonic()
-    file.write_text(breakage.broken(copy))
+    file.write_text(mutant.mutated(copy))
     try:
-        verdict = Verdict(breakage, first_failure(copy, breakage.tests), time.monotonic() - began)
+        result = Result(mutant, first_failure(copy, mutant.tests), time.monotonic() - began)
     finally:
         file.write_text(whole)
-    noticed = f"caught    {verdict.noticed_by}" if verdict.noticed_by else "SURVIVED"
-    print(f"{verdict.took_s:>5.0f} s  {breakage.what:<82} {noticed}", flush=True)
-    return verdict
+    status = f"killed    {result.killed_by}" if result.killed_by else "SURVIVED"
+    print(f"{result.took_s:>5.0f} s  {mutant.what:<82} {status}", flush=True)
+    return result
 
 
 def first_failure(copy: Path, tests: Iterable[str]) -> str:
-    """The name of the first test that fails; empty where all pass. A suite that cannot even be collected, or hangs, has
-    noticed too."""
+    """The name of the first test that fails; empty where all pass. A test run that cannot be collected, or hangs,
+    counts as a failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
     environment = {**os.environ, **HISTORIES, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
-        return f"{LIMIT_S} s that were not enough"
+        return f"{LIMIT_S} s exceeded"
     if run.returncode == 0:
         return ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)

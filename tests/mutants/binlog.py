@@ -1,8 +1,8 @@
-"""What the binlog of MySQL and MariaDB says."""
+"""The binlog of MySQL and MariaDB."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 MYSQL = "airflow_cdc_provider/connectors/sources/mysql"
 EVENTS = "tests/connectors/test_mysql_events.py"
@@ -14,197 +14,197 @@ WINDOWS = "tests/connectors/test_mysql_properties.py"
 SAVED = "tests/connectors/test_mysql_saved.py"
 
 BINLOG = (
-    Breakage(
-        "a column that is dropped within a window is gone from the target, too",
+    Mutant(
+        "a column that is dropped within a window is dropped from the target",
         f"{MYSQL}/known_columns.py",
         "if column.name not in schema.names)",
         "if column.name in ())",
         (ALTERED,),
     ),
-    Breakage(
+    Mutant(
         "a column that was generated is taken for an ordinary one",
         f"{MYSQL}/decode.py",
         "return sorted(unexplained & set(self._settings.redefined(table))) if unexplained else []",
         "return []",
         (ALTERED,),
     ),
-    Breakage(
+    Mutant(
         "a column that its window adds counts as one that was generated",
         f"{MYSQL}/known_columns.py",
         "        self._added |= set(added_columns(statement.clauses))\n",
         "",
         (ALTERED,),
     ),
-    Breakage(
-        "an ALTER under the first copy is passed over",
+    Mutant(
+        "an ALTER during the first copy is ignored",
         f"{MYSQL}/known_columns.py",
         "self._uncopied = task.state in UNCOPIED",
         "self._uncopied = False",
         (ALTERED,),
     ),
-    Breakage(
-        "a foreign key that changes rows may come behind the copy",
+    Mutant(
+        "a foreign key that changes rows may be added after the copy",
         f"{MYSQL}/alterations.py",
         "        yield from _foreign_key_changes(clause)\n",
         "",
         (ALTERED,),
     ),
-    Breakage(
-        "a row filter compares what the copy holds in place of a zero date",
+    Mutant(
+        "a row filter compares the value in the copy instead of a zero date",
         f"{MYSQL}/row_images.py",
         "return self._plain(cell)",
         "return self._read(cell)",
         (FILTERS,),
     ),
-    Breakage(
+    Mutant(
         "a zero date that is NOT NULL is NULL to a row filter",
         f"{MYSQL}/copy.py",
         'is_null = f"{name} <=> NULL"',
         'is_null = f"{name} IS NULL"',
         (FILTERS,),
     ),
-    Breakage(
+    Mutant(
         "a table whose rows a foreign key changes is copied",
         f"{MYSQL}/copy.py",
         "        refuse_cascades(connection, table)\n",
         "",
         (ALTERED,),
     ),
-    Breakage(
-        "types that a window takes over from the catalogue are not judged",
+    Mutant(
+        "types that a window reads from the catalogue are not checked",
         f"{MYSQL}/schemas.py",
         "and not (keeps_values(native, column) and _type_keeps_values(native, taken_over[column.name]))",
         "and not keeps_values(native, column)",
         (ALTERED,),
     ),
-    Breakage(
+    Mutant(
         "files of the binlog are in the order of their names",
         f"{MYSQL}/positions.py",
         "    return int(suffix)",
         "    return int(suffix[:6])",
         (EVENTS,),
     ),
-    Breakage(
-        "a place behind four gibibytes wraps",
+    Mutant(
+        "a position above four gibibytes wraps around",
         f"{MYSQL}/binlog.py",
         "pos + ((log_pos - pos) & 0xFFFFFFFF)",
         "log_pos",
         (EVENTS,),
     ),
-    Breakage(
+    Mutant(
         "a window may end where the protocol cannot begin",
         f"{MYSQL}/decode.py",
         "        if event.end <= MAX_REQUEST_POS:",
         "        if event.end:",
         (EVENTS,),
     ),
-    Breakage(
+    Mutant(
         "rows of a transaction that a crash cut off count",
         f"{MYSQL}/decode.py",
         "        if self._open:\n            self._add_holes(event, self._touched",
         "        if not self._open:\n            self._add_holes(event, self._touched",
         (EVENTS,),
     ),
-    Breakage(
-        "what was rolled back counts",
+    Mutant(
+        "changes that were rolled back count",
         f"{MYSQL}/decode.py",
         '                self._add_holes(event, self._touched, "rows were logged and then rolled back")',
         "                pass",
         (EVENTS,),
     ),
-    Breakage(
-        "a statement that is logged instead of its rows passes",
+    Mutant(
+        "a statement that is logged instead of its rows is accepted",
         f"{MYSQL}/decode.py",
         '                self._add_holes(event, ours, "a statement was logged instead of the rows that it changed")',
         "                pass",
         (STREAM,),
     ),
-    Breakage(
+    Mutant(
         "a window goes beyond its limit",
         f"{MYSQL}/decode.py",
         "BinlogPosition(file_number(event.file), event.start) >= self._limit:",
         "BinlogPosition(file_number(event.file), event.start) > self._limit:",
         (STREAM, WINDOWS),
     ),
-    Breakage(
-        "a file that ends before our place is the one that it was",
+    Mutant(
+        "a file that ends before our position counts as unchanged",
         f"{MYSQL}/stream.py",
         "        if pos > files[file]:",
         "        if pos > files[file] + (1 << 40):",
         (STREAM,),
     ),
-    Breakage(
-        "a binlog that was reset is taken for the one before",
+    Mutant(
+        "a binlog that was reset counts as the previous one",
         f"{MYSQL}/stream.py",
         "        if not same:",
         "        if same is None:",
         (STREAM,),
     ),
-    Breakage(
+    Mutant(
         "a column that was not sent is NULL",
         f"{MYSQL}/row_images.py",
         "        new = fill_absent(old, new)",
         "        new = [None if cell is ABSENT else cell for cell in new]",
         (STREAM,),
     ),
-    Breakage(
+    Mutant(
         "the old key of a row that cannot be read stays",
         f"{MYSQL}/records.py",
         "        departure = [self._record(departed, DEPARTS, True)] if departed else []",
         "        departure: list[ChangeRecord] = []",
         (STREAM,),
     ),
-    Breakage(
+    Mutant(
         "columns without names are taken from a table that was altered since",
         f"{MYSQL}/schemas.py",
         "    if altered:\n",
         "    if altered and table is None:\n",
         (STREAM,),
     ),
-    Breakage(
+    Mutant(
         "a default of an added column counts as known",
         f"{MYSQL}/schemas.py",
         "name not in target.names and described[name].default)",
         "name not in target.names and not described)",
         (STREAM,),
     ),
-    Breakage(
-        "negative times do not borrow from the whole",
+    Mutant(
+        "negative times are decoded like positive ones",
         f"{MYSQL}/cells.py",
         '    sign, packed = ("-", -packed) if packed < 0 else ("", packed)\n    clock',
         '    sign = "-" if packed < 0 else ""\n    clock',
         (TYPES,),
     ),
-    Breakage(
+    Mutant(
         "the sign of a decimal counts as a digit",
         f"{MYSQL}/cells.py",
         "        packed = bytes([cell[0] ^ 0x80, *cell[1:]])",
         "        packed = bytes(cell)",
         (TYPES,),
     ),
-    Breakage(
+    Mutant(
         "padding of binary columns is lost",
         f"{MYSQL}/cells.py",
         'return lambda cell: cell.ljust(column.octets, b"\\0")',
         "return lambda cell: cell",
         (TYPES,),
     ),
-    Breakage(
-        "a copy stands at the end of the binlog",
+    Mutant(
+        "the position of a copy is the end of the binlog",
         f"{MYSQL}/copy.py",
         'int(status["Binlog_snapshot_position"]))',
         'int(status["Binlog_snapshot_position"]) + (1 << 20))',
         (TYPES,),
     ),
-    Breakage(
-        "the last row of a share is read twice",
+    Mutant(
+        "the last row of a split is read twice",
         f"{MYSQL}/copy.py",
         '(key_range.high, "<")',
         '(key_range.high, "<=")',
         (TYPES,),
     ),
-    Breakage(
-        "the last event of a file that somebody saved is left out",
+    Mutant(
+        "the last event of a saved file is not read",
         f"{MYSQL}/binlog_files.py",
         "at + size > len(data):",
         "at + size >= len(data):",

@@ -1,8 +1,8 @@
-"""Rows that only the source can tell."""
+"""Rows that must be fetched from the source."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 KEYED = "tests/spark/test_dirty_keys.py"
 RANDOM = "tests/spark/test_dirty_random.py"
@@ -12,66 +12,66 @@ WAITS = f"{KEYED}::test_a_row_that_cannot_be_fetched_waits_with_its_changes_and_
 LATER = f"{KEYED}::test_changes_from_before_the_fetch_are_ignored_in_later_windows"
 UNSENT = f"{KEYED}::test_columns_that_were_not_sent_are_fetched_for_a_new_row_too"
 NEEDLESS = f"{KEYED}::test_no_row_is_fetched_if_a_later_change_contains_or_deletes_it"
-STRAYS = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_next_run"
+WITHOUT_ROW = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_next_run"
 
 DIRTY_KEYS = (
-    Breakage(
+    Mutant(
         "changes from before the fetch are applied on top of it",
         "spark_jobs/quarantine/refetch.py",
         ' | (F.col("commit_ts") < F.col("taken_at"))',
         "",
         (ON_TOP,),
     ),
-    Breakage(
-        "the time of a fetch is forgotten at once",
+    Mutant(
+        "the time of a fetch is dropped at once",
         "spark_jobs/quarantine/refetch.py",
         "NEXT_WINDOWS = 2",
         "NEXT_WINDOWS = 0",
         (LATER,),
     ),
-    Breakage(
-        "what came before a gap is applied behind the fetched row",
+    Mutant(
+        "changes before a gap are applied after the fetched row",
         "spark_jobs/quarantine/refetch.py",
         '(F.col("order_key") <= F.col("taken_order")) | ',
         "",
         (RANDOM,),
     ),
-    Breakage(
-        "changes behind a row that is not told are dropped",
+    Mutant(
+        "changes after an unknown row are dropped",
         "spark_jobs/quarantine/parking.py",
         "waiting = joined.where(waits).withColumns(",
         'waiting = joined.where(waits & F.col("kind").isNotNull()).withColumns(',
         (WAITS,),
     ),
-    Breakage(
-        "a new row without all its values counts as told",
+    Mutant(
+        "a new row without all its values counts as known",
         "spark_jobs/quarantine/parking.py",
         '(F.coalesce(F.size("refetch"), F.lit(0)) < 1)',
         "F.lit(True)",
         (UNSENT,),
     ),
-    Breakage(
+    Mutant(
         "every gap is fetched",
         "spark_jobs/quarantine/partitioning.py",
         "if mark not in needless]",
         "]",
         (NEEDLESS,),
     ),
-    Breakage(
+    Mutant(
         "a row marked deleted is changed",
         "spark_jobs/quarantine/refetch.py",
         "rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows",
         "rows",
-        (STRAYS,),
+        (WITHOUT_ROW,),
     ),
-    Breakage(
-        "nobody asks again",
+    Mutant(
+        "rows are not fetched again",
         "airflow_cdc_provider/core/decisions/run_decision.py",
         "(v.pending_window is not None or v.dirty)",
         "v.pending_window is not None",
         (RUNS,),
     ),
-    Breakage(
+    Mutant(
         "rows to fetch are taken from the index",
         "airflow_cdc_provider/control/observe.py",
         "        and not row.control.carry.dirty\n",

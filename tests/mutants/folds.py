@@ -1,8 +1,8 @@
-"""The fold. Only the SQL itself can tell, by a case or by histories played on it."""
+"""The fold, tested on the SQL itself by cases or by random histories."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 CASES = "tests/spark/contract/test_fold_cases.py::test_keyed_rows_equal_the_source_after_each_case"
 DOUBLE_CASES = "tests/spark/contract/test_fold_cases.py::test_of_two_rows_with_one_key_the_remaining_one_keeps_it"
@@ -16,190 +16,190 @@ BARE_TRUNCATED = "test_a_truncate_removes_all_equal_rows_and_a_delete_without_it
 RANDOM = "tests/spark/test_merge_random.py"
 
 FOLDS = (
-    Breakage(
-        "of two stories about one place any is taken",
+    Mutant(
+        "of two entries for one position any is used",
         "spark_jobs/folds/lives.py",
         "if signature(entry) != signature(previous):",
         "if not signature(entry):",
         (f"{FOLD}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
-    Breakage(
-        "of two stories about one place small batches take the last",
+    Mutant(
+        "of two entries for one position small batches use the last",
         "spark_jobs/folds/duplicates.py",
         "pc.and_(pc.or_(operations_differ, images_differ), ",
         "pc.and_(pc.and_(operations_differ, images_differ), ",
         (f"{FOLD}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
-    Breakage(
+    Mutant(
         "a known NULL is taken for an unknown value",
         "spark_jobs/folds/lives.py",
         "                if name in image:",
         "                if image.get(name, NULL) != NULL:",
         (RANDOM,),
     ),
-    Breakage(
-        "a row that is born anew keeps columns of the one before it",
+    Mutant(
+        "a row that is inserted again keeps columns of the deleted one",
         "spark_jobs/folds/lives.py",
         "return (begins and not self.arrived) or self.first.whole",
         "return self.first.whole",
         (f"{CASES}[delta in Spark-hard-a new life knows nothing of the old one]",),
     ),
-    Breakage(
-        "a partial change behind a truncate is taken for a row",
+    Mutant(
+        "a partial change after a truncate counts as a row",
         "spark_jobs/folds/lives.py",
         "dead = (self.begins or rules.truncated) and not self.born",
         "dead = self.begins and not self.born",
         (f"{FOLD}::test_a_partial_update_behind_a_truncate_blocks_the_table",),
     ),
-    Breakage(
-        "an upsert behind a truncate is taken for a change of a row that is gone",
+    Mutant(
+        "an upsert after a truncate counts as a change of a deleted row",
         "spark_jobs/folds/lives.py",
         "begins = starts and (self.begins or self.rules.truncated)",
         "begins = starts and self.begins",
         (f"{FOLD}::test_a_partial_upsert_behind_a_truncate_is_a_new_row",),
     ),
-    Breakage(
-        "a flagged row forgets its last values",
+    Mutant(
+        "a flagged row loses its last values",
         "spark_jobs/folds/fold.py",
         "            keys |= (groups.counts > 1) & groups.deleted\n",
         "            keys |= (groups.counts < 0) & groups.deleted\n",
         (f"{KEYED}::test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_all[delta in Spark]",),
     ),
-    Breakage(
-        "a record delivered twice begins a life of its own",
+    Mutant(
+        "a duplicate record counts as a new row",
         "spark_jobs/folds/lives.py",
         "            continue\n        starts",
         "            pass\n        starts",
         (RANDOM,),
     ),
-    Breakage(
-        "a departure behind an arrival empties the key though a row stays",
+    Mutant(
+        "a departure after an arrival removes the key although a row stays",
         "spark_jobs/folds/fold.py",
         "groups = KeyGroups(without_passing_rows(groups))",
         "groups = KeyGroups(groups.entries)",
         (DOUBLE_CASES,),
     ),
-    Breakage(
-        "of a source without order any of two stories is taken",
+    Mutant(
+        "of a source without order any of two entries is used",
         "spark_jobs/folds/duplicates.py",
         'F.col("most.signature") != F.bitwise_not(F.col("least.signature"))',
         'F.col("most.signature").isNull()',
         (f"{UNORDERED}::test_e18_two_different_changes_of_a_row_at_one_position_block_the_table",),
     ),
-    Breakage(
-        "a row that moved takes nothing from where it was",
+    Mutant(
+        "a row with a changed key does not get the values of its old key",
         "spark_jobs/folds/lives.py",
         "        for member in chain:\n",
         "        for member in chain[:1]:\n",
         (RANDOM,),
     ),
-    Breakage(
+    Mutant(
         "keys of one chain go to several tasks",
         "spark_jobs/folds/frames.py",
         "grouped = _with_chains(entries) if moved else",
         "grouped = _with_chains(entries) if not entries else",
         ("tests/spark/test_fold_in_tasks.py",),
     ),
-    Breakage(
+    Mutant(
         "a truncate does not hide what came before it",
         "spark_jobs/batches/builder.py",
         "return self._truncated_at or self.control.floor",
         "return self.control.floor",
         (f"{KEYED}::{TRUNCATED}[delta in Spark]",),
     ),
-    Breakage(
+    Mutant(
         "a truncate empties a table that ignores deletes",
         "spark_jobs/batches/builder.py",
         "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._stats.truncated_at",
         "return self._stats.truncated_at",
         (f"{KEYED}::test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows[delta in Spark]",),
     ),
-    Breakage(
-        "what the copy holds already is applied to it once more",
+    Mutant(
+        "changes that the copy contains are applied again",
         "spark_jobs/windows/log_reader.py",
         '(F.col("order_key") > after) &',
         '(F.col("order_key") > "") &',
         (f"{FOLD}::test_rows_without_key_up_to_the_floor_are_in_the_copy_already",),
     ),
-    Breakage(
-        "a row that moved leaves its unknown columns behind",
+    Mutant(
+        "a row with a changed key loses its unknown columns",
         "spark_jobs/folds/dispatch.py",
         "return self.shape.moved > 0 and",
         "return self.shape.moved < 0 and",
         (f"{CASES}[delta in Spark-hard-15b a move takes the unknown column along]",),
     ),
-    Breakage(
-        "a row that is put and moves on must have been there",
+    Mutant(
+        "a row that is inserted and changes its key must have existed",
         "spark_jobs/folds/parent_rows.py",
         "            .when(F.col(MAY_BE_MISSING), F.lit(None))\n",
         "",
         (f"{CASES}[delta in Spark-hard-15b a row that is put moves on with what is there]",),
     ),
-    Breakage(
-        "a NULL in the key of a row that moved meets nothing",
+    Mutant(
+        "a NULL in the key of a row with a changed key matches no row",
         "spark_jobs/folds/parent_rows.py",
         'F.col(f"_cdc_r{n}").eqNullSafe(F.col(f"_cdc_p{schema.names.index(name)}"))',
         'F.col(f"_cdc_r{n}") == F.col(f"_cdc_p{schema.names.index(name)}")',
         (f"{KEYED}::test_a_null_in_a_key_column_matches_a_null[delta in Spark]",),
     ),
-    Breakage(
-        "a flagged row that is put again keeps what it was",
+    Mutant(
+        "a flagged row that is inserted again keeps its old values",
         "airflow_cdc_provider/targets/sparksql/merge_sql.py",
         'unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""',
         'unknown = ""',
         (f"{KEYED}::test_a_flagged_row_that_is_upserted_keeps_no_old_value[delta in Spark]",),
     ),
-    Breakage(
-        "equal rows that came are one row",
+    Mutant(
+        "equal inserted rows are one row",
         "spark_jobs/folds/keyless.py",
         'records = records.dropDuplicates(["order_key"])',
         'records = records.dropDuplicates(["after"])',
         (f"{BARE_CASES}[delta in Spark-18 everything delivered twice]",),
     ),
-    Breakage(
+    Mutant(
         "a record delivered twice counts twice",
         "spark_jobs/folds/keyless.py",
         'records = records.dropDuplicates(["order_key"])',
         'records = records.where("true")',
         (f"{BARE_CASES}[delta in Spark-18 everything delivered twice]",),
     ),
-    Breakage(
-        "one of several equal rows takes the others with it",
+    Mutant(
+        "the delete of one of several equal rows deletes the others",
         "spark_jobs/folds/keyless.py",
         'remaining = F.coalesce(IN_TARGET, F.lit(0)).cast("int") + F.col(NET)',
         "remaining = F.lit(0)",
         (f"{BARE_CASES}[delta in Spark-8 of two equal rows one goes]",),
     ),
-    Breakage(
-        "fewer equal rows than shall go are passed over",
+    Mutant(
+        "fewer equal rows than deletes are ignored",
         "spark_jobs/folds/keyless.py",
         'F.when(remaining >= 0, remaining).otherwise(F.raise_error(F.lit(NO_ROW)).cast("int"))',
         "F.greatest(remaining, F.lit(0))",
         (f"{KEYLESS}::{BARE_TRUNCATED}[delta in Spark]",),
     ),
-    Breakage(
+    Mutant(
         "equal floats of different text are one row",
         "spark_jobs/folds/keyless.py",
         "if column.type.kind in FLOATING else left.eqNullSafe(right)",
         "if column.name in FLOATING else left.eqNullSafe(right)",
         (f"{BARE_CASES}[delta in Spark-equal numbers that are not equal copies]",),
     ),
-    Breakage(
-        "of a source without order the oldest news win",
+    Mutant(
+        "of a source without order the oldest change wins",
         "spark_jobs/folds/unordered.py",
         "F.max_by(F.struct(*FIELDS, *CARRY_COLUMNS), rank)",
         "F.min_by(F.struct(*FIELDS, *CARRY_COLUMNS), rank)",
         (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
     ),
-    Breakage(
+    Mutant(
         "tombstones are dropped",
         "spark_jobs/folds/unordered.py",
         '_tombstone() & (F.col("order_key") > fold.retired)',
         "_tombstone() & F.lit(False)",
         (f"{UNORDERED}::test_an_older_record_that_comes_late_changes_nothing",),
     ),
-    Breakage(
-        "what comes from behind a barrier is inserted",
+    Mutant(
+        "changes after a barrier are inserted",
         "spark_jobs/folds/unordered.py",
         '(F.col("order_key") <= fold.retired_before)',
         '(F.col("order_key") < "")',

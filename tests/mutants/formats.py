@@ -1,8 +1,8 @@
-"""What a message of an event format means, and where it stands."""
+"""The meaning and the order of messages of event formats."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 FORMATS = "airflow_cdc_provider/connectors/decoders/common"
 DEBEZIUM = "airflow_cdc_provider/connectors/decoders/debezium"
@@ -16,301 +16,301 @@ BAD = (f"{TESTS}/test_bad_input.py",)
 TOGETHER = (f"{TESTS}/test_batch_decoding.py", f"{TESTS}/test_arrow_converters.py")
 
 EVENT_FORMATS = (
-    Breakage(
+    Mutant(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
         "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
         "and False",
         ("tests/core/test_snapshots.py",),
     ),
-    Breakage(
-        "tables without rows in a snapshot of PostgreSQL always begin anew",
+    Mutant(
+        "tables without rows in a snapshot of PostgreSQL are always copied again",
         "airflow_cdc_provider/core/log/snapshots.py",
         "return restart.whole and (streamed or follows_interrupted_snapshot(restart, snapshots))",
         "return restart.whole",
         ("tests/core/test_snapshots.py",),
     ),
-    Breakage(
+    Mutant(
         "a blocking snapshot of PostgreSQL is one of the connector's own",
         f"{DEBEZIUM}/snapshots.py",
         'return f"{at}{ordinal}" if not at.strip("0") else ""',
         'return f"{at}{ordinal}"',
         (f"{TESTS}/test_debezium_snapshots.py",),
     ),
-    Breakage(
+    Mutant(
         "a partition that lags is not read up to the new snapshot",
         "airflow_cdc_provider/connectors/transports/kafka/new_snapshots.py",
         "ends[channel] = TopicOffset(start, spans[channel].topic_id)",
         "ends[channel] = TopicOffset(min(start, ends[channel].offset), spans[channel].topic_id)",
         ("tests/connectors/test_kafka_restarts.py",),
     ),
-    Breakage(
+    Mutant(
         "times of Parquet are read as times",
         f"{FORMATS}/row_files.py",
         "rows = batch.cast(_without_times(batch.schema)) if connect_avro.is_written_by_connect(avro) else batch",
         "rows = batch",
         (f"{TESTS}/test_row_files.py",),
     ),
-    Breakage(
+    Mutant(
         "Connect's names of types are not read",
         f"{FORMATS}/connect_avro.py",
         "if isinstance(kind.get(NAME), str):",
         "if False:",
         (f"{TESTS}/test_row_files.py",),
     ),
-    Breakage(
+    Mutant(
         "an array that was not sent is null",
         f"{DEBEZIUM}/changes.py",
         "if name in after and after[name] is None:",
         "if False:",
         BAD,
     ),
-    Breakage(
-        "a name in an Avro schema stands for itself",
+    Mutant(
+        "names in an Avro schema are not resolved",
         f"{DATASTREAM}/tables.py",
         'field_of(resolve_names(avro), "payload")',
         'field_of(avro, "payload")',
         CONTRACT,
     ),
-    Breakage(
+    Mutant(
         "of two types of one name the last one is meant",
         f"{FORMATS}/avro_names.py",
         'return f"{space}.{name}" if space and "." not in name else name',
         'return name.rpartition(".")[2]',
         (f"{TESTS}/test_avro_names.py",),
     ),
-    Breakage(
+    Mutant(
         "all files of a folder are of one kind",
         "airflow_cdc_provider/connectors/transports/files/sampling.py",
         'return IN_FOLDERS.sub("", folder), IN_NAMES.sub("", name)',
         'return folder, ""',
         ("tests/connectors/test_files_source.py",),
     ),
-    Breakage(
-        "a transaction that does not say which one ended before it stands before all",
+    Mutant(
+        "a transaction without the end of its predecessor is ordered before all",
         f"{DEBEZIUM}/positions.py",
         "previous or lsn:",
         "previous:",
         (f"{TESTS}/test_debezium_order.py",),
     ),
-    Breakage(
+    Mutant(
         "an update without a key in its message keeps its row's key",
         f"{DEBEZIUM}/changes.py",
         "if key and not layout.key_differs:",
         "if not layout.key_differs:",
         CONTRACT,
     ),
-    Breakage(
-        "a feed that tells no rows passes the check",
+    Mutant(
+        "a feed without rows passes the check",
         "airflow_cdc_provider/connectors/transports/messages/discovery.py",
         "isinstance(item, ChangeRecord) and item.refetch}",
         "isinstance(item, ChangeRecord) and not item}",
         ("tests/connectors/test_files_source.py",),
     ),
-    Breakage(
+    Mutant(
         "an event that lacks a member is read with those that have all",
         f"{FORMATS}/batch_json.py",
         'return rows if count_members(rows) == count_names(lines, b\'":\', b"\\\\") else None',
         "return rows",
         TOGETHER,
     ),
-    Breakage(
+    Mutant(
         "a placeholder passes for a value where events are read together",
         f"{DEBEZIUM}/template_images.py",
         "matches = pc.is_in(values, placeholders)",
         "matches = pc.is_in(values, placeholders.slice(0, 0))",
         TOGETHER,
     ),
-    Breakage(
-        "a NULL that nobody told counts as told where events are read together",
+    Mutant(
+        "a NULL that was not sent counts as sent where events are read together",
         f"{DEBEZIUM}/template_images.py",
         "is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))",
         "pass",
         TOGETHER,
     ),
-    Breakage(
+    Mutant(
         "a message with the key of another row is read together with whole ones",
         f"{DEBEZIUM}/template_events.py",
         "            self._require_keys(rows)\n",
         "",
         TOGETHER,
     ),
-    Breakage(
+    Mutant(
         "decimals that are read together lose their sign",
         f"{DEBEZIUM}/decimal_columns.py",
         "number = (number << (64 - bits)) >> (64 - bits)",
         "pass",
         TOGETHER,
     ),
-    Breakage(
+    Mutant(
         "an update of a feed passes for an insert where changes are read together",
         f"{YDB}/template_changes.py",
         "erased, had_row = records.column(ERASE).is_valid(), before.is_valid()",
         "erased, had_row = records.column(ERASE).is_valid(), before.is_null()",
         TOGETHER,
     ),
-    Breakage(
+    Mutant(
         "PostgreSQL's changes are ordered by their own LSN",
         f"{DEBEZIUM}/positions.py",
         'return EventPosition(f"{previous or lsn:016x}{lsn:016x}"',
         'return EventPosition(f"{0:016x}{lsn:016x}"',
         SIMULATED,
     ),
-    Breakage(
+    Mutant(
         "log files are ordered by the length of their names only",
         f"{DEBEZIUM}/positions.py",
         'return f"{int(suffix):016x}"',
         'return f"{len(suffix):016x}"',
         SIMULATED,
     ),
-    Breakage(
-        "rows of one statement of MySQL stand at one place",
+    Mutant(
+        "rows of one statement of MySQL have one order key",
         f"{DEBEZIUM}/positions.py",
         'else read_number(source, "row", 8, 0)',
         "else 0",
         SIMULATED,
     ),
-    Breakage(
+    Mutant(
         "Oracle's changes are ordered by their own SCN",
         f"{DEBEZIUM}/positions.py",
         'return EventPosition(f"{commit:020x}{thread:04x}',
         'return EventPosition(f"{0:020x}{thread:04x}',
         SIMULATED,
     ),
-    Breakage(
-        "equal rows of a table without key stand at one place",
+    Mutant(
+        "equal rows of a table without key have one order key",
         f"{DEBEZIUM}/positions.py",
         "ordinal = offset if keyless else 0",
         "ordinal = 0",
         CONTRACT,
     ),
-    Breakage(
+    Mutant(
         "an unavailable value is a text like others",
         f"{DEBEZIUM}/placeholders.py",
         "return value in self.texts",
         "return False",
         SIMULATED,
     ),
-    Breakage(
+    Mutant(
         "halves of a move are linked by headers only",
         f"{DEBEZIUM}/changes.py",
         "operation is Operation.INSERT and (is_key_change or not after_image.complete)",
         "operation is Operation.INSERT and is_key_change",
         SIMULATED,
     ),
-    Breakage(
-        "what a row before does not know is NULL",
+    Mutant(
+        "columns that a before image lacks are NULL",
         f"{DEBEZIUM}/changes.py",
         "if value is not None or name in key}",
         "}",
         CONTRACT,
     ),
-    Breakage(
-        "the key of a message is not looked at",
+    Mutant(
+        "the key of a message is not compared",
         f"{DEBEZIUM}/changes.py",
         "if row.get(name) != value and not layout.key_differs and",
         "if False and",
         BAD,
     ),
-    Breakage(
+    Mutant(
         "a tombstone deletes once more",
         f"{DEBEZIUM}/decode.py",
         "elif self._rows is None:",
         "elif self._rows is None and message.key is None:",
         CONTRACT,
     ),
-    Breakage(
+    Mutant(
         "bits are big-endian",
         f"{DEBEZIUM}/converters.py",
         "int.from_bytes(content, 'little')",
         "int.from_bytes(content, 'big')",
         CONTRACT,
     ),
-    Breakage(
+    Mutant(
         "an unsigned number may be negative",
         f"{DEBEZIUM}/converters.py",
         "value += WRAP",
         "value += 0",
         CONTRACT,
     ),
-    Breakage(
-        "a number is read though a name comes twice",
+    Mutant(
+        "a number is read although its name is a duplicate",
         f"{FORMATS}/exact_json.py",
         "if len(members) != len(pairs):",
         "if False:",
         BAD,
     ),
-    Breakage(
-        "the quick reader of JSON overlooks a name that comes twice",
+    Mutant(
+        "the quick reader of JSON accepts a duplicate name",
         f"{FORMATS}/exact_json.py",
         'return count_names(text, \'":\', "\\\\") == (_count_members(value) if isinstance(value, CONTAINERS) else 0)',
         "return True",
         (f"{TESTS}/test_exact_json.py",),
     ),
-    Breakage(
-        "a column that nobody described is passed over",
+    Mutant(
+        "a column without a description is ignored",
         f"{FORMATS}/images.py",
         "        if unknown:\n",
         "        if False:\n",
         BAD,
     ),
-    Breakage(
-        "a reset leaves what it does not name",
+    Mutant(
+        "a reset leaves columns that it does not name",
         f"{YDB}/json_changes.py",
         "change.record(Operation.REPLACE, images,",
         "change.record(Operation.UPSERT, images,",
         SIMULATED,
     ),
-    Breakage(
-        "a feed of keys tells rows of nothing but keys",
+    Mutant(
+        "a feed of keys has rows of keys alone",
         f"{YDB}/json_changes.py",
         "before, images.image(key_row), ALL_COLUMNS)",
         "before, images.image(key_row))",
         SIMULATED,
     ),
-    Breakage(
-        "virtual timestamps count no more",
+    Mutant(
+        "virtual timestamps do not count",
         f"{YDB}/positions.py",
         'return f"{self.step:016x}{self.transaction:016x}{offset:016x}{phase}"',
         'return f"{0:032x}{offset:016x}{phase}"',
         CONTRACT,
     ),
-    Breakage(
-        "a schema that all partitions tell counts in each",
+    Mutant(
+        "a schema that all partitions send counts in each",
         f"{YDB}/json_changes.py",
         "record.event_id = f\"{table}:schema:{dumps(definition.get('schemaVersion'))}\"",
         'record.event_id = f"{table}:{message.offset}"',
         CONTRACT,
     ),
-    Breakage(
-        "a backfilled row beats what changed before it was read",
+    Mutant(
+        "a backfilled row replaces changes from before it was read",
         f"{DATASTREAM}/positions.py",
         'BACKFILL, CHANGE = "00", "01"',
         'BACKFILL, CHANGE = "02", "01"',
         SIMULATED,
     ),
-    Breakage(
+    Mutant(
         "the counter of a uuid is decimal",
         f"{DATASTREAM}/positions.py",
         "return int(tail, 2)",
         "return int(tail)",
         CONTRACT,
     ),
-    Breakage(
-        "the type of change alone says what is deleted",
+    Mutant(
+        "the type of change alone determines a delete",
         f"{DATASTREAM}/envelope.py",
         "    if deletes or is_deleted:",
         "    if deletes:",
         CONTRACT,
     ),
-    Breakage(
-        "a type of change may say another thing than is_deleted",
+    Mutant(
+        "a type of change may contradict is_deleted",
         f"{DATASTREAM}/envelope.py",
         "if None not in (deletes, is_deleted) and deletes != is_deleted:",
         "if False:",
         BAD,
     ),
-    Breakage(
+    Mutant(
         "a file that ends in the middle ends where it ends",
         f"{FORMATS}/avro_file.py",
         'raise DecodeError(NOT_JSON, "the file ends within a block, or a block is damaged")',

@@ -1,246 +1,246 @@
-"""What PostgreSQL's catalogue shows of a table beside names and types."""
+"""The catalogue of PostgreSQL beyond names and types of columns."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 CORE = "tests/core/test_identity.py"
 CATALOGUE = "tests/connectors/test_postgres_identities.py"
 PUBLICATION = "tests/connectors/test_postgres_publication.py"
 
 IDENTITIES = (
-    Breakage(
-        "a table that takes the name of another one is that table",
+    Mutant(
+        "a renamed table counts as the table that had its name",
         "airflow_cdc_provider/core/table/identity.py",
         "if known.table != now.table:",
         "if not now.table:",
         (CORE,),
     ),
-    Breakage(
-        "rows of a table that was written anew are what they were",
+    Mutant(
+        "rows of a rewritten table count as unchanged",
         "airflow_cdc_provider/core/table/identity.py",
         "now.partitions[id].file != known.partitions[id].file or ",
         "",
         (CORE,),
     ),
-    Breakage(
-        "a partition that left and returned holds what it held",
+    Mutant(
+        "a partition that was detached and attached counts as unchanged",
         "airflow_cdc_provider/core/table/identity.py",
         " or now.partitions[id].joined != known.partitions[id].joined",
         "",
         (CORE,),
     ),
-    Breakage(
-        "a new partition is no news",
+    Mutant(
+        "a new partition is ignored",
         "airflow_cdc_provider/core/table/identity.py",
         "attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),",
         "attached=(),",
         (CORE,),
     ),
-    Breakage(
-        "a partition that is gone is no news",
+    Mutant(
+        "a removed partition is ignored",
         "airflow_cdc_provider/core/table/identity.py",
         "for id in sorted(known.partitions.keys() - now.partitions.keys())",
         "for id in sorted(now.partitions.keys() - known.partitions.keys())",
         (CORE,),
     ),
-    Breakage(
-        "a rewrite computes no column anew",
+    Mutant(
+        "a rewrite computes no column again",
         "airflow_cdc_provider/core/table/identity.py",
         "recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),",
         "recomputed=False,",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a column that was renamed is another one",
         "airflow_cdc_provider/core/table/identity.py",
         "renamed = name if now.positional else names.get(before.number, name)",
         "renamed = name",
         (CORE,),
     ),
-    Breakage(
-        "a column keeps its values whatever its type is",
+    Mutant(
+        "a column keeps its values with any type",
         "airflow_cdc_provider/core/table/identity.py",
         "elif after is not None and after.type != before.type:",
         "elif after is not None and not after.type:",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "rows that a rewrite filled hold NULL in a new column",
         "airflow_cdc_provider/core/table/identity.py",
         "(column.unknown_fill or rewritten)",
         "column.unknown_fill",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a column that was a generated one is a new one",
         "airflow_cdc_provider/core/table/identity.py",
         "if column.number <= known.last_number:",
         "if column.number < 0:",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a label of an enum may be renamed",
         "airflow_cdc_provider/core/table/identity.py",
         "if known.labels[id] != now.labels[id]:",
         "if not now.labels[id]:",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a composite type may change",
         "airflow_cdc_provider/core/table/identity.py",
         "if any(known.composites[id] != now.composites[id] for",
         "if any(not now.composites[id] for",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a table that returned to the publication missed nothing",
         "airflow_cdc_provider/core/table/identity.py",
         "known.membership != now.membership:",
         "not now.membership:",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "a table outside of the publication misses nothing",
         "airflow_cdc_provider/core/table/identity.py",
         "if known.membership and known.membership",
         "if known.membership and now.membership and known.membership",
         (CORE,),
     ),
-    Breakage(
+    Mutant(
         "varchar and text are printed in two ways",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "return str(SAME_OUTPUT.get(oid, oid))",
         "return str(oid)",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "a domain is printed in another way than its base type",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "while oid in domains:",
         "while oid < 0:",
         (CATALOGUE,),
     ),
-    Breakage(
-        "the oldest link to a partition tells when it joined",
+    Mutant(
+        "the oldest link to a partition determines when it was attached",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "                 ORDER BY age(i.xmin) LIMIT 1), '')",
         "                 ORDER BY age(i.xmin) DESC LIMIT 1), '')",
         (CATALOGUE,),
     ),
-    Breakage(
-        "labels of arrays are not looked at",
+    Mutant(
+        "labels of arrays are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "        UNION ALL SELECT t.typelem WHERE t.typelem <> 0\n",
         "",
         (CATALOGUE,),
     ),
-    Breakage(
-        "labels of domains are not looked at",
+    Mutant(
+        "labels of domains are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "SELECT t.typbasetype AS oid WHERE t.typtype = 'd'",
         "SELECT t.typbasetype AS oid WHERE false",
         (CATALOGUE,),
     ),
-    Breakage(
-        "labels of ranges are not looked at",
+    Mutant(
+        "labels of ranges are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "        UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)\n",
         "",
         (CATALOGUE,),
     ),
-    Breakage(
-        "labels inside composite types are not looked at",
+    Mutant(
+        "labels inside composite types are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "WHERE t.typtype = 'c' AND m.attrelid",
         "WHERE false AND m.attrelid",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "rows of the transaction that attached their partition are in the stream",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "OR r.xmin::text = link.xmin::text AND",
         "OR false AND",
         (CATALOGUE,),
     ),
-    Breakage(
-        "a transaction's rows came before the link that it made",
+    Mutant(
+        "the rows of a transaction count as older than its attach",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "AND r.cmin::text::int8 < link.command)",
         ")",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "a partition that may not be read is empty",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "return not readable or bool(",
         "return readable and bool(",
         (CATALOGUE,),
     ),
-    Breakage(
-        "a TRUNCATE explains columns that were computed anew",
+    Mutant(
+        "a TRUNCATE explains recomputed columns",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "(changes.recomputed or not truncated)",
         "(not truncated)",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "a TRUNCATE explains nothing",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "(changes.recomputed or not truncated)",
         "True",
         (CATALOGUE,),
     ),
-    Breakage(
-        "a partition goes with its rows and nothing is said",
+    Mutant(
+        "a partition is detached with its rows without a hole",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         '*(f"partition {name} was detached or dropped with its rows" for name in changes.detached),',
         "",
         (CATALOGUE,),
     ),
-    Breakage(
-        "a partition comes with its rows and nothing is said",
+    Mutant(
+        "a partition is attached with its rows without a hole",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         '*(f"partition {name} was attached with rows in it" for name in attached),',
         "",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "generated columns are columns of the copy",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "if expression and name not in tables[table].schema.names:",
         "if expression == name:",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "a TRUNCATE of any table explains a new file",
         "airflow_cdc_provider/connectors/sources/postgres/stream.py",
         "return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)",
         "return any(True for _ in truncates)",
         (CATALOGUE,),
     ),
-    Breakage(
+    Mutant(
         "partitions are attached empty",
         "airflow_cdc_provider/connectors/sources/postgres/source.py",
         "if had_rows_when_attached(connection, now.partitions[oid].name, oid)",
         "if False",
         (CATALOGUE,),
     ),
-    Breakage(
-        "a copy does not say under which membership it was made",
+    Mutant(
+        "a copy does not record its membership in the publication",
         "airflow_cdc_provider/connectors/sources/postgres/copy.py",
         "identity=with_memberships(identities, members)[task.table]",
         "identity=identities[task.table]",
         (PUBLICATION,),
     ),
-    Breakage(
-        "the catalogue says nothing of memberships",
+    Mutant(
+        "the catalogue has no memberships",
         "airflow_cdc_provider/connectors/sources/postgres/source.py",
         "return with_memberships(identities, members)",
         "return identities",
         (PUBLICATION,),
     ),
-    Breakage(
+    Mutant(
         "every table is in the publication",
         "airflow_cdc_provider/connectors/sources/postgres/publication.py",
         "missing = [table for table in tables if table not in published]",

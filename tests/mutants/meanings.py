@@ -1,149 +1,149 @@
-"""What a change means: decoded, and as a merge."""
+"""The meaning of a change: decoded, and as a merge."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 CORE = "airflow_cdc_provider/core"
 MERGE_SQL = "airflow_cdc_provider/targets/sparksql/merge_sql.py"
 POSTGRES = "airflow_cdc_provider/connectors/sources/postgres"
 
 MEANINGS = (
-    Breakage(
+    Mutant(
         "a key-changing update is not split",
         f"{POSTGRES}/change_runs.py",
         "        elif row.key_changed:",
         "        elif row.key_changed and row.after is None:",
         ("tests/connectors/test_postgres_decode.py",),
     ),
-    Breakage(
-        "among many rows one that moved is taken for one that stayed",
+    Mutant(
+        "among many rows one with a changed key counts as unchanged",
         f"{POSTGRES}/row_columns.py",
         "reader.schema.key and not key_before.equals(key)",
         "reader.schema.key and key_before.equals(key)",
         ("tests/connectors/test_postgres_blocks.py",),
     ),
-    Breakage(
-        "of many rows one with more bytes behind it is taken for whole",
+    Mutant(
+        "of many rows one with trailing bytes counts as complete",
         f"{POSTGRES}/row_columns.py",
         "plain &= at == ends",
         "plain &= at <= ends",
         ("tests/connectors/test_postgres_blocks.py",),
     ),
-    Breakage(
-        "an open transaction's changes stand before the end of the one before",
+    Mutant(
+        "the changes of an open transaction are before the end of the previous one",
         f"{POSTGRES}/decode.py",
         "            self.items += run.read(0, run.ended)",
         "            self.items += run.read(0, len(run.messages))",
         ("tests/connectors/test_postgres_blocks.py",),
     ),
-    Breakage(
+    Mutant(
         "an unchanged wide value is taken for NULL",
         f"{POSTGRES}/row_images.py",
         'None if cell is UNCHANGED else "null"',
         '"null" if cell is UNCHANGED else "null"',
         ("tests/connectors/test_postgres_decode.py",),
     ),
-    Breakage(
-        "a transaction that ends at the lower bound is told twice",
+    Mutant(
+        "a transaction that ends at the lower bound is read twice",
         f"{POSTGRES}/decode.py",
         "self._skipping = begin.commit_lsn < self._lo",
         "self._skipping = begin.commit_lsn + 64 < self._lo",
         ("tests/connectors/test_postgres_decode.py",),
     ),
-    Breakage(
-        "a window confirms to the server what it was told",
+    Mutant(
+        "a window acknowledges the position that it read",
         f"{POSTGRES}/replication.py",
         "STATUS, written, NO_POSITION, NO_POSITION",
         "STATUS, written, written, NO_POSITION",
         ("tests/connectors/test_postgres_replication.py",),
     ),
-    Breakage(
-        "any sign of life of the server ends a window",
+    Mutant(
+        "any keepalive of the server ends a window",
         f"{POSTGRES}/replication.py",
         "            if server_lsn >= limit:",
         "            if server_lsn >= lo:",
         ("tests/connectors/test_postgres_replication.py",),
     ),
-    Breakage(
-        "a window begins where the slot stands",
+    Mutant(
+        "a window begins at the position of the slot",
         f"{POSTGRES}/replication.py",
         "LOGICAL {lsn_text(lo)} ",
         "LOGICAL 0/0 ",
         ("tests/connectors/test_postgres_replication.py",),
     ),
-    Breakage(
+    Mutant(
         "an older change is written over a newer one",
         f"{CORE}/table/merge_plan.py",
         "        yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)",
         "        yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT))",
         ("tests/core/test_merge.py",),
     ),
-    Breakage(
-        "a partial change that meets no row is inserted",
+    Mutant(
+        "a partial change without a row is inserted",
         f"{CORE}/table/merge_plan.py",
         "            yield Clause(RowMatch.STAGED_ONLY, Action.REFUSE, (LIVE,), partial_only=True)",
         "            yield from ()",
         ("tests/core/test_merge.py",),
     ),
-    Breakage(
-        "a NULL in a key meets nothing",
+    Mutant(
+        "a NULL in a key matches no row",
         MERGE_SQL,
         """{'<=>' if column.nullable else '='} s.{quoted""",
         """{'='} s.{quoted""",
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "the newest partial image wins whole",
         MERGE_SQL,
         "    if not plan.partial:\n        return value",
         "    if plan.schema.key:\n        return value",
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "an equal order passes the guard in the stream too",
         MERGE_SQL,
         "{'>=' if plan.not_older else '>'}",
         ">=",
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "a repair does not write over what it finds",
         MERGE_SQL,
         "{'>=' if plan.not_older else '>'}",
         ">",
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "a row that comes back stays flagged deleted",
         MERGE_SQL,
         '{DELETED: "false"} if plan.soft',
         '{DELETED: f"t.{DELETED}"} if plan.soft',
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "floats are compared as numbers",
         MERGE_SQL,
         "if column.type.kind in FLOATING:",
         "if column.name in FLOATING:",
         ("tests/core/test_delta_sql.py",),
     ),
-    Breakage(
+    Mutant(
         "an ignored delete deletes",
         f"{CORE}/table/merge_plan.py",
         "if self.on_delete is not OnDelete.IGNORE:",
         "if self.on_delete is not None:",
         ("tests/core/test_merge.py",),
     ),
-    Breakage(
-        "a truncate leaves the rows that the batch does not know",
+    Mutant(
+        "a truncate leaves the rows that are not in the batch",
         f"{CORE}/table/merge_plan.py",
         "        if self.truncated:",
         "        if self.truncated and self.soft:",
         ("tests/core/test_merge.py",),
     ),
-    Breakage(
-        "the bounds of a merge leave keys out",
+    Mutant(
+        "the bounds of a merge exclude keys",
         f"{CORE}/table/merge_plan.py",
         "max(joined[-1][1], high))",
         "high)",

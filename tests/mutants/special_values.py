@@ -1,8 +1,8 @@
-"""Values that a type of the source has and no target's type has."""
+"""Values of a source type that no target type has."""
 
 from __future__ import annotations
 
-from tests.mutants.breakage import Breakage
+from tests.mutants.mutant import Mutant
 
 FORMATS = "airflow_cdc_provider/connectors/decoders/common"
 POLLED = "airflow_cdc_provider/connectors/sources/jdbc_poll"
@@ -12,50 +12,50 @@ TABLES = ("tests/connectors/test_jdbc_poll_unrepresentable.py",)
 SCHEMAS = ("tests/core/test_special_values.py",)
 
 SPECIAL_VALUES = (
-    Breakage(
+    Mutant(
         "both infinite times of a feed have one text",
         f"{FORMATS}/times.py",
         '"infinity" if us > 0 else "-infinity"',
         '"infinity"',
         KEYS,
     ),
-    Breakage(
+    Mutant(
         "years before and after the calendar have one text",
         f"{FORMATS}/far_times.py",
         "'-' if year < 0 else '+'",
         "'+'",
         MESSAGES,
     ),
-    Breakage(
+    Mutant(
         "a time that is cast loses its digits below a microsecond",
         f"{FORMATS}/column_mapping.py",
         "if NANOSECONDS_CUT in warnings[count:]:",
         "if False:",
         MESSAGES,
     ),
-    Breakage(
+    Mutant(
         "a value that is NULL in its column has no text beside it",
         f"{FORMATS}/column_mapping.py",
         "            return encode_basestring(error.text)\n        return NULL",
         "            return NULL\n        return NULL",
         MESSAGES,
     ),
-    Breakage(
-        "times of a polled table are what the driver makes of them",
+    Mutant(
+        "times of a polled table are those of the driver",
         f"{POLLED}/select.py",
         "if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
         "if as_text or self.is_cast(name):",
         TABLES,
     ),
-    Breakage(
-        "pages behind a key that is cast follow the order of its texts",
+    Mutant(
+        "pages after a key that is cast follow the order of its texts",
         f"{POLLED}/select.py",
         "return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value",
         "return value",
         TABLES,
     ),
-    Breakage(
-        "check names columns that the definition has given a place",
+    Mutant(
+        "check names columns that the definition casts",
         "airflow_cdc_provider/core/table/special_values.py",
         "NONE if schema.has_text_of(column.name) else IN_TYPE",
         "IN_TYPE",

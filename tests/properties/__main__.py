@@ -1,7 +1,8 @@
-"""`make properties`: ``N`` random histories (50,000 by default) on the SQL itself; the report goes into docs/."""
+"""`make properties`: run ``N`` random histories (50,000 by default) on the real jobs and write the report."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shutil
@@ -18,37 +19,37 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.logstore import class_path
 from spark_jobs.runtime.sessions import build_session
 from tests.model import seeds
-from tests.model.histories import Story
+from tests.model.histories import RandomHistories
 from tests.spark.history_runs import run_histories, run_shuffled_histories
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
 REPORT = Path(__file__).parents[2] / "docs" / "properties-report.md"
-Play = Callable[[SparkSession, Path, str, int], Story]
+RunHistories = Callable[[SparkSession, Path, str, int], RandomHistories]
 
 
 @dataclass(frozen=True)
-class Way:
-    """``table``: what the rows of the report call it."""
+class Mode:
+    """``table``: its name in the rows of the report."""
 
     table: str
     on_delete: OnDelete
-    play: Play
+    run: RunHistories
 
 
-def in_order(table: str, on_delete: OnDelete) -> Way:
+def in_order(table: str, on_delete: OnDelete) -> Mode:
     keyed = table == "with key"
-    return Way(
+    return Mode(
         table, on_delete, lambda spark, at, seed, n: run_histories(spark, at, keyed, on_delete, seed, n, whole=True)
     )
 
 
-def in_any_order(on_delete: OnDelete) -> Way:
-    return Way(
+def in_any_order(on_delete: OnDelete) -> Mode:
+    return Mode(
         "in any order", on_delete, lambda spark, at, seed, n: run_shuffled_histories(spark, at, on_delete, seed, n)
     )
 
 
-WAYS = (
+MODES = (
     in_order("with key", OnDelete.HARD),
     in_order("with key", OnDelete.SOFT),
     in_order("with key", OnDelete.IGNORE),
@@ -60,16 +61,16 @@ WAYS = (
 HEAD = """# Property report
 
 Written by `make properties N={count}`. A history is a random list of transactions on rows of its own; thousands
-share one table. The real jobs read it, with some records twice, cut into windows and batches at random. The
-table is truncated and copied again on the way. Each batch is merged twice, one of them staged by two attempts, too.
-Then **every version** of the Delta table is compared with the reference model (`tests/model/source.py`): it must be
-the source between two transactions. The same history staged as one batch must lead to the same end, and the whole log
-of a table with key, applied once more, must change no live row. Of a source that delivers in any order, everything is
-shuffled over all windows, and the end is compared.
+of histories share one table. The real jobs read its change records, with some duplicates, in random windows and
+batches. In between the table is truncated and copied again. Each batch is merged twice, and a second attempt also
+stages the first batch. Then **every version** of the Delta table is compared with the reference model
+(`tests/model/source.py`): it must equal the source between two transactions. The same histories in one batch must have
+the same result, and the whole log of a table with key, applied again, must change no live row. For a source that
+delivers in any order the records are shuffled over all windows, and the last version is compared.
 
 {figures}
 
-{python}, {cores} cores. To play a line again: `{seed}=… {histories}=… pytest tests/spark/test_merge_random.py
+{python}, {cores} cores. To repeat a line: `{seed}=… {histories}=… pytest tests/spark/test_merge_random.py
 -k hard` (without key: `test_keyless_random.py`; in any order: `test_unordered_random.py`).
 
 | table | on_delete | seed | histories | transactions | changes | seconds |
@@ -79,7 +80,7 @@ shuffled over all windows, and the end is compared.
 
 @dataclass(frozen=True)
 class Line:
-    way: Way
+    mode: Mode
     seed: str
     histories: int
     transactions: int
@@ -88,8 +89,8 @@ class Line:
 
     def __str__(self) -> str:
         cells = (
-            self.way.table,
-            self.way.on_delete.value,
+            self.mode.table,
+            self.mode.on_delete.value,
             self.seed,
             f"{self.histories:,}",
             f"{self.transactions:,}",
@@ -100,6 +101,10 @@ class Line:
 
 
 def main() -> int:
+    arguments = argparse.ArgumentParser(
+        prog="python -m tests.properties", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.parse_args()
     count, at_once = int(os.environ.get("N") or 50_000), seeds.histories(5000)
     conf = {
         **LOCAL,
@@ -111,16 +116,16 @@ def main() -> int:
     lines: list[Line] = []
     try:
         while (left := count - sum(line.histories for line in lines)) > 0:
-            way = WAYS[len(lines) % len(WAYS)]
+            mode = MODES[len(lines) % len(MODES)]
             seed, histories = seeds.new(), min(left, at_once)
             folder = Path(tempfile.mkdtemp(prefix="cdc-properties-"))
             began = time.monotonic()
-            told = way.play(spark, folder, seed, histories)
+            result = mode.run(spark, folder, seed, histories)
             shutil.rmtree(folder)
-            transactions = told.source.transactions
+            transactions = result.source.transactions
             changes = sum(map(len, transactions))
             took_s = time.monotonic() - began
-            lines.append(Line(way, seed, histories, len(transactions), changes, took_s))
+            lines.append(Line(mode, seed, histories, len(transactions), changes, took_s))
             print(lines[-1], flush=True)
     finally:
         spark.stop()

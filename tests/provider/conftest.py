@@ -22,7 +22,7 @@ FAKE_SPARK_SUBMIT = Path(__file__).with_name("fake_spark_submit.py")
 
 @pytest.fixture
 def fake_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like the ``bin`` of an environment, in use as such, whose spark-submit is ours."""
+    """The ``bin`` folder of an environment with a fake spark-submit, used by this process."""
     folder = tmp_path / "bin"
     folder.mkdir()
     programs = {
@@ -40,8 +40,8 @@ def fake_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of our own in which no class-data archive can be kept: nothing would start from it, and making one takes
-    a Java process."""
+    """A cache of the test that cannot contain a class-data archive: no process would use it, and its creation needs a
+    Java process."""
     cache = tmp_path / "cache/airflow-cdc-provider"
     cache.mkdir(parents=True)
     (cache / "appcds").touch()
@@ -50,8 +50,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connections of the scene, as Airflow finds them in its environment."""
-    from tests.provider.scene import CONNECTIONS
+    """The connections of ``StepHarness``, as Airflow finds them in its environment."""
+    from tests.provider.step_harness import CONNECTIONS
 
     for name, fields in CONNECTIONS.items():
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))
@@ -59,7 +59,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    from tests.provider.typed import command_line
+    from tests.provider.command_line import command_line
 
     monkeypatch.delenv("COLUMNS", raising=False)
 
@@ -67,8 +67,8 @@ def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Any:
+def harness(tmp_path: Path) -> Any:
     """A replicator of two tables whose state store is the one the command line finds."""
-    from tests.provider.typed import small_world
+    from tests.provider.command_line import run_harness
 
-    return small_world(tmp_path)
+    return run_harness(tmp_path)

@@ -1,5 +1,5 @@
-"""Stands for spark-submit and for the job it would run: a real process that reads the step, takes the secrets, and ends
-as FAKE_SPARK says. It writes down what a process may see of it: its command line and its environment."""
+"""Replaces spark-submit and its job: a real process that reads the step and the secrets, and ends as FAKE_SPARK
+specifies. It records what other processes can see: its command line and its environment."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def main() -> None:
         time.sleep(600)
     step = json.loads(step_path.read_text())
     secrets = Path(step["secrets_path"])
-    told = json.loads(secrets.read_text())
+    received = json.loads(secrets.read_text())
     mode = f"{secrets.stat().st_mode & 0o777:o} {secrets.parent.stat().st_mode & 0o777:o}"
     secrets.unlink()
-    seen = {"argv": sys.argv, "environ": dict(os.environ), "secrets": told, "mode": mode, "pid": os.getpid()}
+    seen = {"argv": sys.argv, "environ": dict(os.environ), "secrets": received, "mode": mode, "pid": os.getpid()}
     write(step_path.with_name("seen.json"), seen)
     print(f"working on {len(step['tables'])} tables", flush=True)
     match behaviour:
         case "done":
-            say(step_path, step, {})
-        case "retryable" | "hopeless":
+            write_result(step_path, step, {})
+        case "retryable" | "not retryable":
             problem = {"code": "SRC001", "what": "the source does not answer"}
-            say(step_path, step, {"problem": problem, "tables": [], "retryable": behaviour == "retryable"})
+            write_result(step_path, step, {"problem": problem, "tables": [], "retryable": behaviour == "retryable"})
             sys.exit(75)
         case "one table fails":
-            say(step_path, step, {"tables": [table(step, 0, "failing"), table(step, 1, "done")]})
+            write_result(step_path, step, {"tables": [table(step, 0, "failing"), table(step, 1, "done")]})
         case "all fenced":
-            say(step_path, step, {"tables": [table(step, n, "fenced") for n in range(len(step["tables"]))]})
+            write_result(step_path, step, {"tables": [table(step, n, "fenced") for n in range(len(step["tables"]))]})
         case "dies":
             print('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space', flush=True)
             sys.exit(3)
-        case "ends without a word":
+        case "ends without a result":
             sys.exit(0)
         case "hangs":
             time.sleep(600)
@@ -56,10 +56,11 @@ def table(step: dict[str, Any], number: int, outcome: str) -> dict[str, Any]:
     return {"table": step["tables"][number]["table"], "outcome": outcome, "rows": 10 * (number + 1)}
 
 
-def say(step_path: Path, step: dict[str, Any], said: dict[str, Any]) -> None:
+def write_result(step_path: Path, step: dict[str, Any], fields: dict[str, Any]) -> None:
     tables = [table(step, number, "done") for number in range(len(step["tables"]))]
     write(
-        step_path.with_name("result.json"), {"kind": step["kind"], "attempt": step["attempt"], "tables": tables, **said}
+        step_path.with_name("result.json"),
+        {"kind": step["kind"], "attempt": step["attempt"], "tables": tables, **fields},
     )
 
 

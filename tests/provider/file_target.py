@@ -1,6 +1,6 @@
-"""A target whose tables are folders of numbered commits, each a control record; creating the next number is the commit.
+"""A target whose tables are folders of numbered commits, each a control record; a commit creates the next number.
 
-It keeps the promises of a target table as far as the worker sees them: one winner per version, a fence that is
+It fulfils the contract of a target table as far as the worker needs it: one commit per version, a fence that is
 conditional on the version read.
 """
 
@@ -48,11 +48,11 @@ class FileTarget:
         return TargetState(exists=True, control=control, version=len(commits) - 1, token=control.token)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """No rows stand here."""
+        """There are no rows."""
         return None
 
     def oldest_token(self, table: str, target_table: str) -> int:
-        """It can be taken back to any commit that it still has."""
+        """Every existing commit can be restored."""
         oldest = json.loads(self.store.read(f"{target_table}/{self.store.names(target_table)[0]}"))
         return from_plain(ControlRecord, oldest).token
 
@@ -65,7 +65,7 @@ class FileTarget:
         return from_plain(ControlRecord, json.loads(self.store.read(f"{target_table}/{version:06d}.json")))
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
-        """There are no data: only records stand here."""
+        """There are no data, only records."""
 
     def publish_cut(self, cut: Cut) -> None:
         self.store.write("_cuts.json", json.dumps(to_plain(cut)).encode())
@@ -76,12 +76,12 @@ class FileTarget:
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         assert expected.version is not None and expected.token is not None
         if record.token <= expected.token or not self.commit(target_table, expected.version + 1, record):
-            raise Fenced(Problem("TGT009", f"{target_table} has moved", where=target_table))
+            raise Fenced(Problem("TGT009", f"{target_table} has changed", where=target_table))
         return record
 
 
 class SilentSource:
-    """A source that a Spark step's operator makes and never asks."""
+    """A source that the operator of a Spark step creates and never calls."""
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.connection = connection

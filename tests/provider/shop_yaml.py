@@ -1,4 +1,4 @@
-"""A good definition, and what becomes of it with one thing changed."""
+"""A valid definition and variants of it."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def swap(old: str, new: str) -> str:
 
 
 def rule(text: str) -> str:
-    """The good file with other keys on its one table, indented by four."""
+    """The valid file with further keys of its one table."""
     return GOOD.replace("public.orders\n", "public.orders\n" + "".join(f"    {line}\n" for line in text.splitlines()))

@@ -1,4 +1,4 @@
-"""``airflow cdc sandbox salesforce`` as a user types it."""
+"""``airflow cdc sandbox salesforce``."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from airflow_cdc_provider.cli.commands import get_cli_commands
 pytestmark = pytest.mark.server
 
 
-def test_it_runs_until_it_is_stopped_and_tells_what_a_client_needs(tmp_path: Path) -> None:
+def test_the_sandbox_runs_until_it_is_stopped_and_prints_the_settings_of_a_client(tmp_path: Path) -> None:
     airflow = str(Path(sys.executable).with_name("airflow"))
     command = [airflow, "cdc", "sandbox", "salesforce", "--size", "empty", "--json"]
     environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        told = json.loads(running.stdout.readline())
-        assert requests.get(f"{told['instance_url']}/services/data/", timeout=60).status_code == 200
+        connection = json.loads(running.stdout.readline())
+        assert requests.get(f"{connection['instance_url']}/services/data/", timeout=60).status_code == 200
         running.send_signal(signal.SIGINT)
-        said, _ = running.communicate()
-    assert json.loads(said) == {"stopped": True}
+        output, _ = running.communicate()
+    assert json.loads(output) == {"stopped": True}
     assert running.returncode == 0
 
 
-def test_a_port_that_is_taken_is_told_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_reported_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser(prog="airflow")
     (group,) = get_cli_commands()
     _add_command(parser.add_subparsers(dest="subcommand"), group)
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as ended:
         args = parser.parse_args(["cdc", "sandbox", "salesforce", "--port", str(taken.getsockname()[1])])
         args.func(args)
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == 78
-    assert "ENV018" in said.err and "Traceback" not in said.err and said.out == ""
+    assert "ENV018" in output.err and "Traceback" not in output.err and output.out == ""

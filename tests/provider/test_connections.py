@@ -1,4 +1,4 @@
-"""From Airflow connections to what connectors and targets are given."""
+"""Airflow connections as connectors and targets get them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.hooks.connections import connection_info
 
 
-def test_all_fields_of_a_connection_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_fields_of_a_connection_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     uri = "postgres://cdc:p%40ss-word@db.local:5433/shop?sslmode=require"
     monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", uri)
     assert connection_info("shop_db") == ConnectionInfo(
@@ -24,7 +24,7 @@ def test_no_connection_id_is_an_empty_connection() -> None:
     assert connection_info("") == ConnectionInfo()
 
 
-def test_an_unknown_connection_is_named_with_the_line_to_type() -> None:
+def test_an_unknown_connection_is_reported_with_the_command_that_adds_it() -> None:
     with pytest.raises(CheckFailed, match=r"CON001.*nowhere.*airflow connections add nowhere"):
         connection_info("nowhere")
 
@@ -37,7 +37,7 @@ def test_an_extra_that_is_no_json_object_is_refused_and_not_shown(monkeypatch: p
     assert extra not in str(raised.value)
 
 
-def test_password_and_secret_extras_are_masked_in_every_log_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_and_secret_extras_are_masked_in_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {"conn_type": "aws", "password": "cl0ud-p4ss", "extra": {"api_key": "k-88-yy-77", "region": "eu-west-1"}}
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(fields))
     info = connection_info("lake")

@@ -1,4 +1,4 @@
-"""What ``make demo`` prints: its own lines, and on a terminal one that moves."""
+"""The output of ``make demo``: lines, and on a terminal a progress line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airflow_cdc_provider.sandbox.demo.run import DemoRun, Failed
 
 
 class Playback:
-    """An Airflow whose one run goes through these states of its tasks."""
+    """An Airflow whose one run has these states of its tasks in turn."""
 
     python = "/bin/true"
 
@@ -29,7 +29,7 @@ class Playback:
         self.home, self.dags, self.environment = home, home, dict(os.environ) | {"AIRFLOW_HOME": str(home)}
         self.states, self.ends, self.at = list(states), ends, 0
         self.seen: list[str] = []
-        self.look: Any = lambda: ""
+        self.render: Any = lambda: ""
 
     def trigger(self, dag: str) -> str:
         return "run"
@@ -41,7 +41,7 @@ class Playback:
         for at in range(len(self.states)):
             self.at = at
             on_poll()
-            self.seen.append(str(self.look()))
+            self.seen.append(str(self.render()))
         return self.ends
 
     def task_log(self, dag: str, run: str, task: str) -> str:
@@ -49,35 +49,35 @@ class Playback:
 
 
 @pytest.fixture
-def paper(monkeypatch: pytest.MonkeyPatch) -> Console:
+def output(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(file=io.StringIO(), highlight=False, soft_wrap=True)
     monkeypatch.setattr(runs, "console", console)
     return console
 
 
-def printed(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+def printed(output: Console) -> str:
+    assert isinstance(output.file, io.StringIO)
+    return output.file.getvalue()
 
 
 def staged(tmp_path: Path, console: Console, *states: dict[str, str], ends: str = "success") -> DemoRun:
     airflow: Any = Playback(tmp_path, *states, ends=ends)
     stage = DemoRun(tmp_path, airflow, progress=Progress(console))
-    airflow.look = stage.progress.__rich__
+    airflow.render = stage.progress.__rich__
     return stage
 
 
 RUN = ({"open": "running", "copy": "queued"}, {"open": "success", "copy": "running"}, {"open": "success"})
 
 
-def test_a_pipe_gets_plain_lines_only(tmp_path: Path, paper: Console) -> None:
-    stage = staged(tmp_path, paper, *RUN)
+def test_the_output_to_a_pipe_is_plain_lines(tmp_path: Path, output: Console) -> None:
+    stage = staged(tmp_path, output, *RUN)
     with stage.progress.shown():
         stage.follow("shop", "first run")
-    assert printed(paper) == "[    0 s] shop: first run\n"
+    assert printed(output) == "[    0 s] shop: first run\n"
 
 
-def test_each_replicator_has_a_moving_line_that_names_what_runs_and_for_how_long(tmp_path: Path) -> None:
+def test_each_replicator_has_a_progress_line_with_its_task_and_the_time(tmp_path: Path) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
     stage = staged(tmp_path, terminal, *RUN)
     airflow: Any = stage.airflow
@@ -89,11 +89,11 @@ def test_each_replicator_has_a_moving_line_that_names_what_runs_and_for_how_long
         "crm: verify, 0 s\nshop: copy (1 of 2 tasks done), 0 s",
         "crm: verify, 0 s\nshop: waiting (1 of 1 tasks done), 0 s",
     ]
-    assert stage.progress.doing.keys() == {"crm"}, "a run that has ended is shown no more"
+    assert stage.progress.doing.keys() == {"crm"}, "a run that has ended is not shown"
     assert "crm: verify" in printed(terminal)
 
 
-def test_what_is_printed_fits_into_eighty_columns(tmp_path: Path, paper: Console) -> None:
+def test_the_output_fits_into_eighty_columns(tmp_path: Path, output: Console) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
     progress = Progress(terminal)
     for name in ("shop", "crm"):
@@ -103,23 +103,23 @@ def test_what_is_printed_fits_into_eighty_columns(tmp_path: Path, paper: Console
     assert max(map(len, demo.NEXT.splitlines())) <= 80
 
 
-def test_an_airflow_that_does_not_answer_ends_the_demo_in_words(
-    monkeypatch: pytest.MonkeyPatch, paper: Console
+def test_an_airflow_that_does_not_answer_ends_the_demo_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, output: Console
 ) -> None:
     def silent(progress: Progress) -> bool:
         raise requests.ReadTimeout("read timed out")
 
     monkeypatch.setattr(demo, "run_demo", silent)
-    monkeypatch.setattr(demo, "console", paper)
+    monkeypatch.setattr(demo, "console", output)
     assert demo.main() == 1
-    assert printed(paper) == "Airflow does not answer: read timed out\n"
+    assert printed(output) == "Airflow does not answer: read timed out\n"
 
 
-def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, paper: Console) -> None:
-    stage = staged(tmp_path, paper, {"open": "success", "copy": "failed"}, ends="failed")
+def test_a_run_that_fails_shows_the_logs_of_its_failed_tasks(tmp_path: Path, output: Console) -> None:
+    stage = staged(tmp_path, output, {"open": "success", "copy": "failed"}, ends="failed")
     with pytest.raises(Failed, match="run run of shop failed"):
         stage.follow("shop", "first run")
-    assert "task copy failed:\nwhat went wrong" in printed(paper) and "task open" not in printed(paper)
+    assert "task copy failed:\nwhat went wrong" in printed(output) and "task open" not in printed(output)
 
 
 def test_the_table_of_verify_is_as_wide_as_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,33 +132,33 @@ def test_the_table_of_verify_is_as_wide_as_the_terminal(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(("code", "identical"), [(0, True), (1, False)])
-def test_of_verify_only_the_table_is_printed(tmp_path: Path, paper: Console, code: int, identical: bool) -> None:
-    stage = staged(tmp_path, paper)
+def test_only_the_table_of_verify_is_printed(tmp_path: Path, output: Console, code: int, identical: bool) -> None:
+    stage = staged(tmp_path, output)
     stage.airflow.python = program(tmp_path, f"echo the table; echo a log line of Airflow >&2; exit {code}")
     assert stage.verify("shop") is identical
-    assert printed(paper) == "the table\n"
+    assert printed(output) == "the table\n"
 
 
-def test_a_verify_that_fails_says_why(tmp_path: Path, paper: Console) -> None:
-    stage = staged(tmp_path, paper)
+def test_a_failed_verify_prints_the_reason(tmp_path: Path, output: Console) -> None:
+    stage = staged(tmp_path, output)
     stage.airflow.python = program(tmp_path, "echo the reason >&2; exit 75")
     with pytest.raises(Failed, match="75"):
         stage.verify("shop")
-    assert "the reason" in printed(paper)
+    assert "the reason" in printed(output)
 
 
-def test_what_to_type_next_can_be_typed() -> None:
+def test_the_proposed_commands_exist() -> None:
     lines = [line.split("   ")[0].split() for line in demo.NEXT.splitlines() if line.startswith("  ")]
     assert ["make", "demo", "KEEP=1"] in lines
     assert all(Path(words[1]).is_file() for words in lines if words[0] == "less")
 
 
-def test_another_terminal_reaches_the_demo_s_airflow(tmp_path: Path, paper: Console) -> None:
-    stage = staged(tmp_path, paper)
+def test_another_terminal_reaches_the_demo_s_airflow(tmp_path: Path, output: Console) -> None:
+    stage = staged(tmp_path, output)
     path = stage.environment_file()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    told = subprocess.run(["sh", "-c", f". {path}; echo $AIRFLOW_HOME"], capture_output=True, text=True, env={})
-    assert told.stdout.strip() == str(tmp_path)
+    shell = subprocess.run(["sh", "-c", f". {path}; echo $AIRFLOW_HOME"], capture_output=True, text=True, env={})
+    assert shell.stdout.strip() == str(tmp_path)
 
 
 def program(folder: Path, script: str) -> str:

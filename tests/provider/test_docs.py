@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:airflow_cdc_provider|spark_jobs|tests|dags|docs|docker)/[\w./-]+|[a-z_]+/[\w/]+\.py)`")
 REPLICATOR = {"name", "source", "target", "tables", "staging"}
 WRITTEN_ON_A_PAGE = {"journal"}
-"""Types of sources that a page shows how to write: a test of that page installs them."""
+"""Source types of the guide to writing a source; the test of that page installs them."""
 
 
 def pages() -> list[object]:
@@ -31,7 +31,7 @@ def pages() -> list[object]:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """The anchors of headings, as GitHub creates them."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", one).lower()).replace(" ", "-")
@@ -53,13 +53,13 @@ def test_every_link_leads_to_a_page_and_a_heading_of_it(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if page.values[0] != HISTORY])  # type: ignore[attr-defined]
-def test_every_file_that_is_named_exists(page: Path) -> None:
+def test_every_named_file_exists(page: Path) -> None:
     named = {name.rstrip("/") for name in PATH.findall(FENCE.sub("", page.read_text()))}
     assert [name for name in sorted(named) if not any((base / name).exists() for base in bases())] == []
 
 
 def bases() -> Iterator[Path]:
-    """Paths are given from the checkout, or from the package."""
+    """Paths are relative to the checkout or to the package."""
     yield from (ROOT, ROOT / "airflow_cdc_provider")
 
 
@@ -90,7 +90,7 @@ def commands(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if commands(page.values[0])])  # type: ignore[attr-defined]
-def test_every_command_is_one_that_the_command_line_takes(page: Path) -> None:
+def test_every_command_is_valid(page: Path) -> None:
     for line in commands(page):
         words = shlex.split(line, comments=True)[2:]
         try:
@@ -99,7 +99,7 @@ def test_every_command_is_one_that_the_command_line_takes(page: Path) -> None:
             pytest.fail(f"{line}: exit {error.code}")
 
 
-def test_every_make_target_that_is_named_exists() -> None:
+def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
         target
@@ -113,6 +113,6 @@ def test_every_make_target_that_is_named_exists() -> None:
 @pytest.mark.parametrize("page", pages())
 def test_every_whole_definition_loads(page: Path) -> None:
     for language, text in FENCE.findall(page.read_text()):
-        told = yaml.safe_load(text) or {} if language == "yaml" else {}
-        if told.keys() >= REPLICATOR and told["source"]["type"] not in WRITTEN_ON_A_PAGE:
-            load_text(text.encode(), f"{told['name']}.yaml")
+        definition = yaml.safe_load(text) or {} if language == "yaml" else {}
+        if definition.keys() >= REPLICATOR and definition["source"]["type"] not in WRITTEN_ON_A_PAGE:
+            load_text(text.encode(), f"{definition['name']}.yaml")

@@ -1,4 +1,4 @@
-"""DAGs made of YAML files, as Airflow reads them."""
+"""DAGs from YAML files, as Airflow reads them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DAGS = ROOT / "dags"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A DAGs folder of one's own with the shop in it."""
+    """A copy of the DAGs folder with the shop."""
     return Path(shutil.copytree(DAGS, tmp_path / "dags", ignore=shutil.ignore_patterns("__pycache__")))
 
 
@@ -42,9 +42,9 @@ def shop() -> DAG:
 
 
 def test_the_dag_has_the_tasks_and_edges_of_the_plan() -> None:
-    dag, paper = shop(), plan(load_file(DAGS / "replicators" / "shop.yaml").definition)
-    assert {t.task_id: t.upstream_task_ids for t in dag.tasks} == {t.id: set(t.after) for t in paper.tasks}
-    for task in paper.tasks:
+    dag, expected = shop(), plan(load_file(DAGS / "replicators" / "shop.yaml").definition)
+    assert {t.task_id: t.upstream_task_ids for t in dag.tasks} == {t.id: set(t.after) for t in expected.tasks}
+    for task in expected.tasks:
         made = dag.get_task(task.id)
         assert made.trigger_rule.value == task.trigger.value
         assert (made.retries, made.max_active_tis_per_dag, made.owner) == (2, task.max_active, "data-platform")
@@ -68,10 +68,12 @@ def test_without_a_schedule_the_dag_runs_by_hand_only(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("timed", [True, False])
-def test_an_update_of_an_asset_begins_a_run_beside_the_schedule_or_without_one(folder: Path, timed: bool) -> None:
-    text = (folder / "replicators" / "shop.yaml").read_text().replace("name: shop", "name: woken")
+def test_an_update_of_an_asset_starts_a_run_with_or_without_a_schedule(folder: Path, timed: bool) -> None:
+    text = (folder / "replicators" / "shop.yaml").read_text().replace("name: shop", "name: triggered")
     schedule = 'schedule: "*/5 * * * *"\n'
-    dag = build_dag(add(folder, "woken", text.replace(schedule, schedule * timed + "triggered_by: [erp loaded, x]\n")))
+    dag = build_dag(
+        add(folder, "triggered", text.replace(schedule, schedule * timed + "triggered_by: [erp loaded, x]\n"))
+    )
     assert isinstance(dag.timetable, AssetOrTimeSchedule) == timed
     assert dag.timetable.asset_condition == AssetAny(Asset("erp loaded"), Asset("x"))
     assert "`erp loaded` is updated" in (dag.doc_md or "")
@@ -92,13 +94,13 @@ def test_close_window_alone_reports_changed_tables() -> None:
     assert outlets == {"close_window": [AssetAlias("cdc/shop")]}
 
 
-def test_airflow_finds_the_dag_under_the_file_that_asks_for_it(folder: Path) -> None:
+def test_airflow_finds_the_dag_in_its_file(folder: Path) -> None:
     bag = DagBag(dag_folder=folder)
     assert bag.import_errors == {}
     assert {dag_id: dag.fileloc for dag_id, dag in bag.dags.items()} == {"shop": str(folder / "shop.py")}
 
 
-def test_a_broken_file_is_an_import_error_with_line_and_takes_down_only_its_own_dag(folder: Path) -> None:
+def test_a_broken_file_is_an_import_error_with_line_and_other_dags_load(folder: Path) -> None:
     broken = add(folder, "broken", "name: broken\ntabels: []\n")
     absent = folder / "absent.py"
     shutil.copy(folder / "shop.py", absent)
@@ -111,7 +113,7 @@ def test_a_broken_file_is_an_import_error_with_line_and_takes_down_only_its_own_
     assert f"{folder}/replicators/absent.yaml" in errors["absent.py"]
 
 
-def test_a_replicator_must_bear_the_name_of_its_file_so_that_no_two_files_mean_the_same(folder: Path) -> None:
+def test_a_replicator_must_have_the_name_of_its_file(folder: Path) -> None:
     file = add(folder, "copy_of_shop", (folder / "replicators" / "shop.yaml").read_text())
     with pytest.raises(DefinitionInvalid) as caught:
         build_dag(file)
@@ -138,7 +140,7 @@ print(sorted(name for name in sys.modules if name.split(".")[0] in
 
 
 def test_the_same_yaml_gives_the_same_dag_in_every_process_and_loads_no_vendor_library() -> None:
-    said = []
+    outputs = []
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", SERIALIZE, str(DAGS / "shop.py")],
@@ -148,13 +150,13 @@ def test_the_same_yaml_gives_the_same_dag_in_every_process_and_loads_no_vendor_l
             text=True,
             check=True,
         )
-        said.append(done.stdout.splitlines()[-2:])
-    assert said[0] == said[1]
-    assert said[0][1] == "[]"
-    assert "hunter2" not in said[0][0]
+        outputs.append(done.stdout.splitlines()[-2:])
+    assert outputs[0] == outputs[1]
+    assert outputs[0][1] == "[]"
+    assert "hunter2" not in outputs[0][0]
 
 
-def test_the_dag_survives_its_way_through_the_database() -> None:
+def test_the_dag_can_be_serialized_and_deserialized() -> None:
     serialized = json.loads(json.dumps(DagSerialization.to_dict(shop())))
     assert DagSerialization.from_dict(serialized).task_ids == shop().task_ids
 
@@ -198,7 +200,7 @@ def test_the_documentation_of_the_dag_shows_texts_as_text(folder: Path) -> None:
     assert "retained for 7d after" in doc
 
 
-def test_a_template_in_the_yaml_is_shown_as_it_is_with_a_warning(folder: Path) -> None:
+def test_a_template_in_the_yaml_is_not_rendered_and_has_a_warning(folder: Path) -> None:
     text = (folder / "replicators" / "shop.yaml").read_text()
     odd = text.replace("/data/lake/shop", '"/data/{{params.x}}"').replace("name: shop", "name: odd")
     dag = build_dag(add(folder, "odd", odd))

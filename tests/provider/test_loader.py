@@ -1,4 +1,4 @@
-"""Good definitions: what is read from them, and what stands where nothing is said."""
+"""Valid definitions and their defaults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, rule, swap
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
 
 
-def test_the_example_is_read_as_it_stands() -> None:
+def test_the_example_is_read() -> None:
     definition = load_file(SHOP).definition
     assert definition.name == "shop"
     assert definition.source.options == {"publication": "cdc_shop"}
@@ -43,7 +43,7 @@ def test_the_example_is_read_as_it_stands() -> None:
     assert (definition.dag.owner, definition.dag.tags, definition.dag.retries) == ("data-platform", ("shop",), 2)
 
 
-def test_a_definition_survives_its_way_through_json() -> None:
+def test_a_definition_can_be_written_to_json_and_read_back() -> None:
     definition = load_file(SHOP).definition
     assert from_plain(Definition, to_plain(definition)) == definition
 
@@ -51,8 +51,8 @@ def test_a_definition_survives_its_way_through_json() -> None:
 def test_a_salesforce_source_is_read_with_its_own_keys() -> None:
     crm = "{type: salesforce, connection: crm, idle: 30s, environment: sandbox, pubsub_tls: false}"
     definition = load(swap(SOURCE, crm))
-    told = from_plain(Definition, json.loads(json.dumps(to_plain(definition)))).source.options
-    assert read_options(told) == SalesforceOptions(
+    options = from_plain(Definition, json.loads(json.dumps(to_plain(definition)))).source.options
+    assert read_options(options) == SalesforceOptions(
         environment=Environment.SANDBOX, pubsub_tls=False, idle=timedelta(seconds=30)
     )
 
@@ -68,9 +68,9 @@ def test_a_source_of_messages_takes_the_keys_of_its_format_too() -> None:
     assert (source.connection, source.options["mode"], source.options["lateness"]) == ("", "UPDATES", 10_800)
 
 
-def test_places_are_folders_or_buckets() -> None:
-    for place in ("/", "/lake", "file:///lake", "s3://lake", "s3://my.lake-1/a/b/"):
-        assert load(swap("/data/lake/shop", place)).target.location == place
+def test_locations_are_folders_or_buckets() -> None:
+    for location in ("/", "/lake", "file:///lake", "s3://lake", "s3://my.lake-1/a/b/"):
+        assert load(swap("/data/lake/shop", location)).target.location == location
     assert load(ONE_BUCKET.replace("aws_b", "aws_a")).staging.connection == "aws_a"
 
 
@@ -91,12 +91,12 @@ def test_filters_are_read_with_their_types() -> None:
 
 
 def test_limits_of_a_quarantine_are_read_with_it() -> None:
-    told = load(rule("on_bad_record: quarantine\nquarantine: {max_rows: 5, max_share: 0.01}")).tables[0]
-    assert (told.on_bad_record, told.quarantine) == (OnBadRecord.QUARANTINE, Quarantine(5, 0.01))
+    table = load(rule("on_bad_record: quarantine\nquarantine: {max_rows: 5, max_share: 0.01}")).tables[0]
+    assert (table.on_bad_record, table.quarantine) == (OnBadRecord.QUARANTINE, Quarantine(5, 0.01))
     assert load(GOOD).tables[0].on_bad_record is OnBadRecord.STOP
 
 
-def test_defaults_stand_where_nothing_is_said() -> None:
+def test_missing_keys_have_defaults() -> None:
     definition = load(GOOD)
     assert definition.tables == (TableRule("public.orders"),)
     assert definition.resync.max_delete == 0.2

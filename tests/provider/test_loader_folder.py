@@ -22,7 +22,7 @@ def write(folder: Path, file: str, name: str, location: str = "", tables: str = 
     (folder / file).write_text(text)
 
 
-def test_a_broken_file_costs_only_itself(tmp_path: Path) -> None:
+def test_other_files_load_beside_a_broken_one(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", "a")
     write(tmp_path, "b.yml", "b")
     (tmp_path / "c.yaml").write_text("name: [")
@@ -32,7 +32,7 @@ def test_a_broken_file_costs_only_itself(tmp_path: Path) -> None:
     assert [(p.code, p.where.split(":")[0]) for p in folder.problems] == [("DEF002", str(tmp_path / "c.yaml"))]
 
 
-def test_of_two_files_with_one_name_neither_is_loaded_and_both_are_named(tmp_path: Path) -> None:
+def test_two_files_with_one_name_are_not_loaded_and_both_are_named(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", "a", "/lake/one")
     write(tmp_path, "b.yaml", "a", "/lake/two")
     write(tmp_path, "c.yaml", "c")
@@ -55,7 +55,7 @@ CLASHES = [
 
 
 @pytest.mark.parametrize(("one", "other"), CLASHES)
-def test_two_replicators_that_write_one_table_are_both_left_out(tmp_path: Path, one: str, other: str) -> None:
+def test_two_replicators_that_write_one_table_are_not_loaded(tmp_path: Path, one: str, other: str) -> None:
     write(tmp_path, "a.yaml", "a", "/lake", one)
     write(tmp_path, "b.yaml", "b", "/lake/", other)
     folder = load_folder(tmp_path)
@@ -64,7 +64,7 @@ def test_two_replicators_that_write_one_table_are_both_left_out(tmp_path: Path, 
     assert str(tmp_path / "b.yaml") in folder.problems[0].found
 
 
-def test_two_replicators_may_share_a_place_with_different_tables_and_a_table_name_in_different_places(
+def test_two_replicators_may_write_different_tables_to_one_location_and_equal_names_to_different_locations(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, "a.yaml", "a", "/lake", "{source: public.a}")
@@ -74,7 +74,7 @@ def test_two_replicators_may_share_a_place_with_different_tables_and_a_table_nam
     assert (list(folder.loaded), folder.problems) == (["a", "b", "c"], ())
 
 
-def test_one_catalog_has_room_for_a_name_once_wherever_the_folders_are(tmp_path: Path) -> None:
+def test_a_table_name_is_unique_in_a_catalog_also_in_different_folders(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", "a", "/lake/a, catalog: main.shop")
     write(tmp_path, "b.yaml", "b", "/lake/b, catalog: Main.Shop")
     write(tmp_path, "c.yaml", "c", "/lake/c, catalog: main.other")
@@ -83,24 +83,24 @@ def test_one_catalog_has_room_for_a_name_once_wherever_the_folders_are(tmp_path:
     assert folder.problems[0].found == f"a in catalog main.shop, also in {tmp_path}/b.yaml"
 
 
-def test_a_file_is_held_against_its_neighbours_and_against_the_others_that_are_asked_about(tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    write(here, "a.yaml", "a", "/lake/one")
-    write(here, "b.yaml", "b", "/lake/one")
-    write(here, "c.yaml", "c", "/lake/two")
-    write(there, "d.yaml", "d", "/lake/two")
-    (here / "e.yaml").write_text("name: [")
-    assert {file: [p.code for p in found] for file, found in find_clashes([load_file(here / "a.yaml")]).items()} == {
-        str(here / "a.yaml"): ["DEF015"]
-    }
-    assert find_clashes([load_file(here / "c.yaml")]) == {}
-    both = find_clashes([load_file(here / "c.yaml"), load_file(there / "d.yaml")])
-    assert set(both) == {str(here / "c.yaml"), str(there / "d.yaml")}
+def test_a_file_is_compared_with_the_files_of_its_folder_and_with_the_other_given_files(tmp_path: Path) -> None:
+    folder_a, folder_b = tmp_path / "a", tmp_path / "b"
+    folder_a.mkdir()
+    folder_b.mkdir()
+    write(folder_a, "a.yaml", "a", "/lake/one")
+    write(folder_a, "b.yaml", "b", "/lake/one")
+    write(folder_a, "c.yaml", "c", "/lake/two")
+    write(folder_b, "d.yaml", "d", "/lake/two")
+    (folder_a / "e.yaml").write_text("name: [")
+    assert {
+        file: [p.code for p in found] for file, found in find_clashes([load_file(folder_a / "a.yaml")]).items()
+    } == {str(folder_a / "a.yaml"): ["DEF015"]}
+    assert find_clashes([load_file(folder_a / "c.yaml")]) == {}
+    both = find_clashes([load_file(folder_a / "c.yaml"), load_file(folder_b / "d.yaml")])
+    assert set(both) == {str(folder_a / "c.yaml"), str(folder_b / "d.yaml")}
 
 
-def test_two_replicators_may_share_a_schema_but_no_table_of_it(tmp_path: Path) -> None:
+def test_two_replicators_may_write_different_tables_to_one_schema(tmp_path: Path) -> None:
     database = "{type: mysql, connection: warehouse, schema: shop}"
     for name, table in (("a", "public.a"), ("b", "public.b"), ("c", "public.a")):
         text = TEMPLATE.format(name=name, location="", tables=f"{{source: {table}}}")

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, the loader gives a definition or says where it is wrong."""
+"""For any content of a file the loader returns a definition or the locations of its problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECES = [
     "null", "no", "0x1f", "1e9", "1_0", "9" * 5000, ".nan", "12:30:45", "2024-13-45",
     "name", "source", "options", "where", "password", "{{ x }}",
 ]  # fmt: skip
-PLACE = re.compile(r"shop\.yaml:[1-9][0-9]*:[1-9][0-9]*( [^ ].*)?")
+LOCATION = re.compile(r"shop\.yaml:[1-9][0-9]*:[1-9][0-9]*( [^ ].*)?")
 
 
 @settings(max_examples=600, deadline=None)
@@ -27,9 +27,9 @@ PLACE = re.compile(r"shop\.yaml:[1-9][0-9]*:[1-9][0-9]*( [^ ].*)?")
 @example([(SHOP.index("retries: 2") + 9, 1, "9" * 5000)])
 @example([(SHOP.index("7d"), 2, "2024-13-45")])
 @example([(SHOP.index("[order_id]"), 10, "*a : [x]")])
-def test_a_damaged_definition_is_read_or_refused_with_places(damage: list[tuple[int, int, str]]) -> None:
+def test_a_corrupt_definition_is_read_or_refused_with_locations(edits: list[tuple[int, int, str]]) -> None:
     text = SHOP
-    for at, cut, piece in damage:
+    for at, cut, piece in edits:
         text = text[:at] + piece + text[at + cut :]
     try:
         load_text(text.encode(), "shop.yaml")
@@ -37,7 +37,7 @@ def test_a_damaged_definition_is_read_or_refused_with_places(damage: list[tuple[
         assert invalid.problems
         for problem in invalid.problems:
             assert problem.code.startswith("DEF")
-            assert PLACE.fullmatch(problem.where), problem
+            assert LOCATION.fullmatch(problem.where), problem
             assert len(str(problem)) < 1500
 
 
@@ -47,6 +47,6 @@ def test_bytes_that_are_no_definition_are_refused(data: bytes) -> None:
     try:
         load_text(data, "shop.yaml")
     except DefinitionInvalid as invalid:
-        assert all(PLACE.fullmatch(problem.where) for problem in invalid.problems)
+        assert all(LOCATION.fullmatch(problem.where) for problem in invalid.problems)
     else:
         raise AssertionError("no bytes of this size make a definition")

@@ -1,5 +1,5 @@
-"""Bad definitions: each mistake is met with its code, its place, and no secret. The ids are those of the catalogue of
-bad input."""
+"""Invalid definitions: each mistake is reported with its code and its location, without secrets. The ids are those of
+the catalogue of invalid input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.errors import DefinitionInvalid
 from airflow_cdc_provider.loader import load_file, load_text
 from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, SOURCE, load, problems, rule, swap
 
-FORGETFUL = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
+SHORT_RETENTION = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
 
 CRM = "{type: salesforce_poll, connection: crm, objects: [Account]"
 ERP = "{type: jdbc_poll, connection: erp, driver: mysql+pymysql, timestamp_column: changed_at"
@@ -196,18 +196,23 @@ BAD = [
     ("an unknown source type", swap("type: postgres", "type: postgresql"), "DEF048", "3:16"),
     ("an unknown target type", swap("type: delta", "type: delte"), "DEF048", "4:16"),
     ("an unknown way to delete", rule("on_delete: sofd"), "DEF046", "7:16"),
-    ("a relative place", swap("/data/lake/shop", "data/lake"), "DEF047", "4:33"),
-    ("a place that climbs", swap("/data/lake/shop", "/data/../lake"), "DEF047", "4:33"),
-    ("a place on a storage that is not known", swap("/data/lake/shop", "gs://lake/shop"), "DEF047", "4:33"),
-    ("a bucket's name that cannot be", swap("/data/lake/shop", "s3://My_Bucket/x"), "DEF047", "4:33"),
+    ("a relative location", swap("/data/lake/shop", "data/lake"), "DEF047", "4:33"),
+    ("a location with parent folders", swap("/data/lake/shop", "/data/../lake"), "DEF047", "4:33"),
+    ("a location on an unknown storage", swap("/data/lake/shop", "gs://lake/shop"), "DEF047", "4:33"),
+    ("an invalid name of a bucket", swap("/data/lake/shop", "s3://My_Bucket/x"), "DEF047", "4:33"),
     ("a prefix with an empty step", swap("/data/lake/shop", "s3://lake//shop"), "DEF047", "4:33"),
-    ("a prefix that climbs", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),
+    ("a prefix with parent folders", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),
     ("one bucket by two connections", ONE_BUCKET, "DEF050", "7:49"),
     ("an asset without a name", GOOD + "triggered_by: ['']\n", "DEF013", "8:16"),
-    ("windows kept for less than repeats come", FORGETFUL, "DEF054", "7:46"),
-    ("Iceberg, two places", swap(FOLDERS, "{type: iceberg, location: /lake, connection: rest}"), "DEF051", "4:54"),
+    ("a retention shorter than repeated deliveries", SHORT_RETENTION, "DEF054", "7:46"),
+    (
+        "Iceberg with two locations",
+        swap(FOLDERS, "{type: iceberg, location: /lake, connection: rest}"),
+        "DEF051",
+        "4:54",
+    ),
     ("Iceberg in a bucket", swap(FOLDERS, "{type: iceberg, location: 's3://lake/shop'}"), "DEF051", "4:35"),
-    ("Iceberg without a place", swap(FOLDERS, "{type: iceberg, catalog: lake.shop}"), "DEF011", "4:9"),
+    ("Iceberg without a location", swap(FOLDERS, "{type: iceberg, catalog: lake.shop}"), "DEF011", "4:9"),
     (
         "Iceberg, a catalog of three parts",
         swap(FOLDERS, "{type: iceberg, location: /lake, catalog: a.b.c}"),
@@ -217,18 +222,18 @@ BAD = [
     ("empty text", GOOD + "dag: {owner: ''}\n", "DEF018", "8:14"),
     ("D-34 records are read too young", swap(SOURCE, f"{CRM}, commit_latency: 30s}}"), "DEF035", "3:86"),
     ("D-34 no latency at all", swap(SOURCE, f"{CRM}, commit_latency: 0s}}"), "DEF017", "3:86"),
-    ("polled objects that nobody names", swap(SOURCE, "{type: salesforce_poll, connection: crm}"), "DEF011", "3:9"),
+    ("polled objects without a list", swap(SOURCE, "{type: salesforce_poll, connection: crm}"), "DEF011", "3:9"),
     ("a clock that is set forward", swap(SOURCE, f"{ERP}, time_zone: Europe/Paris}}"), "DEF053", "3:108"),
     ("a column for one table only", swap(SOURCE, f"{ERP}, timestamp_columns: [a]}}"), "DEF018", "3:116"),
     ("polled without a column", swap(SOURCE, ERP.partition(", timestamp")[0] + "}"), "DEF011", "3:9"),
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "place"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_mistake_is_reported_once_with_its_code_and_place(text: str | bytes, code: str, place: str) -> None:
+@pytest.mark.parametrize(("text", "code", "location"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_a_mistake_is_reported_once_with_its_code_and_location(text: str | bytes, code: str, location: str) -> None:
     found = problems(text)
     assert [problem.code for problem in found] == code.split()
-    assert [problem.where.split(" ")[0] for problem in found] == [f"shop.yaml:{at}" for at in place.split()]
+    assert [problem.where.split(" ")[0] for problem in found] == [f"shop.yaml:{at}" for at in location.split()]
     assert all(" " in problem.where or problem.code in OF_THE_FILE for problem in found), "the key is named"
     assert "hunter2" not in " ".join(map(str, found)).lower()
     assert all(len(problem.found) < 200 for problem in found)
@@ -278,7 +283,7 @@ def test_the_nearest_valid_name_is_offered(text: str, name: str) -> None:
     assert name in problems(text)[0].do
 
 
-def test_every_mistake_of_a_file_is_reported_at_once_in_the_order_of_the_lines() -> None:
+def test_all_mistakes_of_a_file_are_reported_in_the_order_of_the_lines() -> None:
     text = (
         "name: Shop\n"
         "schedule: 5\n"
@@ -310,7 +315,7 @@ def test_every_mistake_of_a_file_is_reported_at_once_in_the_order_of_the_lines()
     ]
 
 
-def test_a_message_says_what_yaml_made_of_the_text() -> None:
+def test_a_message_shows_the_value_that_yaml_read() -> None:
     assert problems(rule("key: [no]"))[0].found == "boolean false, written as 'no'"
     assert problems(swap("cdc_shop", "0015"))[0].found == "number 13, written as '0015'"
     assert problems(swap("cdc_shop", "22:22"))[0].found == "number 1342, written as '22:22'"
@@ -345,7 +350,7 @@ def test_a_template_is_plain_text_with_a_warning() -> None:
     assert [(w.code, w.where) for w in loaded.warnings] == [("DEFW01", "shop.yaml:4:33 target.location")]
 
 
-def test_spark_settings_may_be_numbers_and_true_or_false_but_nothing_yaml_reads_its_own_way() -> None:
+def test_spark_settings_may_be_numbers_and_booleans_but_no_ambiguous_yaml() -> None:
     conf = "spark: {conf: {spark.sql.shuffle.partitions: 8, spark.speculation: true, spark.memory.fraction: 0.5}}\n"
     assert load(GOOD + conf).spark.conf == {
         "spark.sql.shuffle.partitions": "8",
@@ -356,7 +361,7 @@ def test_spark_settings_may_be_numbers_and_true_or_false_but_nothing_yaml_reads_
         assert problems(GOOD + f"spark: {{conf: {{spark.speculation: {text}}}}}\n")[0].code == "DEF018"
 
 
-def test_an_excluded_column_may_bear_a_reserved_or_secret_name() -> None:
+def test_an_excluded_column_may_have_a_reserved_or_secret_name() -> None:
     assert load(rule("columns: {exclude: [_cdc_order, password]}")).tables[0].columns.exclude == (
         "_cdc_order",
         "password",

@@ -1,4 +1,4 @@
-"""How ``open_window`` ends as a task of Airflow."""
+"""The end of ``open_window`` as a task of Airflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_cdc_provider.operators import window
 from airflow_cdc_provider.operators.window import OpenWindowOperator
 
 
-def test_a_run_that_waits_for_its_lane_leaves_its_worker_and_comes_back_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_waits_for_a_lease_frees_its_worker_and_is_rescheduled_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = RunPlan("backfill__1", Mode.REPAIR, "log-1", "owner-1", 1, {}, ())
     waiting = RunDecision("shop", plan, "2026-01-01T00:00:00Z", wait=True)
     monkeypatch.setattr(window, "open_window", lambda *_: waiting)

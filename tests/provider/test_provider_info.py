@@ -1,4 +1,4 @@
-"""What Airflow knows of the provider."""
+"""The metadata of the provider in Airflow."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_misspelled_key_would_not_fit_the_strict_schema() -> None:
         jsonschema.validate(get_provider_info() | released | {"operator": []}, schema("provider.yaml.schema.json"))
 
 
-def test_everything_that_the_metadata_names_is_there() -> None:
+def test_everything_that_the_metadata_names_exists() -> None:
     info = get_provider_info()
     for part in (*info["operators"], *info["hooks"]):
         for module in part["python-modules"]:
@@ -80,7 +80,7 @@ def test_the_command_group_is_called_cdc() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """An environment for processes that see the provider as installed, whatever is installed here."""
+    """An environment for processes in which the provider is installed."""
     site = tmp_path / "site"
     info = site / "airflow_cdc_provider-0.0.0.dist-info"
     info.mkdir(parents=True)
@@ -89,20 +89,20 @@ def installed(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "AIRFLOW_HOME": str(tmp_path / "home")}
 
 
-def airflow_says(environment: dict[str, str], *arguments: str) -> Any:
+def airflow_json(environment: dict[str, str], *arguments: str) -> Any:
     command = [sys.executable, "-m", "airflow", *arguments, "--output", "json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
 
 
 def test_airflow_lists_the_provider(installed: dict[str, str]) -> None:
-    listed = airflow_says(installed, "providers", "list")
-    said = [row["description"] for row in listed if row["package_name"] == "airflow-cdc-provider"]
-    assert said == [get_provider_info()["description"].rstrip(".")]
+    listed = airflow_json(installed, "providers", "list")
+    descriptions = [row["description"] for row in listed if row["package_name"] == "airflow-cdc-provider"]
+    assert descriptions == [get_provider_info()["description"].rstrip(".")]
 
 
 def test_airflow_lists_the_plugin(installed: dict[str, str]) -> None:
-    listed = airflow_says(installed, "plugins")
+    listed = airflow_json(installed, "plugins")
     assert [row["name"] for row in listed if "cdc" in row["name"]] == ["cdc"]
 
 
@@ -114,7 +114,7 @@ def test_the_entry_points_are_those_of_the_package() -> None:
     assert "\n".join(written) == ENTRY_POINTS
 
 
-def test_the_plugin_is_one_for_airflow_and_carries_the_link_to_the_step_files() -> None:
+def test_the_plugin_is_valid_and_has_the_link_to_the_step_files() -> None:
     loaded = EntryPoint("cdc", "airflow_cdc_provider.plugin:CdcPlugin", "airflow.plugins").load()
     assert loaded is CdcPlugin
     assert [link.name for link in CdcPlugin.operator_extra_links] == ["Step files"]

@@ -1,4 +1,4 @@
-"""Pauses, resumes and rewinds that wait for a run: each is carried out, in the order they were asked for."""
+"""Pauses, resumes and rewinds that wait for a run: it carries out each, in the order of the requests."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import pytest
 from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.table.states import TableState
-from tests.provider.small_world import World
+from tests.provider.run_harness import RunHarness
 
 PAUSE, RESUME, REWIND = CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    world = World(tmp_path)
-    assert world.run("r1").problems == ()
-    return world
+def harness(tmp_path: Path) -> RunHarness:
+    harness = RunHarness(tmp_path)
+    assert harness.run("r1").problems == ()
+    return harness
 
 
-def states(world: World) -> dict[str, TableState]:
-    return {table: world.control(table).state.name for table in world.tables}
+def states(harness: RunHarness) -> dict[str, TableState]:
+    return {table: harness.control(table).state.name for table in harness.tables}
 
 
-def test_all_that_wait_are_carried_out_by_one_run_in_their_order(world: World) -> None:
-    world.source.change(*world.tables)
-    world.run("r2")
-    asked = [
-        world.ask(PAUSE, "public.a", reason="first"),
-        world.ask(PAUSE, "public.b"),
-        world.ask(RESUME),
-        world.ask(REWIND, "public.a", to="1"),
-        world.ask(PAUSE, "public.b", reason="last"),
+def test_one_run_carries_out_all_pending_requests_in_their_order(harness: RunHarness) -> None:
+    harness.source.change(*harness.tables)
+    harness.run("r2")
+    requests = [
+        harness.request(PAUSE, "public.a", reason="first"),
+        harness.request(PAUSE, "public.b"),
+        harness.request(RESUME),
+        harness.request(REWIND, "public.a", to="1"),
+        harness.request(PAUSE, "public.b", reason="last"),
     ]
-    assert world.run("r3").problems == ()
-    ended = [world.state.command(one.id) for one in asked]
+    assert harness.run("r3").problems == ()
+    ended = [harness.state.command(one.id) for one in requests]
     assert [one.outcome for one in ended if one] == [
         "pause: public.a",
         "pause: public.b",
@@ -45,39 +45,41 @@ def test_all_that_wait_are_carried_out_by_one_run_in_their_order(world: World) -
         "pause: public.b",
     ]
     assert {one.status for one in ended if one} == {CommandStatus.DONE}
-    assert states(world) == {"public.a": TableState.REPLICATING, "public.b": TableState.PAUSED}
-    assert world.control("public.b").state.reason == "last"
-    assert world.control("public.a").window == 2, "taken back and brought forward again"
+    assert states(harness) == {"public.a": TableState.REPLICATING, "public.b": TableState.PAUSED}
+    assert harness.control("public.b").state.reason == "last"
+    assert harness.control("public.a").window == 2, "rewound and merged again"
 
 
-def test_a_request_waits_for_a_table_that_does_not_answer_and_later_ones_about_it_wait_behind_it(world: World) -> None:
-    store = world.replicator.target.store  # type: ignore[attr-defined]
+def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_for_it(
+    harness: RunHarness,
+) -> None:
+    store = harness.replicator.target.store  # type: ignore[attr-defined]
     store.write("public_b/locked", b"")
-    first, second = world.ask(PAUSE), world.ask(RESUME, "public.b")
-    world.run("r2")
-    assert [one.id for one in world.state.pending("shop")] == [first.id, second.id]
+    first, second = harness.request(PAUSE), harness.request(RESUME, "public.b")
+    harness.run("r2")
+    assert [one.id for one in harness.state.pending("shop")] == [first.id, second.id]
     store.delete("public_b/locked")
-    third = world.ask(RESUME, "public.a")
-    world.run("r3")
-    assert world.state.pending("shop") == ()
-    assert {one.status for one in map(world.state.command, (first.id, second.id, third.id)) if one} == {
+    third = harness.request(RESUME, "public.a")
+    harness.run("r3")
+    assert harness.state.pending("shop") == ()
+    assert {one.status for one in map(harness.state.command, (first.id, second.id, third.id)) if one} == {
         CommandStatus.DONE
     }
-    assert set(states(world).values()) == {TableState.REPLICATING}
+    assert set(states(harness).values()) == {TableState.REPLICATING}
 
 
-def test_a_request_about_other_tables_does_not_wait(world: World) -> None:
-    world.replicator.target.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
-    waiting, other = world.ask(PAUSE, "public.b"), world.ask(PAUSE, "public.a")
-    world.run("r2")
-    assert [one.id for one in world.state.pending("shop")] == [waiting.id]
-    assert world.control("public.a").state.command == other.id
+def test_a_request_for_other_tables_does_not_wait(harness: RunHarness) -> None:
+    harness.replicator.target.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
+    waiting, other = harness.request(PAUSE, "public.b"), harness.request(PAUSE, "public.a")
+    harness.run("r2")
+    assert [one.id for one in harness.state.pending("shop")] == [waiting.id]
+    assert harness.control("public.a").state.command == other.id
 
 
-def test_what_another_process_has_carried_out_meanwhile_is_not_done_again(world: World) -> None:
-    pause = world.ask(PAUSE, "public.a")
-    replicator, targets = world.replicator, {table: table.replace(".", "_") for table in world.tables}
+def test_a_request_that_another_process_has_carried_out_is_not_carried_out_again(harness: RunHarness) -> None:
+    pause = harness.request(PAUSE, "public.a")
+    replicator, targets = harness.replicator, {table: table.replace(".", "_") for table in harness.tables}
     assert carry_out(replicator, [pause], targets, {}, "ann")
-    assert carry_out(replicator, [world.ask(RESUME, "public.a")], targets, {}, "ann")
+    assert carry_out(replicator, [harness.request(RESUME, "public.a")], targets, {}, "ann")
     carry_out(replicator, [pause], targets, {}, "r2")
-    assert world.control("public.a").state.name is TableState.REPLICATING
+    assert harness.control("public.a").state.name is TableState.REPLICATING

@@ -1,4 +1,4 @@
-"""What a command leaves behind in the process that ran it."""
+"""The environment of the process of a command."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from airflow_cdc_provider.cli.command_runner import CONTEXT, cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 
 
-@pytest.mark.parametrize("said", [None, "client"])
-def test_a_command_is_a_server_process_of_airflow_while_it_works_and_no_longer(
-    monkeypatch: pytest.MonkeyPatch, said: str | None
+@pytest.mark.parametrize("before", [None, "client"])
+def test_a_command_is_a_server_process_of_airflow_only_while_it_runs(
+    monkeypatch: pytest.MonkeyPatch, before: str | None
 ) -> None:
     monkeypatch.delenv(CONTEXT, raising=False)
-    if said:
-        monkeypatch.setenv(CONTEXT, said)
+    if before:
+        monkeypatch.setenv(CONTEXT, before)
     seen = []
 
     @cli_command
-    def look(_: argparse.Namespace) -> CommandOutput:
+    def command(_: argparse.Namespace) -> CommandOutput:
         seen.append(os.environ.get(CONTEXT))
         return CommandOutput({})
 
     with pytest.raises(SystemExit):
-        look(argparse.Namespace(output="json"))
-    assert seen == [said or "server"]
-    assert os.environ.get(CONTEXT) == said
+        command(argparse.Namespace(output="json"))
+    assert seen == [before or "server"]
+    assert os.environ.get(CONTEXT) == before

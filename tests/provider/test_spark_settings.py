@@ -1,4 +1,4 @@
-"""Spark settings of a definition name no code: what is allowed is figures, listed words, and folders."""
+"""Spark settings of a definition cannot load code: numbers, listed words and folders are allowed."""
 
 from __future__ import annotations
 
@@ -126,22 +126,22 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("key", CLASSES)
-def test_what_loads_code_or_undoes_our_own_is_refused(key: str) -> None:
+def test_settings_that_load_code_or_override_ours_are_refused(key: str) -> None:
     assert refusal_reason(key) or expected_format(key, CLASSES[key])
 
 
 @pytest.mark.parametrize("key", PLAIN)
-def test_what_spark_is_tuned_by_goes_through(key: str) -> None:
+def test_tuning_settings_are_accepted(key: str) -> None:
     assert (refusal_reason(key), expected_format(key, PLAIN[key])) == ("", "")
 
 
-def test_the_spark_connection_is_followed_by_a_list_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(**extra: str) -> None:
+def test_extras_of_the_spark_connection_are_allow_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def set_connection(**extra: str) -> None:
         fields = {"conn_type": "spark", "host": "yarn", "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(fields))
 
-    told(queue="etl", namespace="cdc")
+    set_connection(queue="etl", namespace="cdc")
     assert spark_master("spark_default") == "yarn"
-    told(queue="etl", files="/etc/passwd")
+    set_connection(queue="etl", files="/etc/passwd")
     with pytest.raises(CheckFailed, match=r"CON040 .*connection spark_default \| found: files \| allowed: dep"):
         spark_master("spark_default")

@@ -1,4 +1,4 @@
-"""The state store: on a SQLite file, as on one host, and on a PostgreSQL server, as on several."""
+"""The state store: a SQLite file, as on one host, and a PostgreSQL server, as on several."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def store(url: str) -> StateStore:
     return StateStore(url)
 
 
-def test_the_owner_is_made_once_and_is_the_same_for_everybody(store: StateStore, url: str) -> None:
+def test_the_owner_is_created_once_and_every_client_reads_the_same(store: StateStore, url: str) -> None:
     assert store.owner() == StateStore(url).owner()
     assert len(store.owner()) == 36
 
@@ -56,33 +56,33 @@ def test_two_stores_have_two_owners(store: StateStore, tmp_path: Path) -> None:
     assert store.owner() != StateStore(f"sqlite:///{tmp_path}/other.db").owner()
 
 
-def test_a_lane_is_held_by_one_run_at_a_time(store: StateStore) -> None:
+def test_one_run_at_a_time_has_the_lease_of_a_lane(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
     assert not store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
     assert store.holder("shop", Lane.STREAM) == "run-1"
 
 
-def test_lanes_and_replicators_do_not_hinder_each_other(store: StateStore) -> None:
+def test_leases_of_different_lanes_and_replicators_are_independent(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.acquire("shop", Lane.COPY, "run-2", HOUR_S)
     assert store.acquire("crm", Lane.STREAM, "run-3", HOUR_S)
 
 
-def test_a_retried_task_of_the_same_run_gets_its_lane_again(store: StateStore) -> None:
+def test_a_retried_task_of_the_same_run_gets_its_lease_again(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
 
 
-def test_a_lease_that_ran_out_is_free_and_its_old_holder_cannot_renew_it(store: StateStore) -> None:
+def test_an_expired_lease_is_free_and_its_old_holder_cannot_renew_it(store: StateStore) -> None:
     assert store.acquire("shop", Lane.STREAM, "run-1", 0)
     assert store.holder("shop", Lane.STREAM) is None
-    assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S), "nobody renews what has run out"
+    assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S), "an expired lease cannot be renewed"
     assert store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
     assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.holder("shop", Lane.STREAM) == "run-2"
 
 
-def test_only_the_holder_releases_a_lane(store: StateStore) -> None:
+def test_only_the_holder_releases_a_lease(store: StateStore) -> None:
     store.acquire("shop", Lane.STREAM, "run-1", HOUR_S)
     assert not store.release("shop", Lane.STREAM, "run-2")
     assert store.release("shop", Lane.STREAM, "run-1")
@@ -94,7 +94,7 @@ def _race(arguments: tuple[str, int]) -> bool:
     return StateStore(url).acquire("shop", Lane.STREAM, f"run-{number}", HOUR_S)
 
 
-def test_of_many_processes_that_race_for_a_new_store_and_its_lane_one_wins(url: str) -> None:
+def test_one_of_many_concurrent_processes_gets_the_lease_of_a_new_store(url: str) -> None:
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
         won = list(pool.map(_race, [(url, number) for number in range(12)]))
     assert won.count(True) == 1
@@ -126,7 +126,7 @@ def test_requests_are_pending_in_the_order_they_came_until_they_are_finished(sto
     assert done and done.finished and done.status is CommandStatus.DONE and done.result == {"public.a": True}
 
 
-def test_the_first_end_of_a_request_stands(store: StateStore) -> None:
+def test_the_first_end_of_a_request_counts(store: StateStore) -> None:
     command = store.request("shop", CommandKind.VERIFY, [], {}, "k", "ann")
     assert store.finish(command.id, "first", {}, failed=True)
     assert not store.finish(command.id, "second", {})
@@ -158,7 +158,7 @@ def test_a_table_is_claimed_by_one_run_and_keeps_its_first_window(store: StateSt
     assert store.claims("shop") == ()
 
 
-def test_what_was_seen_of_a_table_replaces_what_was_seen_before_and_nothing_else(store: StateStore) -> None:
+def test_a_new_row_of_a_table_replaces_only_its_old_one(store: StateStore) -> None:
     a, b = (TableRow(f"public.{n}", n, TableState.REPLICATING, window=1) for n in "ab")
     assert store.change_tables("shop", lambda _: [a, b]) == (a, b)
     changed = TableRow("public.a", "a", TableState.FAILING, attempts=2, error="SRC001", changes={"insert": 3})
@@ -167,7 +167,7 @@ def test_what_was_seen_of_a_table_replaces_what_was_seen_before_and_nothing_else
     assert store.tables("crm") == {}
 
 
-def test_a_row_that_somebody_else_wrote_meanwhile_is_made_anew(store: StateStore, url: str) -> None:
+def test_a_row_with_a_concurrent_change_is_computed_again(store: StateStore, url: str) -> None:
     store.change_tables("shop", lambda _: [TableRow("public.a", "a", TableState.REPLICATING)])
     seen = []
 
@@ -186,8 +186,8 @@ def test_a_row_that_somebody_else_wrote_meanwhile_is_made_anew(store: StateStore
     assert store.tables("shop")["public.b"].state is TableState.PENDING
 
 
-def _count(told: tuple[str, int]) -> None:
-    url, times = told
+def _count(arguments: tuple[str, int]) -> None:
+    url, times = arguments
 
     def more(rows: Mapping[str, TableRow]) -> list[TableRow]:
         row = rows.get("public.a") or TableRow("public.a", "a", TableState.REPLICATING)
@@ -204,7 +204,7 @@ def test_no_change_of_a_row_is_lost_among_many_processes(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["mysql+pymysql://cdc:geheim@db/cdc", "oracle://db/cdc", "aws://key:geheim@/"])
-def test_any_other_database_is_refused_in_words(url: str) -> None:
+def test_any_other_database_is_refused(url: str) -> None:
     with pytest.raises(CheckFailed, match=r"STA021.*allowed: sqlite, postgresql.*do: airflow connections") as caught:
         StateStore(url).owner()
     assert "geheim" not in str(caught.value)
@@ -216,7 +216,7 @@ def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:
     assert [note.detail["number"] for note in store.audit("shop", 2)] == [4, 3]
 
 
-def test_a_store_of_a_newer_version_is_left_alone(store: StateStore, url: str) -> None:
+def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> None:
     store.owner()
     with open_engine(url).begin() as connection:
         connection.execute(tables.schema.update().values(version=99))
@@ -224,7 +224,7 @@ def test_a_store_of_a_newer_version_is_left_alone(store: StateStore, url: str) -
         StateStore(url).owner()
 
 
-def test_an_older_store_is_upgraded_in_place_and_keeps_its_rows(store: StateStore, url: str) -> None:
+def test_an_older_store_is_upgraded_and_keeps_its_rows(store: StateStore, url: str) -> None:
     owner = store.owner()
 
     def add_colour(connection: sa.Connection) -> None:
@@ -237,9 +237,9 @@ def test_an_older_store_is_upgraded_in_place_and_keeps_its_rows(store: StateStor
             connection.exec_driver_sql("SELECT colour FROM cdc_table")
 
 
-def test_a_store_that_is_no_database_says_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    path.write_bytes(b"not a database, but long enough to look like a damaged one" * 20)
+    path.write_bytes(b"not a database, but long enough to look like a corrupt one" * 20)
     with pytest.raises(StateUnavailable, match=r"STA010.*state rebuild"):
         StateStore(f"sqlite:///{path}").owner()
 
@@ -252,14 +252,14 @@ def test_an_unreachable_database_is_retryable_and_its_password_stays_secret() ->
     assert "geheim" not in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "cdc").write_text("a file")
     with pytest.raises(StateUnavailable, match=f"STA010.*{tmp_path}/cdc/state.db"):
         StateStore(f"sqlite:///{tmp_path}/cdc/state.db").owner()
 
 
 @pytest.mark.parametrize("url", ["postgresql+nosuch://u:s3cret@h/db", "sqlite+pysqlcipher:///x.db", "no url"])
-def test_a_driver_that_is_not_there_and_what_is_no_url_are_refused_with_what_to_do(url: str) -> None:
+def test_a_missing_driver_and_an_invalid_url_are_refused_with_a_remedy(url: str) -> None:
     with pytest.raises(CheckFailed, match=r"STA021.*connection cdc_state.*do: airflow connections") as caught:
         StateStore(url).owner()
     assert "s3cret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""What spark-submit is told."""
+"""The command line and the settings of spark-submit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from airflow_cdc_provider.hooks.spark import (
     spark_conf,
     submission,
 )
-from tests.provider.scene import Scene
+from tests.provider.step_harness import StepHarness
 
 
-def test_the_yaml_wins_over_our_settings_but_java_options_add_up() -> None:
+def test_the_yaml_overrides_our_settings_and_java_options_are_joined() -> None:
     wanted = {"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": "-Xss4m", "spark.ui.enabled": "true"}
     conf = spark_conf(wanted, ["-Duser.timezone=UTC", "-XX:+UseSerialGC"], local=True)
     assert conf["spark.driver.memory"] == "4g"
@@ -36,7 +36,7 @@ def test_the_yaml_wins_over_our_settings_but_java_options_add_up() -> None:
     assert conf["spark.executor.extraJavaOptions"] == "-Duser.timezone=UTC"
 
 
-def test_a_driver_that_is_alone_listens_on_loopback_only() -> None:
+def test_a_local_driver_listens_on_loopback_only() -> None:
     assert spark_conf({}, [], local=True)["spark.driver.bindAddress"] == "127.0.0.1"
     assert "spark.driver.bindAddress" not in spark_conf({}, [], local=False)
 
@@ -59,8 +59,8 @@ def test_the_drivers_environment_is_the_workers_without_airflows_own() -> None:
     }
 
 
-def test_a_job_gets_the_jars_of_its_target_and_of_the_places_it_writes_to(tmp_path: Path) -> None:
-    definition = Scene(tmp_path).definition
+def test_a_job_gets_the_jars_of_its_target_and_of_its_storages(tmp_path: Path) -> None:
+    definition = StepHarness(tmp_path).definition
     assert job_jars(definition) == []
     ends = replace(definition, source=Source("postgres", "shop_db"), target=Target("delta", str(tmp_path)))
     assert job_jars(ends) == ["delta"]
@@ -70,7 +70,7 @@ def test_a_job_gets_the_jars_of_its_target_and_of_the_places_it_writes_to(tmp_pa
 
 @pytest.mark.usefixtures("own_cache", "connections")
 def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: Path) -> None:
-    definition = Scene(tmp_path).definition
+    definition = StepHarness(tmp_path).definition
 
     def options(kind: StepKind, rows: int | None) -> str:
         return submission(definition, kind, "/s/step.json", rows).conf["spark.driver.extraJavaOptions"]
@@ -84,20 +84,18 @@ def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: P
 @pytest.mark.usefixtures("own_cache", "connections")
 @pytest.mark.parametrize("kind", list(StepKind))
 def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Path, kind: StepKind) -> None:
-    asked = submission(replace(Scene(tmp_path).definition, spark=Spark()), kind, "/s/step.json", None)
-    assert Path(asked.application).name == f"{kind}.py"
-    names = zipfile.ZipFile(asked.py_files).namelist()
+    submitted = submission(replace(StepHarness(tmp_path).definition, spark=Spark()), kind, "/s/step.json", None)
+    assert Path(submitted.application).name == f"{kind}.py"
+    names = zipfile.ZipFile(submitted.py_files).namelist()
     assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/decisions/steps.py"} <= set(names)
     assert not [name for name in names if "operators" in name or "/state/" in name]
 
 
 @pytest.mark.usefixtures("own_cache", "connections")
-def test_a_spark_connection_without_a_master_is_refused_because_it_would_mean_yarn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spark_connection_without_a_master_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark"}))
     with pytest.raises(CheckFailed, match=r"CON003.*spark_default"):
-        submission(Scene(tmp_path).definition, StepKind.MERGE, "/s/step.json", None)
+        submission(StepHarness(tmp_path).definition, StepKind.MERGE, "/s/step.json", None)
 
 
 @pytest.mark.usefixtures("fake_spark", "connections")
@@ -116,18 +114,20 @@ def test_jars_go_to_the_drivers_class_path_and_to_executors_only_where_there_are
     )
     assert job.run(tmp_path / "secrets") == ""
     job.close()
-    said = (tmp_path / "arguments").read_text().splitlines()
-    told = dict(pairwise(said))
-    assert told["--master"] == master
-    assert told["--deploy-mode"] == "client"
-    assert told["--driver-class-path"] == "/jars/a.jar:/jars/b.jar"
-    assert told.get("--jars") == (None if local else "/jars/a.jar,/jars/b.jar")
-    assert told["--py-files"] == "/z.zip"
-    assert said[-2:] == ["/x/merge.py", "/s/step.json"]
+    lines = (tmp_path / "arguments").read_text().splitlines()
+    options = dict(pairwise(lines))
+    assert options["--master"] == master
+    assert options["--deploy-mode"] == "client"
+    assert options["--driver-class-path"] == "/jars/a.jar:/jars/b.jar"
+    assert options.get("--jars") == (None if local else "/jars/a.jar,/jars/b.jar")
+    assert options["--py-files"] == "/z.zip"
+    assert lines[-2:] == ["/x/merge.py", "/s/step.json"]
 
 
 @pytest.mark.usefixtures("fake_spark", "connections")
-def test_a_worker_without_spark_submit_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_spark_submit_gets_an_error_with_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bin/spark-submit").unlink()
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     job = SparkJob(SparkSubmission("n", "spark_default", True, "/x/merge.py", "/s/step.json", {}, (), Path("/z.zip")))
@@ -145,7 +145,7 @@ def test_only_the_shell_jvm_and_driver_of_a_submission_count_as_its_processes() 
     assert not drivers._is_submission([*submitted, "--help"], "/log/steps/")
 
 
-def test_two_processes_of_this_worker_are_at_the_same_place() -> None:
+def test_two_processes_of_one_worker_have_the_same_process_space() -> None:
     script = "from airflow_cdc_provider.hooks.drivers import process_space; print(process_space())"
     with os.popen(f"{sys.executable} -c '{script}'") as other:
         assert other.read().strip() == drivers.process_space() != ""

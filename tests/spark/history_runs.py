@@ -16,8 +16,8 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Regime
 from tests.model import seeds
-from tests.model.histories import Story, Telling, story
-from tests.model.telling import KEYED, Teller
+from tests.model.change_records import KEYED, ChangeRecordWriter
+from tests.model.histories import Completeness, RandomHistories, random_histories
 from tests.spark.model_checks import check_every_version, check_newest_version
 from tests.spark.model_run import ModelRun, json_row
 from tests.spark.scripted_table import ScriptedTable
@@ -36,10 +36,10 @@ def run_some_histories(spark: SparkSession, folder: Path, keyed: bool, on_delete
 
 def run_histories(
     spark: SparkSession, folder: Path, keyed: bool, on_delete: OnDelete, seed: str, histories: int, whole: bool
-) -> Story:
+) -> RandomHistories:
     """``whole``: as one batch, too. Raises an AssertionError with the command that repeats the histories."""
-    telling = Telling.WHOLE_UPSERTS if on_delete is OnDelete.IGNORE else Telling.PARTLY
-    generated = story(seed, histories, WINDOWS, keyed, seeds.only(), telling)
+    completeness = Completeness.COMPLETE_UPSERTS if on_delete is OnDelete.IGNORE else Completeness.PARTIAL
+    generated = random_histories(seed, histories, WINDOWS, keyed, seeds.only(), completeness)
     try:
         cut = ModelRun(spark, folder / "cut", generated, on_delete).run()
         if keyed:
@@ -52,14 +52,16 @@ def run_histories(
     return generated
 
 
-def run_shuffled_histories(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+def run_shuffled_histories(
+    spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int
+) -> RandomHistories:
     """A source without order: its changes arrive in any order, some of them twice. Raises as ``run_histories``."""
-    generated = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    generated = random_histories(seed, histories, WINDOWS, True, seeds.only(), Completeness.COMPLETE)
     random = Random(f"{seed} order")
     schema = replace(KEYED, regime=Regime.UNORDERED)
-    table, writer = ScriptedTable(spark, folder, schema, on_delete), Teller(schema)
+    table, writer = ScriptedTable(spark, folder, schema, on_delete), ChangeRecordWriter(schema)
     table.copy([json_row(row) for row in generated.source.state_at(0).elements()])
-    sent = [record for window in generated.windows for one in window for part in writer.tell(one) for record in part]
+    sent = [record for window in generated.windows for one in window for part in writer.records(one) for record in part]
     random.shuffle(sent)
     cuts = [0, *sorted(random.randrange(len(sent) + 1) for _ in range(WINDOWS - 1)), len(sent)]
     for start, end in pairwise(cuts):
@@ -74,9 +76,11 @@ def run_shuffled_histories(spark: SparkSession, folder: Path, on_delete: OnDelet
     return generated
 
 
-def run_whole_row_histories(spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int) -> Story:
+def run_whole_row_histories(
+    spark: SparkSession, folder: Path, on_delete: OnDelete, seed: str, histories: int
+) -> RandomHistories:
     """A source that sends whole rows and never truncates: no batch needs Spark. Raises as ``run_histories``."""
-    generated = story(seed, histories, WINDOWS, True, seeds.only(), Telling.WHOLE)
+    generated = random_histories(seed, histories, WINDOWS, True, seeds.only(), Completeness.COMPLETE)
     try:
         check_every_version(ModelRun(spark, folder, generated, on_delete).run())
     except AssertionError as error:

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from tests.delta_tables import read
-from tests.model.histories import COLUMNS, KEY, Story
+from tests.model.histories import COLUMNS, KEY, RandomHistories
 from tests.model.source import Row, Rows
 from tests.spark.model_run import Commit, ModelRun
 from tests.spark.scripted_table import ScriptedTable
@@ -47,7 +47,7 @@ def check_every_version(run: ModelRun) -> None:
         )
 
 
-def check_newest_version(table: ScriptedTable, histories: Story) -> None:
+def check_newest_version(table: ScriptedTable, histories: RandomHistories) -> None:
     """The newest version alone. Raises AssertionError as ``check_every_version``."""
     version = table.target_state().version
     assert version is not None
@@ -73,7 +73,9 @@ def _after(before: State, run: ModelRun, since: int, commit: Commit) -> State:
         return State(source.kept(before.rows, since, commit.position))
     keys = _keys(rows)
     now = replace(before, rows=rows, flagged=(before.flagged | _keys(before.rows)) - keys)
-    return replace(now, may=source.keys_held(commit.since, commit.position) - keys) if commit.kind == "repair" else now
+    return (
+        replace(now, may=source.keys_between(commit.since, commit.position) - keys) if commit.kind == "repair" else now
+    )
 
 
 def _keys(rows: Rows) -> Keys:
@@ -104,7 +106,7 @@ def _as_in_model(value: object) -> object:
     return str(value) if value == value else "NaN"
 
 
-def _difference(histories: Story, history: object, actual: Rows | Keys, expected: Rows | Keys) -> str:
+def _difference(histories: RandomHistories, history: object, actual: Rows | Keys, expected: Rows | Keys) -> str:
     lines = [f"history {history}"]
     for number, window in enumerate(histories.windows, 1):
         lines += [f"  window {number}: {one}" for one in window if one.history == history or not one.changes]

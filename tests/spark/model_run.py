@@ -11,9 +11,9 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from spark_jobs.runtime.job import Job
-from tests.model.histories import Story, Told
+from tests.model.change_records import KEYED, KEYLESS, SHAPE, ChangeRecordWriter, json_value
+from tests.model.histories import Delivery, RandomHistories
 from tests.model.source import Row
-from tests.model.telling import KEYED, KEYLESS, SHAPE, Teller, told
 from tests.spark.scripted_table import ScriptedTable
 
 
@@ -34,7 +34,7 @@ class ModelRun:
 
     spark: SparkSession
     folder: Path
-    histories: Story
+    histories: RandomHistories
     on_delete: OnDelete
     at_once: bool = False
     commits: list[Commit] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ModelRun:
     def __post_init__(self) -> None:
         schema = KEYED if self.histories.source.key else KEYLESS
         self.table = ScriptedTable(self.spark, self.folder, schema, self.on_delete)
-        self.writer = Teller(schema)
+        self.writer = ChangeRecordWriter(schema)
         self.position, self.since = 0, 0
 
     def run(self) -> ModelRun:
@@ -54,12 +54,12 @@ class ModelRun:
             self._apply()
         return self
 
-    def _records(self, window: list[Told]) -> list[ChangeRecord]:
+    def _records(self, window: list[Delivery]) -> list[ChangeRecord]:
         records: list[ChangeRecord] = []
         later: list[ChangeRecord] = []
         for one in window:
             if one.changes:
-                now, again = self.writer.tell(one)
+                now, again = self.writer.records(one)
                 self.position += 1
                 self.table.order = self.writer.order
                 records += now
@@ -106,4 +106,4 @@ class ModelRun:
 
 
 def json_row(row: Row) -> dict[str, object]:
-    return {column.name: told(column, value) for column, value in zip(SHAPE, row, strict=True)}
+    return {column.name: json_value(column, value) for column, value in zip(SHAPE, row, strict=True)}

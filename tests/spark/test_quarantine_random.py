@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete, Quarantine
 from tests.model import seeds
-from tests.model.histories import COLUMNS, KEY, story
+from tests.model.histories import COLUMNS, KEY, random_histories
 from tests.model.source import Row
 from tests.spark.bad_records import decide, lost_values, unreadable
 from tests.spark.contract.sessions import small_session
@@ -34,7 +34,9 @@ class DamagedRun(ModelRun):
     """``damaged``: by order key, a record before and after its damage."""
 
     def __init__(self, spark: SparkSession, folder: Path, seed: str, histories: int) -> None:
-        super().__init__(small_session(spark), folder, story(seed, histories, 2, True, seeds.only()), OnDelete.HARD)
+        super().__init__(
+            small_session(spark), folder, random_histories(seed, histories, 2, True, seeds.only()), OnDelete.HARD
+        )
         rule = replace(self.table.rule, on_bad_record=OnBadRecord.QUARANTINE, quarantine=Quarantine(10_000))
         self.table.rule = rule
         self.seed = seed

@@ -1,4 +1,4 @@
-"""Our figures beside those of other tools, on the same rows in the same run."""
+"""Our figures and those of other tools, on the same rows in the same run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LIMIT_S = 300
 
 
 def snapshots(rig: Rig, rows: int) -> list[Figure]:
-    """Whole cold processes. sling writes no Delta; it writes CSV, which is less work."""
+    """Whole cold processes. sling cannot write Delta; it writes CSV, which is less work."""
     database = rig.database({"items": rows})
     folders = (rig.folder / f"copy{number}" for number in itertools.count())
     for peer in ("dlt", "sling"):
@@ -57,8 +57,8 @@ def snapshots(rig: Rig, rows: int) -> list[Figure]:
 
     def by_dlt() -> float:
         folder = next(folders)
-        told = {"dsn": rig.server.dsn(database), "folder": str(folder), "changes": ""}
-        took = seconds(lambda: run_script("dlt", "dlt_script.py", **told))
+        settings = {"dsn": rig.server.dsn(database), "folder": str(folder), "changes": ""}
+        took = seconds(lambda: run_script("dlt", "dlt_script.py", **settings))
         must_be_equal(of_source(rig, database), of_delta(f"{folder}/lake/items"))
         return took
 
@@ -81,10 +81,10 @@ def snapshots(rig: Rig, rows: int) -> list[Figure]:
 def sling(dsn: str, folder: Path) -> None:
     (binary,) = environment("sling").glob("lib/python*/site-packages/sling_linux_amd64/bin/sling-linux-amd64")
     folder.mkdir()
-    told = ["--src-conn", "SOURCE", "--src-stream", "public.items"]
-    told += ["--tgt-object", f"file://{folder}/items.csv", "--mode", "full-refresh"]
+    options = ["--src-conn", "SOURCE", "--src-stream", "public.items"]
+    options += ["--tgt-object", f"file://{folder}/items.csv", "--mode", "full-refresh"]
     done = subprocess.run(
-        [binary, "run", *told],
+        [binary, "run", *options],
         env={**os.environ, "SOURCE": f"{dsn}?sslmode=disable", "SLING_DISABLE_TELEMETRY": "true"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -94,8 +94,8 @@ def sling(dsn: str, folder: Path) -> None:
 
 
 def extraction(rig: Rig, changes: int) -> list[Figure]:
-    """The same changes behind two slots, each counted from the call to its slot. The engine tells its time behind the
-    first event, so what the server takes until its first message is added."""
+    """The same changes in two slots, each measured from the call to its slot. The engine reports its time from the
+    first event, so the time of the server until its first message is added."""
     stream = Stream(rig, changes)
     with psycopg.connect(rig.server.dsn(stream.database), autocommit=True) as session:
         session.execute("SELECT pg_create_logical_replication_slot('peer', 'pgoutput')")
@@ -107,10 +107,10 @@ def extraction(rig: Rig, changes: int) -> list[Figure]:
         "publication.name": stream.replicator.definition.name,
         "publication.autocreate.mode": "disabled",
     }
-    told = run_script("debezium", "debezium_script.py", settings=settings, events=changes, limit_s=LIMIT_S)
+    answer = run_script("debezium", "debezium_script.py", settings=settings, events=changes, limit_s=LIMIT_S)
     silent_s = seconds(lambda: first_message(stream, "peer"))
     records, land_s = stream.extract()
-    theirs, ours = told["events"] / (silent_s + told["seconds"]), records / land_s
+    theirs, ours = answer["events"] / (silent_s + answer["seconds"]), records / land_s
     detail = f"ours {ours / 1000:.0f} k changes/s, the engine {theirs / 1000:.0f} k/s; first message {silent_s:.1f} s"
     what = f"extract {records:,} changes: ours / Debezium engine"
     return [Figure(what, ours / theirs, "x", ">= 4", ours >= 4 * theirs, detail)]
@@ -123,7 +123,7 @@ def first_message(stream: Stream, slot: str) -> None:
 
 
 def merges(rig: Rig, rows: int, changes: int) -> list[Figure]:
-    """Behind each one's start. dlt and delta-rs are handed the newest row of each key; ours finds it in the log."""
+    """After the start of each. dlt and delta-rs get the newest row of each key; ours finds it in the log."""
     stream = Stream(rig, rows)
     folder = rig.folder / f"merge{next(rig.numbers)}"
     folder.mkdir()
@@ -136,11 +136,11 @@ def merges(rig: Rig, rows: int, changes: int) -> list[Figure]:
     pq.write_table(changed(before, after), folder / "changes.parquet")
     stream.extract()
     ours_s = sum(stream.merge())
-    told = {"folder": str(folder / "dlt"), "dsn": rig.server.dsn(twin), "changes": str(folder / "changes.parquet")}
-    dlt_s = run_script("dlt", "dlt_script.py", **told)["seconds"]
+    settings = {"folder": str(folder / "dlt"), "dsn": rig.server.dsn(twin), "changes": str(folder / "changes.parquet")}
+    dlt_s = run_script("dlt", "dlt_script.py", **settings)["seconds"]
     must_be_equal(of_source(rig, stream.database), of_delta(f"{folder}/dlt/lake/items"))
-    told = {"rows": f"{folder}/before.parquet", "changes": told["changes"], "table": f"{folder}/rs"}
-    rs_s = run_script("delta-rs", "delta_rs_script.py", columns=TYPES.names, **told)["seconds"]
+    settings = {"rows": f"{folder}/before.parquet", "changes": settings["changes"], "table": f"{folder}/rs"}
+    rs_s = run_script("delta-rs", "delta_rs_script.py", columns=TYPES.names, **settings)["seconds"]
     must_be_equal(of_source(rig, stream.database), of_delta(f"{folder}/rs"))
     what = f"merge of {changes:,} mixed changes into {rows:,} rows"
     detail = f"ours {ours_s:.1f} s, delta-rs {rs_s:.1f} s"
@@ -156,7 +156,7 @@ def rows_of(rig: Rig, database: str, query: str) -> pa.Table:
 
 
 def changed(before: pa.Table, after: pa.Table) -> pa.Table:
-    """Rows that came or changed, and those that are gone."""
+    """New, changed and deleted rows."""
     old = {row["id"]: row for row in before.to_pylist()}
     new = {row["id"]: row for row in after.to_pylist()}
     rows = [{**row, "gone": False} for key, row in new.items() if row != old.get(key)]

@@ -1,4 +1,4 @@
-"""The Debezium engine: everything behind a slot, told to a handler that only counts. Runs in its own environment."""
+"""The Debezium engine: all changes of a slot, passed to a handler that only counts. Runs in its own environment."""
 
 import json
 import os
@@ -19,8 +19,8 @@ class Counter(BasePythonChangeHandler):
         self.began = self.began or time.monotonic()
         self.count += len(records)
         if self.count >= wanted["events"]:
-            told = {"seconds": time.monotonic() - self.began, "events": self.count}
-            print("answer", json.dumps(told), flush=True)
+            answer = {"seconds": time.monotonic() - self.began, "events": self.count}
+            print("answer", json.dumps(answer), flush=True)
             os._exit(0)
 
 
@@ -39,4 +39,4 @@ settings = {
 }
 engine = DebeziumJsonEngine(properties=settings, handler=Counter())
 Utils.run_engine_async(engine=engine, timeout_sec=wanted["limit_s"])
-sys.exit("the engine told too little")
+sys.exit("the engine delivered too few events")

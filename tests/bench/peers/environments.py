@@ -1,4 +1,4 @@
-"""Other tools, each in an environment of its own, made once under ``build/peers``."""
+"""Other tools, each in an environment of its own, created once under ``build/peers``."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def environment(peer: str) -> Path:
 
 
 def run_script(peer: str, script: str, **wanted: Any) -> dict[str, Any]:
-    """A process of its own in the peer's environment. What it is told, passwords too, is in its environment variable
-    ``WANTED``; what it prints behind ``answer`` is its answer."""
+    """A process in the environment of the peer. Its settings, also passwords, are in its environment variable
+    ``WANTED``; it prints its answer after ``answer``."""
     folder = environment(peer)
     done = subprocess.run(
         [folder / "bin" / "python", SCRIPTS / script],
@@ -51,8 +51,8 @@ def run_script(peer: str, script: str, **wanted: Any) -> dict[str, Any]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    told = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
-    if done.returncode or not told:
+    answers = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    if done.returncode or not answers:
         raise RuntimeError(f"{script} ended with {done.returncode}:\n{done.stdout[-4000:]}")
-    found: dict[str, Any] = json.loads(told[-1].removeprefix(ANSWER))
+    found: dict[str, Any] = json.loads(answers[-1].removeprefix(ANSWER))
     return found

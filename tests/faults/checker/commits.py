@@ -1,4 +1,4 @@
-"""One state of a target table that a reader could see, whatever the target; and the places its record names."""
+"""One visible state of a target table, for any target, and the WAL positions in its record."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DELETED = "_cdc_deleted"
 
 @dataclass(frozen=True)
 class Commit:
-    """``number`` counts the table's states upwards. ``record`` is the control record in it, None where somebody else
-    committed. ``orders`` is the order key of each key's row, ``flagged`` are keys of rows marked as deleted. ``twice``:
-    keys that several rows hold."""
+    """``number`` counts the table's states upwards. ``record``: its control record, None where another writer
+    committed. ``orders``: the order key of each key's row; ``flagged``: keys of rows marked as deleted; ``twice``: keys
+    of several rows."""
 
     number: int
     record: dict[str, Any] | None
@@ -37,7 +37,7 @@ class Commit:
 
 
 def commit(number: int, record: dict[str, Any] | None, shape: Shape, found: list[dict[str, Any]]) -> Commit:
-    """From rows as a reader gets them, columns by name."""
+    """``found``: rows as a reader returns them, columns by name."""
     live: Counter[Row] = Counter()
     keys: Counter[Row] = Counter()
     orders: dict[Row, str] = {}
@@ -62,7 +62,7 @@ def wal(lsn: str) -> int:
 
 
 def anchor(floor: str) -> int:
-    """The place in the WAL that a copy was taken at: behind the eight digits of the epoch."""
+    """The WAL position of a copy: after the eight digits of the epoch."""
     return int(floor[8:24], 16)
 
 

@@ -1,5 +1,5 @@
-"""The states of tables in a database. It keeps only what is, so a reader of ours looks all the time and notes what it
-sees: the control row and the rows in one snapshot."""
+"""The states of tables in a database. A database has only the current state, so a reader polls it and keeps each state:
+the control row and the rows in one snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Any]:
-        """A cursor that sees one moment, rows by name."""
+        """A cursor in one snapshot, rows by name."""
         if self.kind == "postgres":
             with psycopg.connect(**self.options, row_factory=psycopg.rows.dict_row) as connection:
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -56,14 +56,14 @@ class Server:
 
 
 class DatabaseReader:
-    """Looks in a thread of its own while it is entered. ``seen`` are the different states of each target table."""
+    """Polls in a thread of its own while it is entered. ``seen``: the distinct states of each target table."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.shapes: Sequence[Shape] = ()
         self.seen: dict[str, list[Commit]] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, name="reader", daemon=True)
+        self._thread = threading.Thread(target=self._poll, name="reader", daemon=True)
         self._lock = threading.Lock()
         self.error: BaseException | None = None
 
@@ -78,7 +78,7 @@ class DatabaseReader:
     def commits(self, shape: Shape, known: Container[int]) -> list[Commit]:
         if self.error:
             raise self.error
-        self.look(shape)
+        self.read_state(shape)
         return [one for one in self.seen.get(shape.target, ()) if one.number not in known]
 
     def missing_files(self, shape: Shape) -> list[str]:
@@ -88,31 +88,31 @@ class DatabaseReader:
         return {}
 
     def texts(self) -> list[str]:
-        """What our own tables in the database say."""
+        """The texts in the control table of the product."""
         try:
             with self.server.snapshot() as cursor:
                 cursor.execute(f"SELECT record AS r FROM {self.server.schema}._cdc_control")
                 return [str(row["r"]) for row in cursor.fetchall()]
         except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
-            return []  # nothing was ever copied
+            return []  # there is no copy yet
 
-    def look(self, shape: Shape) -> None:
+    def read_state(self, shape: Shape) -> None:
         with self._lock:
             found = self._state(shape)
             states = self.seen.setdefault(shape.target, [])
             if found is not None and (not states or _differs(states[-1], found)):
                 states.append(found)
 
-    def _look_on(self) -> None:
+    def _poll(self) -> None:
         try:
             while not self._stop.wait(EVERY_S):
                 for shape in self.shapes:
-                    self.look(shape)
+                    self.read_state(shape)
         except BaseException as error:
             self.error = error
 
     def _state(self, shape: Shape) -> Commit | None:
-        """None where there is no copy, or where it was replaced under our eyes."""
+        """None where there is no copy, or where it is replaced during the read."""
         schema, target = self.server.schema, shape.target
         try:
             with self.server.snapshot() as cursor:
@@ -127,7 +127,7 @@ class DatabaseReader:
                 if row is None or self.server.identity(cursor, target) != identity:
                     return None
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject, pymysql.err.Error):
-            return None  # it is being put in place just now
+            return None  # the copy is being replaced
         return commit(len(self.seen.get(target, ())), json.loads(row["r"]), shape, rows)
 
 

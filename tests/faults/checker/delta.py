@@ -1,4 +1,4 @@
-"""Every version of a Delta table, by the library alone."""
+"""Every version of a Delta table, read by the library alone."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class DeltaReader:
 
     def commits(self, shape: Shape, known: Container[int]) -> list[Commit]:
         """The states that are not ``known``, oldest first."""
-        place = self.lake / shape.target
-        if not (place / "_delta_log").is_dir():
+        path = self.lake / shape.target
+        if not (path / "_delta_log").is_dir():
             return []
-        history = sorted(DeltaTable(place).history(), key=lambda entry: int(entry["version"]))
+        history = sorted(DeltaTable(path).history(), key=lambda entry: int(entry["version"]))
         return [
-            commit(int(entry["version"]), _record(entry), shape, _rows(place, int(entry["version"])))
+            commit(int(entry["version"]), _record(entry), shape, _rows(path, int(entry["version"])))
             for entry in history
             if int(entry["version"]) not in known
         ]
 
     def missing_files(self, shape: Shape) -> list[str]:
-        """Files that the newest version names and that are not there."""
-        place = self.lake / shape.target
-        if not (place / "_delta_log").is_dir():
+        """Files that the newest version names and that do not exist."""
+        path = self.lake / shape.target
+        if not (path / "_delta_log").is_dir():
             return []
-        uris = DeltaTable(place).file_uris()
+        uris = DeltaTable(path).file_uris()
         return [uri for uri in uris if not Path(uri.removeprefix("file://")).is_file()]
 
     def commit_files(self, shape: Shape) -> dict[str, str]:
@@ -55,8 +55,8 @@ def _record(entry: dict[str, Any]) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and "fence" in found else None
 
 
-def _rows(place: Path, version: int) -> list[dict[str, Any]]:
-    table = DeltaTable(place, version=version)
+def _rows(path: Path, version: int) -> list[dict[str, Any]]:
+    table = DeltaTable(path, version=version)
     answer = QueryBuilder().register("t", table).execute("select * from t").read_all()
     found: list[dict[str, Any]] = pyarrow.table(answer).to_pylist()
     return found

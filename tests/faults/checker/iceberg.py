@@ -1,4 +1,4 @@
-"""Every state that an Iceberg table's main line has had, by the library alone."""
+"""Every state of the main branch of an Iceberg table, read by the library alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.faults.checker.ledger import Shape
 
 
 class IcebergReader:
-    """Copies are tables of the namespace ``cdc`` in the SQLite catalog of ``lake``. A state's number is its place in
-    the log of what was current."""
+    """Copies are tables of the namespace ``cdc`` in the SQLite catalog of ``lake``. The number of a state is its
+    index in the snapshot log."""
 
     def __init__(self, lake: Path) -> None:
         self.lake = lake

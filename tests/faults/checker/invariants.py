@@ -1,4 +1,4 @@
-"""What must hold, each as a function from what was read to what is wrong. Empty is good."""
+"""The invariants, each a function from the observed state to its findings. No finding is a success."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import pairwise
 
 from tests.faults.checker.commits import Commit, anchor, wal
 from tests.faults.checker.ledger import Ledger, Row, Shape
-from tests.faults.checker.staging import Log, still_there
+from tests.faults.checker.staging import Log, file_problem
 from tests.faults.checker.store import Store
 
 
 @dataclass(frozen=True)
 class Finding:
-    """``invariant`` is the name in the list of CORRECTNESS 11."""
+    """``invariant``: the name of the violated invariant."""
 
     invariant: str
     table: str
@@ -27,7 +27,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class History:
-    """One table's states, oldest first."""
+    """The states of one table, oldest first."""
 
     shape: Shape
     commits: Sequence[Commit]
@@ -41,7 +41,7 @@ class History:
 
 
 def position(ledger: Ledger, commit: Commit) -> int:
-    """How many transactions the cursor of a commit covers: up to its window's end, or up to its copy."""
+    """The number of transactions that the cursor of a commit covers: up to the end of its window, or up to its copy."""
     record = commit.record
     assert record is not None
     hi = wal(record["hi"]["slot"]) if record["hi"] else 0
@@ -49,14 +49,17 @@ def position(ledger: Ledger, commit: Commit) -> int:
 
 
 def states_of_the_source(history: History, ledger: Ledger) -> Iterator[Finding]:
-    """No loss up to the cursor, order per key, whole transactions: a commit holds what the source held at its cursor.
-    What somebody else commits, upkeep or a table taken back, is what one of ours before it held."""
+    """No loss up to the cursor, order per key, whole transactions: a commit contains the rows of the source at its
+    cursor. A commit of another writer, such as upkeep or a restore, has the rows of an earlier commit of the
+    product."""
     shape, before = history.shape, None
     for one in history.commits:
         if one.record is None:
             stood = [earlier for earlier in history.ours if earlier.number < one.number]
             if not any(earlier.rows == one.rows for earlier in stood):
-                yield history.found("commit equals the source", f"state {one.number} without a record is none of ours")
+                yield history.found(
+                    "commit equals the source", f"state {one.number} without a record has the rows of no earlier commit"
+                )
             continue
         count = position(ledger, one)
         wanted = ledger.rows(shape.table, count)
@@ -64,7 +67,9 @@ def states_of_the_source(history: History, ledger: Ledger) -> Iterator[Finding]:
             yield history.found("commit equals the source", f"{_where(one)}: {_difference(one.rows, wanted)}")
         live = {shape.key_of(row) for row in one.rows}
         if strangers := one.flagged - {shape.key_of(row) for row in ledger.ever(shape.table, count)}:
-            yield history.found("commit equals the source", f"{_where(one)}: flagged, never there: {_few(strangers)}")
+            yield history.found(
+                "commit equals the source", f"{_where(one)}: flagged, never in the source: {_few(strangers)}"
+            )
         if both := one.flagged & live:
             yield history.found("no key twice", f"{_where(one)}: live and flagged: {_few(both)}")
         if before is not None and _same_data(before, one) is False and _token_only(before, one):
@@ -79,22 +84,22 @@ def no_key_twice(history: History) -> Iterator[Finding]:
 
 
 def never_back(history: History) -> Iterator[Finding]:
-    """Fence and token only grow: a commit under an old fence would be one that does not. The cursor goes back only
-    where a rewind was announced."""
+    """Fence and token only grow; a commit under an old fence would violate that. The cursor goes back only after a
+    recorded rewind."""
     for before, after in pairwise(history.ours):
         assert before.record is not None and after.record is not None
         if before.record["nonce"] == after.record["nonce"]:
             continue
         if after.record["fence"] < before.record["fence"]:
-            yield history.found("no commit under an old fence", f"{_where(after)} behind {_where(before)}")
+            yield history.found("no commit under an old fence", f"{_where(after)} after {_where(before)}")
         elif after.token <= before.token or (
             after.record["window"] < before.record["window"] and before.state != "rewinding"
         ):
-            yield history.found("cursor and fence never go back", f"{_where(after)} behind {_where(before)}")
+            yield history.found("cursor and fence never go back", f"{_where(after)} after {_where(before)}")
 
 
 def order_per_key(history: History) -> Iterator[Finding]:
-    """A key's row is never replaced by an older one of it, but by a rewind."""
+    """Only a rewind replaces the row of a key by an older one."""
     for before, after in pairwise(history.ours):
         if before.state == "rewinding":
             continue
@@ -112,35 +117,35 @@ def paused_stays(history: History) -> Iterator[Finding]:
 
 
 def sealed_windows(log: Log, seen: Mapping[int, str]) -> Iterator[Finding]:
-    """``seen``: window → SHA-256 of its manifest, from earlier looks."""
-    for damaged in log.damaged:
-        yield Finding("a sealed window never changes", "log", damaged)
+    """``seen``: window → SHA-256 of its manifest, from earlier checks."""
+    for corrupt in log.corrupt:
+        yield Finding("a sealed window never changes", "log", corrupt)
     for number, window in log.windows.items():
         if number in seen and seen[number] != window.sha256:
-            yield Finding("a sealed window never changes", "log", f"window {number} is another one now")
+            yield Finding("a sealed window never changes", "log", f"window {number} has changed")
         before = log.windows.get(number - 1)
         if before is None:
             continue
         if window.body["previous_sha256"] != before.sha256:
-            yield Finding("a sealed window never changes", "log", f"window {number} names another one before it")
+            yield Finding("a sealed window never changes", "log", f"window {number} names another previous window")
         holes = {hole["table"] for hole in window.body.get("holes", ())}
         if window.lo != before.hi and not holes >= set(window.body["tables"]):
-            yield Finding("a missing range is never stepped over", "log", f"between window {number - 1} and {number}")
+            yield Finding("no range of the stream is skipped", "log", f"between window {number - 1} and {number}")
     numbers = sorted(log.windows)
     if numbers and numbers != list(range(numbers[0], numbers[-1] + 1)):
         yield Finding("nothing referenced is deleted", "log", f"windows {numbers}")
 
 
 def never_replaced(files: Mapping[str, str], seen: Mapping[str, str]) -> Iterator[Finding]:
-    """Both: file of a commit → SHA-256 of its content, now and at earlier looks."""
+    """Both: file of a commit → SHA-256 of its content, now and at earlier checks."""
     for path in sorted(files.keys() & seen.keys()):
         if files[path] != seen[path]:
-            yield Finding("a commit is never replaced", path.partition("/")[0], f"{path} is another one now")
+            yield Finding("a commit is never replaced", path.partition("/")[0], f"{path} has changed")
 
 
 def accounted(log: Log, ledger: Ledger, histories: Sequence[History], only: Sequence[int]) -> Iterator[Finding]:
-    """Every change of the source stands in the window that its commit belongs to, as often as it was made: from a
-    table's first copy on. Before that nobody need tell its changes."""
+    """After the first copy of a table, every change of the source is in the window of its commit, as often as it was
+    made. Earlier changes may be missing."""
     for number in only:
         window = log.windows[number]
         for history in histories:
@@ -155,21 +160,21 @@ def accounted(log: Log, ledger: Ledger, histories: Sequence[History], only: Sequ
                 wanted.update({transaction.xid: count} if count and transaction.start >= copied else {})
             in_the_log = log.counts_by_transaction(window, shape.table)
             early = {transaction.xid for transaction in inside if transaction.start < copied}
-            told = Counter({xid: count for xid, count in in_the_log.items() if xid not in early})
-            if told != wanted:
-                what = f"window {number}: {sum(told.values())} records of {len(told)} transactions"
-                what += f", made were {sum(wanted.values())} of {len(wanted)}"
+            found = Counter({xid: count for xid, count in in_the_log.items() if xid not in early})
+            if found != wanted:
+                what = f"window {number}: {sum(found.values())} records of {len(found)} transactions"
+                what += f", expected were {sum(wanted.values())} of {len(wanted)}"
                 yield Finding("every record is accounted for", shape.table, what)
-            said = sum(n for op, n in window.body["tables"][shape.table]["counts"].items() if op != "schema")
-            if said != in_the_log.total():
-                yield Finding("every record is accounted for", shape.table, f"window {number} says {said}")
+            stated = sum(n for op, n in window.body["tables"][shape.table]["counts"].items() if op != "schema")
+            if stated != in_the_log.total():
+                yield Finding("every record is accounted for", shape.table, f"window {number} states {stated}")
 
 
 def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequence[int]) -> Iterator[Finding]:
     for number in only:
         for table in log.windows[number].body["tables"]:
             for file in log.windows[number].files(table):
-                if what := still_there(log.folder, file):
+                if what := file_problem(log.folder, file):
                     invariant = "nothing referenced is deleted" if "gone" in what else "a sealed window never changes"
                     yield Finding(invariant, table, what)
     for history in histories:
@@ -180,7 +185,7 @@ def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequenc
         assert record is not None
         oldest, applied = min(log.windows, default=0), record["window"]
         if oldest > applied + 1:
-            yield history.found("nothing referenced is deleted", f"the log begins behind window {applied}")
+            yield history.found("nothing referenced is deleted", f"the log begins after window {applied}")
         elif applied >= oldest and applied not in log.windows:
             yield history.found("nothing referenced is deleted", f"window {applied}, which is applied")
         elif applied in log.windows and log.windows[applied].sha256 != record["manifest_sha256"]:
@@ -192,12 +197,13 @@ def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequenc
             yield history.found("no commit under an old fence", f"{_where(newest)} was named by another attempt")
         listing = record["carry"].get("listing")
         for file in (*record["carry"]["files"], *([listing] if listing else [])):
-            if what := still_there(log.folder, file):
+            if what := file_problem(log.folder, file):
                 yield history.found("nothing referenced is deleted", what)
 
 
 def acknowledged_last(log: Log, histories: Sequence[History], slot: int | None) -> Iterator[Finding]:
-    """A table that stands at its copy, no window applied since, holds nothing back: the log keeps what it needs."""
+    """A table without an applied window since its copy does not delay the acknowledgement: the log contains its
+    changes."""
     if slot is None or not log.windows:
         return
     if slot > log.windows[max(log.windows)].hi:
@@ -219,33 +225,37 @@ def store_behind(store: Store, histories: Sequence[History]) -> Iterator[Finding
         if row is None or row["state"] == "dropped":
             continue
         token = int(row["fence"]) << 32 | int(row["window"])
-        held = history.ours[-1].token if history.ours else 0
-        if token > held:
+        committed = history.ours[-1].token if history.ours else 0
+        if token > committed:
             yield history.found("state store never ahead", f"fence {row['fence']}, window {row['window']}")
 
 
 def at_rest(log: Log, store: Store, histories: Sequence[History]) -> Iterator[Finding]:
-    """After runs in which nothing went wrong every table goes on, is caught up, and nothing is left half done."""
+    """After runs without faults every table is replicating and caught up, and no work is unfinished."""
     for history in histories:
         table = history.shape.table
         if not history.ours:
-            yield history.found("one table's trouble is its own", "it has no copy")
+            yield history.found("one table's failure does not affect others", "it has no copy")
             continue
         last, row = history.ours[-1], store.tables.get(table, {"state": "missing"})
         record = last.record
         assert record is not None
         if (last.state, row["state"]) != ("replicating", "replicating"):
-            yield history.found("one table's trouble is its own", f"{last.state}, in the index {row['state']}")
+            yield history.found(
+                "one table's failure does not affect others", f"{last.state}, in the index {row['state']}"
+            )
         behind = [n for n in log.windows if n > record["window"] and log.windows[n].records(table)]
         if behind:
-            yield history.found("one table's trouble is its own", f"windows {behind} are not applied")
+            yield history.found("one table's failure does not affect others", f"windows {behind} are not applied")
         if any(record["carry"]["counts"].values()):
             yield history.found("no key stays dirty silently", str(record["carry"]["counts"]))
     for kind in ("leases", "claims", "attempts", "requests"):
         for left in getattr(store, kind):
             yield Finding("every command is idempotent", "index", f"left open among {kind}: {left}")
     for path in log.quarantined():
-        yield Finding("quarantine holds what cannot be read", "log", f"{path} though all was readable")
+        yield Finding(
+            "quarantine contains only unreadable records", "log", f"{path} although every record was readable"
+        )
 
 
 def _same_data(before: Commit, after: Commit) -> bool:

@@ -1,7 +1,7 @@
-"""What the source did, as its writer noted it, and what its tables held at any commit.
+"""The transactions of the source as the writer recorded them, and the rows of its tables after any commit.
 
-A row is a tuple of texts, numbers and None, in the order of its table's columns. A change takes a row away, brings one,
-or both; a truncate takes all. Kept apart from that: where each transaction's commit stands in the WAL.
+A row is a tuple of texts, numbers and None, in the order of the columns. A change removes a row, adds one, or both; a
+truncate removes all. The WAL position of the commit of each transaction is recorded separately.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 Row = tuple[object, ...]
 EVERY = 100
-"""Transactions between two states that are kept."""
+"""Transactions between two stored states."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A source table. ``key`` are places in the row; none for a table without key. ``soft``: deleted rows are flagged.
+    """A source table. ``key``: indices in the row; none for a table without key. ``soft``: deleted rows are flagged.
     ``target`` is the name of its copy."""
 
     table: str
@@ -27,19 +27,19 @@ class Shape:
     soft: bool = False
 
     def key_of(self, row: Row) -> Row:
-        return tuple(row[place] for place in self.key)
+        return tuple(row[index] for index in self.key)
 
 
 @dataclass(frozen=True)
 class Change:
-    """``before`` and ``after`` of one row; neither: the table was emptied."""
+    """``before`` and ``after`` of one row; neither: the table was truncated."""
 
     table: str
     before: Row | None = None
     after: Row | None = None
 
     def records(self, shape: Shape) -> int:
-        """How many change records the stream tells it in: a key that changes is two."""
+        """The number of change records in the stream: two for a change of the key."""
         moved = self.before is not None and self.after is not None and bool(shape.key)
         return 2 if moved and shape.key_of(self.before) != shape.key_of(self.after) else 1  # type: ignore[arg-type]
 
@@ -56,38 +56,38 @@ class Transaction:
 
 @dataclass
 class Ledger:
-    """Transactions in the order of their commits. ``noted`` holds those whose place is not known yet."""
+    """Transactions in the order of their commits. ``pending``: those without a known WAL position."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
-    noted: dict[int, tuple[Change, ...]] = field(default_factory=dict)
+    pending: dict[int, tuple[Change, ...]] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     _kept: dict[int, dict[str, Counter[Row]]] = field(default_factory=lambda: {0: {}})
 
-    def note(self, xid: int, changes: list[Change]) -> None:
-        self.noted[xid] = tuple(changes)
+    def add(self, xid: int, changes: list[Change]) -> None:
+        self.pending[xid] = tuple(changes)
 
-    def place(self, xid: int, start: int, end: int) -> None:
-        """The WAL has told where a transaction's commit stands; others than the writer's change no rows here."""
-        if xid in self.noted:
-            self.transactions.append(Transaction(xid, start, end, self.noted.pop(xid)))
+    def record_commit(self, xid: int, start: int, end: int) -> None:
+        """Records the WAL position of a commit; transactions of others than the writer change no rows."""
+        if xid in self.pending:
+            self.transactions.append(Transaction(xid, start, end, self.pending.pop(xid)))
 
     def upto(self, end: int) -> int:
-        """How many transactions end at or before this place."""
+        """The number of transactions that end at or before this position."""
         return bisect_right(self.transactions, end, key=lambda one: one.end)
 
     def before(self, point: int) -> int:
-        """How many transactions a snapshot taken at this place sees."""
+        """The number of transactions that a snapshot at this position contains."""
         return bisect_left(self.transactions, point, key=lambda one: one.start)
 
     def within(self, lo: int, hi: int) -> list[Transaction]:
         return self.transactions[self.before(lo) : self.upto(hi)]
 
     def rows(self, table: str, count: int) -> Counter[Row]:
-        """What a table held after so many transactions."""
+        """The rows of a table after ``count`` transactions."""
         return self._state(count).get(table, Counter())
 
     def ever(self, table: str, count: int) -> set[Row]:
-        """Every row that a table has held by then."""
+        """Every row that a table had up to then."""
         changes = (change for one in self.transactions[:count] for change in one.changes if change.table == table)
         return {row for change in changes for row in (change.before, change.after) if row is not None}
 
@@ -101,7 +101,7 @@ class Ledger:
                     rows.clear()
                 if change.before is not None:
                     rows[change.before] -= 1
-                    rows += Counter()  # what is down to nothing goes
+                    rows += Counter()  # removes counts of zero
                 if change.after is not None:
                     rows[change.after] += 1
             if number % EVERY == 0:

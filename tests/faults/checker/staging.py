@@ -1,4 +1,4 @@
-"""The change log as it lies on disk: JSON, Parquet and checksums, read by nothing of the product."""
+"""The change log as files: JSON, Parquet and checksums, read without code of the product."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.faults.checker.commits import wal
 ROW_OPS = frozenset({"insert", "update", "delete", "truncate"})
 
 
-class Damaged(Exception):
-    """A file that does not vouch for itself."""
+class Corrupt(Exception):
+    """A file that does not match its checksum."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Log:
-    """``folder`` is the replicator's own. ``damaged``: what could not be read."""
+    """``folder``: that of the replicator. ``corrupt``: the errors of unreadable manifests."""
 
     folder: Path
     windows: dict[int, Window] = field(default_factory=dict)
-    damaged: tuple[str, ...] = ()
+    corrupt: tuple[str, ...] = ()
 
     def controls(self, table: str) -> dict[int, dict[str, Any]]:
         """Token → control record."""
@@ -63,11 +63,11 @@ class Log:
         return found
 
     def counts_by_transaction(self, window: Window, table: str) -> Counter[int]:
-        """Change records of a window by the transaction they belong to."""
+        """The number of change records of a window, by transaction."""
         counts: Counter[int] = Counter()
         for file in window.files(table):
-            told = pq.read_table(self.folder / file["path"], columns=["op", "tx_id"]).to_pylist()
-            counts.update(int(row["tx_id"]) for row in told if row["op"] in ROW_OPS)
+            records = pq.read_table(self.folder / file["path"], columns=["op", "tx_id"]).to_pylist()
+            counts.update(int(row["tx_id"]) for row in records if row["op"] in ROW_OPS)
         return counts
 
     def quarantined(self) -> list[Path]:
@@ -75,27 +75,27 @@ class Log:
 
 
 def read_log(folder: Path) -> Log:
-    windows, damaged = {}, []
+    windows, corrupt = {}, []
     for path in sorted(folder.glob("windows/*/MANIFEST")):
         number = int(unquote(path.parent.name))
         try:
             windows[number] = Window(number, unsealed(path), hashlib.sha256(path.read_bytes()).hexdigest())
-        except Damaged as error:
-            damaged.append(str(error))
-    return Log(folder, windows, tuple(damaged))
+        except Corrupt as error:
+            corrupt.append(str(error))
+    return Log(folder, windows, tuple(corrupt))
 
 
 def unsealed(path: Path) -> dict[str, Any]:
     """One line of JSON, one line with its SHA-256."""
     text, _, tail = path.read_text().partition("\n")
     if tail.strip() != f"sha256 {hashlib.sha256(text.encode()).hexdigest()}":
-        raise Damaged(f"{path} does not match its own checksum")
+        raise Corrupt(f"{path} does not match its own checksum")
     body: dict[str, Any] = json.loads(text)
     return body
 
 
-def still_there(folder: Path, file: dict[str, Any]) -> str:
-    """Empty where a data file is as its manifest or record says."""
+def file_problem(folder: Path, file: dict[str, Any]) -> str:
+    """Empty where a data file is as its manifest or record specifies."""
     path = folder / file["path"]
     if not path.is_file():
         return f"{path} is gone"

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Store:
-    """``tables``: what the index says of each. ``leases``, ``claims``, ``attempts``, ``requests``: what is open."""
+    """``tables``: the rows of the index. ``leases``, ``claims``, ``attempts``, ``requests``: those that are open."""
 
     tables: dict[str, dict[str, Any]]
     leases: tuple[str, ...]

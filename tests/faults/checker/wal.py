@@ -1,4 +1,4 @@
-"""Where the source's commits stand in its WAL: from a slot of the checker's own, of whose messages it reads two kinds.
+"""The WAL positions of the commits of the source, from a slot of the checker, of whose messages it reads two kinds.
 
 B: start of the commit record 8 · time 8 · xid 4
 C: flags 1 · start of the commit record 8 · its end 8 · time 8
@@ -24,7 +24,7 @@ WHERE get_byte(data, 0) = 67
 
 
 def watch(connection: psycopg.Connection[Any], name: str) -> None:
-    """Before the first transaction of the writer."""
+    """Creates the slot, before the first transaction of the writer."""
     connection.execute(f'CREATE PUBLICATION "{SLOT}_{name}" FOR ALL TABLES'.encode())
     connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (f"{SLOT}_{name}",))
 
@@ -33,14 +33,14 @@ def forget(connection: psycopg.Connection[Any], name: str) -> None:
     connection.execute("SELECT pg_drop_replication_slot(%s)", (f"{SLOT}_{name}",))
 
 
-def place_commits(connection: psycopg.Connection[Any], name: str, ledger: Ledger) -> None:
+def record_commits(connection: psycopg.Connection[Any], name: str, ledger: Ledger) -> None:
     for xid, data in connection.execute(READ, (f"{SLOT}_{name}", f"{SLOT}_{name}")).fetchall():
         _, start, end = struct.unpack(">BQQ", bytes(data)[1:18])
-        ledger.place(xid, start, end)
+        ledger.record_commit(xid, start, end)
 
 
 def acknowledged(connection: psycopg.Connection[Any], slot: str) -> int | None:
-    """How far the source may forget; None where the slot is gone."""
+    """The acknowledged position; None where the slot does not exist."""
     query = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s"
     row = connection.execute(query, (slot,)).fetchone()
     return wal(row[0]) if row else None

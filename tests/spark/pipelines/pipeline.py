@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.state.store import StateStore
 from tests.delta_tables import read
 from tests.faults import attempts
-from tests.faults.road import Road
+from tests.faults.dag_run import DagRun
 from tests.faults.worker import request
 
 
@@ -51,20 +51,20 @@ class Pipeline(ABC):
         """Records a command; the next run carries it out."""
         request(self.replicator(), kind, {"tables": list(tables), "key": uuid4().hex, "arguments": arguments})
 
-    def dag_run(self, **more: Any) -> Road:
+    def dag_run(self, **more: Any) -> DagRun:
         """A run that has not started."""
-        return Road(self, **more)  # type: ignore[arg-type]
+        return DagRun(self, **more)  # type: ignore[arg-type]
 
-    def run(self, **more: Any) -> Road:
+    def run(self, **more: Any) -> DagRun:
         return self.execute(self.dag_run(**more))
 
-    def execute(self, dag_run: Road) -> Road:
+    def execute(self, dag_run: DagRun) -> DagRun:
         with attempts.operating(lambda _: self.secrets):
-            return dag_run.go()
+            return dag_run.execute()
 
-    def run_successfully(self, **more: Any) -> Road:
+    def run_successfully(self, **more: Any) -> DagRun:
         dag_run = self.run(**more)
-        assert dag_run.green, (dag_run.states, dag_run.said)
+        assert dag_run.green, (dag_run.states, dag_run.problems)
         return dag_run
 
     def run_until_idle(self) -> None:
@@ -74,7 +74,7 @@ class Pipeline(ABC):
                 return
         raise AssertionError("runs find work without end")
 
-    def results(self, dag_run: Road, task: str) -> dict[str, TableResult]:
+    def results(self, dag_run: DagRun, task: str) -> dict[str, TableResult]:
         latest = self.replicator().run(dag_run.run_id).latest(task)
         assert latest is not None
         return {one.table: one for one in latest[1].tables}

@@ -34,7 +34,7 @@ def test_values_that_no_message_contains_stop_the_table_until_the_connector_send
         assert differences(one, {"t": ("a", "b")}) == [], "columns without a value in older rows"
         altered(one, "ALTER TABLE emptied ADD n int NOT NULL DEFAULT 5", "INSERT INTO emptied VALUES (2, 'b', 6)")
         altered(one, *SWAP, "INSERT INTO t VALUES (9, 'z', 1, 2)")
-        problems = [*one.feed.run().said, *one.feed.run().said]
+        problems = [*one.feed.run().problems, *one.feed.run().problems]
         assert any("rows older than column n have a value" in each for each in problems), problems
         assert any("columns a, b changed positions or names" in each for each in problems), problems
 

@@ -55,9 +55,11 @@ def in_a_folder(one: DebeziumCopy, folder: Path, spark: SparkSession, before: li
             assert feed.copied_rows("public.t", "id").keys() == {1, 2, 3, 4}
     dag_run = feed.run()
     holes = {hole.table: hole.kind for hole in feed.replicator().log.manifest(feed.replicator().log.sealed()).holes}
-    assert holes == dict.fromkeys(one.feed.tables, EXPIRED), dag_run.said
+    assert holes == dict.fromkeys(one.feed.tables, EXPIRED), dag_run.problems
     dag_run = feed.run()
-    assert all(any(f"{table} is blocked" in problem for problem in dag_run.said) for table in feed.tables), dag_run.said
+    assert all(any(f"{table} is blocked" in problem for problem in dag_run.problems) for table in feed.tables), (
+        dag_run.problems
+    )
 
 
 def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: Path, spark: SparkSession) -> None:
@@ -76,7 +78,9 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
         lose_and_go_on(one)
         in_a_folder(one, tmp_path / "folder", spark, before)
         dag_run = one.feed.run()
-        assert any("airflow cdc resync feed --table public.t" in problem for problem in dag_run.said), dag_run.said
+        assert any("airflow cdc resync feed --table public.t" in problem for problem in dag_run.problems), (
+            dag_run.problems
+        )
         assert one.copied_rows("public.t") == {1: "x", 2: "b", 3: "c", 4: "d"}, "the copy ends before the new snapshot"
         one.feed.record_command(CommandKind.RESYNC, *one.feed.tables)
         one.feed.run_until_idle()
@@ -98,6 +102,8 @@ def test_a_copy_follows_a_mariadb_connector_that_lost_its_offsets_by_itself(
         assert one.differences() == []
         lose_and_go_on(one)
         first, second = one.feed.run(), one.feed.run()
-        assert any("shop.emptied is blocked" in problem for problem in (*first.said, *second.said)), first.said
+        assert any("shop.emptied is blocked" in problem for problem in (*first.problems, *second.problems)), (
+            first.problems
+        )
         assert one.copied_rows("shop.t") == one.database.rows("t")
         assert one.copied_rows("shop.emptied") == {1: "a"}, "the copy ends before the new snapshot, and is blocked"

@@ -96,7 +96,7 @@ def test_a_table_that_is_added_later_is_refused_and_the_others_continue(
     write("2.jsonl", [*first.rest(), *later.rest()])
     both = with_tables(feed, first, later)
     dag_run = both.run()
-    assert any("CPY006" in problem or "from its beginning" in problem for problem in dag_run.said), dag_run.said
+    assert any("CPY006" in problem or "from its beginning" in problem for problem in dag_run.problems), dag_run.problems
     assert list(both.differences(first)) == []
 
 
@@ -154,4 +154,4 @@ def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
     assert (hole.kind, hole.table) == ("expired", one.name)
     assert "1 files were removed" in hole.detail
     dag_run = feed.run()
-    assert any("LOG004" in problem for problem in dag_run.said), dag_run.said
+    assert any("LOG004" in problem for problem in dag_run.problems), dag_run.problems

@@ -84,7 +84,7 @@ def test_a_recreated_topic_stops_its_table_alone_until_a_resync(
     send(topics, other, other.rest())
     feed.run()
     dag_run = feed.run()
-    assert any("LOG004" in problem and "created again" in problem for problem in dag_run.said), dag_run.said
+    assert any("LOG004" in problem and "created again" in problem for problem in dag_run.problems), dag_run.problems
     assert list(feed.differences(other)) == [], "the other table continues"
 
     feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)

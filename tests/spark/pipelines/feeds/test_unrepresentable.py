@@ -68,8 +68,8 @@ def test_neighbours_of_the_calendar_limits_stay_distinct(tmp_path: Path, spark: 
         ]
         write(tmp_path, f"{table}/2.jsonl", 1800 - number, later)
     dag_run = feed.run()
-    assert any("EVT016" in problem and STOPPED in problem and "set_null" in problem for problem in dag_run.said), (
-        dag_run.said
+    assert any("EVT016" in problem and STOPPED in problem and "set_null" in problem for problem in dag_run.problems), (
+        dag_run.problems
     )
 
     last = datetime(9999, 12, 31, 23, 59, 59, 999999)

@@ -138,7 +138,7 @@ def test_an_audit_with_many_deletes_waits_for_approval(shop: PollingPipeline, da
     shop.with_source(options={"key_audit": 1.0})
     old_enough()
     dag_run = shop.run()
-    assert any("CPY004" in line and "key audit" in line for line in dag_run.said), dag_run.said
+    assert any("CPY004" in line and "key audit" in line for line in dag_run.problems), dag_run.problems
     assert len(shop.rows("public.a")) == 30
     assert shop.control("public.b").state.name is TableState.REPLICATING
     yes = {"tables": ["public.a"], "arguments": {"approve_deletes": True}, "key": "yes"}

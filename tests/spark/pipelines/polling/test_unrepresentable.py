@@ -51,8 +51,8 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_window
     database.execute("UPDATE nulls SET updated_at = now(), d = '10000-01-01' WHERE id = 3")
     old_enough()
     dag_run = polled.run()
-    assert any("CPY009" in line and REFUSED in line and "{cast: {d: text}}" in line for line in dag_run.said), (
-        dag_run.said
+    assert any("CPY009" in line and REFUSED in line and "{cast: {d: text}}" in line for line in dag_run.problems), (
+        dag_run.problems
     )
 
     texts = {key: row["d"] for key, row in polled.rows(TEXTS).items()}

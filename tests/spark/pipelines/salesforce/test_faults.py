@@ -63,7 +63,7 @@ def run_despite_faults(crm: SalesforcePipeline) -> list[str]:
     problems: list[str] = []
     for _ in range(MOST_RUNS):
         dag_run = crm.run()
-        problems += dag_run.said
+        problems += dag_run.problems
         if dag_run.green and set(dag_run.states) <= {"open_window", "close_window"}:
             return problems
     raise AssertionError(f"runs find work without end: {problems}")

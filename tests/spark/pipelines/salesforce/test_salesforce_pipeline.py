@@ -25,7 +25,7 @@ from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
-from tests.faults.strike import process
+from tests.faults.injection import process
 from tests.faults.worker import request
 from tests.model.seeds import seed
 from tests.spark.pipelines.salesforce.pipeline import TABLES, SalesforcePipeline, Writer, salesforce_pipeline
@@ -182,7 +182,7 @@ def test_case_26_with_manual_reconcile_a_lost_position_blocks_the_tables_with_a_
     writer.transact(8)
     org.bus.reset()
     dag_run = crm.run()
-    assert not dag_run.green and any("airflow cdc resync" in line for line in dag_run.said), dag_run.said
+    assert not dag_run.green and any("airflow cdc resync" in line for line in dag_run.problems), dag_run.problems
     assert crm.rows("Account") == before
     request(crm.replicator(), CommandKind.RESYNC, {"tables": crm.tables, "key": "again"})
     crm.run_until_idle()
@@ -200,7 +200,7 @@ def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
     dag_run = crm.run()
     assert not dag_run.green and crm.rows("Account") == before
-    assert access is Access.NONE or any("CPY004" in line for line in dag_run.said), dag_run.said
+    assert access is Access.NONE or any("CPY004" in line for line in dag_run.problems), dag_run.problems
     del org.integration.access["Account"]
     writer.transact(3)
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "once more"})
@@ -263,7 +263,7 @@ def test_case_08_a_reconcile_that_is_killed_in_every_step_has_the_same_result(
 
     monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
     dag_run = crm.dag_run(between=before)
-    assert crm.execute(dag_run).green, (dag_run.states, dag_run.said)
+    assert crm.execute(dag_run).green, (dag_run.states, dag_run.problems)
     assert [task for task, token in tokens.items() if token.exists()] == [], f"not killed, of {points}"
     assert crm.control("Account").state.name is TableState.REPLICATING
     crm.run_until_idle()
@@ -287,7 +287,7 @@ def test_case_58_an_undecodable_event_stops_its_table_and_no_other(
         tx.update("Contact", contact, {"MailingCountry": "Italy"})
     before = crm.rows("Account")
     dag_run = crm.run()
-    assert any("QUA001" in line and "do not match their schema" in line for line in dag_run.said), dag_run.said
+    assert any("QUA001" in line and "do not match their schema" in line for line in dag_run.problems), dag_run.problems
     assert crm.rows("Account") == before and crm.rows("Contact")[contact]["MailingCountry"] == "Italy"
     request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
     crm.run_until_idle()
@@ -318,7 +318,7 @@ def test_a_copy_with_missing_rows_is_not_committed(
     pages = bulk.Bulk._pages
     monkeypatch.setattr(bulk.Bulk, "_pages", lambda self, job: list(pages(self, job))[1:])
     dag_run = crm.run()
-    assert any("CPY005" in line for line in dag_run.said), dag_run.said
+    assert any("CPY005" in line for line in dag_run.problems), dag_run.problems
     monkeypatch.undo()
     crm.run_until_idle()
     assert crm.differences() == []
@@ -330,7 +330,7 @@ def test_an_error_of_a_page_is_reported_with_the_message_of_the_reader(
     crm = salesforce_pipeline(org, tmp_path, spark, "Account")
     org.faults.http.append(HttpFault("GET .*/results", 403, "API_DISABLED_FOR_ORG", "no", times=9))
     dag_run = crm.run()
-    assert any("SRC010" in line and "the API is switched off" in line for line in dag_run.said), dag_run.said
+    assert any("SRC010" in line and "the API is switched off" in line for line in dag_run.problems), dag_run.problems
 
 
 @pytest.mark.nightly

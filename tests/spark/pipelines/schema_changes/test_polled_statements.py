@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.faults.road import Road
+from tests.faults.dag_run import DagRun
 from tests.spark.pipelines.polling.pipeline import definition
 from tests.spark.pipelines.schema_changes.polled_statements import MARIADB_CASES, POSTGRES_CASES
 from tests.spark.pipelines.schema_changes.statements import Case, Chosen, StatementsPipeline, Truth, parameters
@@ -62,7 +62,7 @@ class PolledPipeline(StatementsPipeline):
     def secrets(self) -> Secrets:
         return Secrets(self.info)
 
-    def execute(self, dag_run: Road) -> Road:
+    def execute(self, dag_run: DagRun) -> DagRun:
         """Waits until the writes are old enough, and the interval before has left the overlap."""
         time.sleep(2)
         return super().execute(dag_run)

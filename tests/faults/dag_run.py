@@ -1,4 +1,4 @@
-"""A run of the replicator's DAG, task by task, as Airflow would take it: roads, retries, skips, failures."""
+"""A run of the DAG of a replicator, task by task, as Airflow runs it: branches, retries, skips, failures."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.errors import CdcError, Fenced
 from tests.faults import attempts
-from tests.faults.strike import NotStruck, Strike
-from tests.faults.worker import Told, carry
-from tests.faults.world import World
+from tests.faults.injection import Injection, NotReached
+from tests.faults.system import SystemUnderTest
+from tests.faults.worker import Arguments, run_task
 
 TRIES = 3
 _numbers = itertools.count(1)
 
 
 @dataclass
-class Road:
-    """One run. ``strikes`` hit the first try of their tasks; ``after`` is called when a struck task is over and
-    ``between`` before each. ``states``: task → success, skipped, failed. ``leave_out``: tasks that fail at once, as if
-    their cluster were away."""
+class DagRun:
+    """One run. ``injections`` go into the first try of their tasks; ``after`` is called after a task with an injection,
+    ``between`` before each task. ``states``: task → success, skipped, failed. ``leave_out``: tasks that fail at once,
+    as if their cluster were not available."""
 
-    world: World
-    strikes: Sequence[Strike] = ()
-    after: Callable[[Strike], object] = lambda _: None
+    system: SystemUnderTest
+    injections: Sequence[Injection] = ()
+    after: Callable[[Injection], object] = lambda _: None
     between: Callable[[str], object] = lambda _: None
     leave_out: Sequence[str] = ()
     states: dict[str, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.run_id = f"manual__{next(_numbers):06d}"
 
-    def go(self) -> Road:
+    def execute(self) -> DagRun:
         decision = self._task("open_window")
         if isinstance(decision, RunDecision) and decision.stop is None:
-            self._roads(decision)
+            self._branches(decision)
         failed = sorted(task for task, state in self.states.items() if state == "failed")
         closing = self._task("close_window", {"failed": failed})
         if closing is not None:
-            self.said += map(str, closing.problems)
+            self.problems += map(str, closing.problems)
         return self
 
     @property
     def green(self) -> bool:
-        return "failed" not in self.states.values() and not self.said
+        return "failed" not in self.states.values() and not self.problems
 
-    def _roads(self, decision: RunDecision) -> None:
+    def _branches(self, decision: RunDecision) -> None:
         follow = set(decision.follow)
         if "snapshot" in follow:
             self._spark("snapshot")
@@ -81,56 +81,58 @@ class Road:
         self._task("reconcile.resume_stream")
 
     def _spark(self, task: str) -> None:
-        def again(number: int) -> object:
-            return attempts.result_of(self.world, self.run_id, task, number)
+        def attempt(number: int) -> object:
+            return attempts.result_of(self.system, self.run_id, task, number)
 
-        self._tried(task, again, {"number": 1})
+        self._run_task(task, attempt, {"number": 1})
 
-    def _task(self, task: str, told: Told | None = None) -> Any:
-        def again(number: int) -> object:
-            return carry(self.world.replicator(), task, self.run_id, told or {})
+    def _task(self, task: str, arguments: Arguments | None = None) -> Any:
+        def attempt(number: int) -> object:
+            return run_task(self.system.replicator(), task, self.run_id, arguments or {})
 
-        return self._tried(task, again, told or {})
+        return self._run_task(task, attempt, arguments or {})
 
-    def _tried(self, task: str, again: Callable[[int], object], told: Told) -> Any:
-        """The answer of the try that went well; None where none did."""
+    def _run_task(self, task: str, attempt: Callable[[int], object], arguments: Arguments) -> Any:
+        """The answer of the successful try; None where there is none."""
         self.between(task)
-        strike = next((one for one in self.strikes if one.task == task and not one.done), None)
+        injection = next((one for one in self.injections if one.task == task and not one.done), None)
         try:
-            return self._told(task, again, told, strike)
+            return self._try(task, attempt, arguments, injection)
         finally:
-            if strike is not None and strike.done:
-                self.after(strike)
+            if injection is not None and injection.done:
+                self.after(injection)
 
-    def _told(self, task: str, again: Callable[[int], object], told: Told, strike: Strike | None) -> Any:
+    def _try(
+        self, task: str, attempt: Callable[[int], object], arguments: Arguments, injection: Injection | None
+    ) -> Any:
         if task in self.leave_out:
             self.states[task] = "failed"
             return None
         for number in range(1, TRIES + 1):
             try:
-                if strike is not None and not strike.done:
-                    strike.hit(self.run_id, told, lambda: again(1))
-                    if strike.dies:
+                if injection is not None and not injection.done:
+                    injection.inject(self.run_id, arguments, lambda: attempt(1))
+                    if injection.in_own_process:
                         continue
-                answer = again(number)
+                answer = attempt(number)
                 self.states[task] = "success"
                 return answer
-            except NotStruck:
-                if len(self.strikes) == 1:
+            except NotReached:
+                if len(self.injections) == 1:
                     raise
-                assert strike is not None
-                strike.missed = True  # what was done elsewhere in this run left nothing to do here
+                assert injection is not None
+                injection.missed = True  # another injection of this run left the task nothing to do
             except (Fenced, AirflowSkipException) as error:
                 self.states[task] = "skipped"
-                self.said += [] if isinstance(error, AirflowSkipException) else [f"{task}: {error}"]
+                self.problems += [] if isinstance(error, AirflowSkipException) else [f"{task}: {error}"]
                 return None
             except CdcError as error:
                 if number == TRIES or not error.retryable:
-                    self.said.append(f"{task} try {number}: {error}")
+                    self.problems.append(f"{task} try {number}: {error}")
                     break
-            # Airflow tries again whatever a task raises.
+            # Airflow tries again after any error of a task.
             except Exception as error:
                 if number == TRIES:
-                    self.said.append(f"{task} try {number}: {type(error).__name__}: {error}")
+                    self.problems.append(f"{task} try {number}: {type(error).__name__}: {error}")
         self.states[task] = "failed"
         return None

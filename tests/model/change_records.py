@@ -1,4 +1,4 @@
-"""What a source tells of its changes: change records as a connector would make them, some of them twice."""
+"""Change records of random histories, as a connector makes them, some of them twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, canonical
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.model.histories import COLUMNS, KEY, Told
+from tests.model.histories import COLUMNS, KEY, Delivery
 from tests.model.source import Change, Row
 
 INT, TEXT, FLOAT = (LogicalType(kind) for kind in (Kind.INT32, Kind.TEXT, Kind.FLOAT64))
@@ -17,19 +17,19 @@ KEYED = TableSchema("public.t", SHAPE, COLUMNS[:KEY])
 KEYLESS = TableSchema("public.t", SHAPE)
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
-"""Of every commit: clocks say nothing about the order."""
+"""The time of every commit: it does not determine the order."""
 
 
-class Teller:
-    """``order``: the last order key given. All records of a transaction share their position."""
+class ChangeRecordWriter:
+    """``order``: the last order key used. All records of a transaction have the same position."""
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
         self.order = 0
         self.transactions = 0
 
-    def tell(self, one: Told) -> tuple[list[ChangeRecord], list[ChangeRecord]]:
-        """The records of a transaction, and those of them that come again at the end of the window."""
+    def records(self, one: Delivery) -> tuple[list[ChangeRecord], list[ChangeRecord]]:
+        """The records of a transaction, and its duplicates at the end of the window."""
         self.transactions += 1
         now: list[ChangeRecord] = []
         later: list[ChangeRecord] = []
@@ -45,14 +45,14 @@ class Teller:
                 yield self._record("truncate")
             case "move":
                 link = f"{self.transactions}-{self.order}"
-                yield self._gone(change.old, phase=DEPARTS, link_id=link)
-                yield self._come("insert", change, phase=ARRIVES, link_id=link)
+                yield self._departure(change.old, phase=DEPARTS, link_id=link)
+                yield self._arrival("insert", change, phase=ARRIVES, link_id=link)
             case "delete":
-                yield self._gone(change.old)
+                yield self._departure(change.old)
             case op:
-                yield self._come(op, change)
+                yield self._arrival(op, change)
 
-    def _come(self, op: str, change: Change, **more: object) -> ChangeRecord:
+    def _arrival(self, op: str, change: Change, **more: object) -> ChangeRecord:
         new, old = change.new, change.old
         assert new is not None
         known = range(len(new)) if change.known is None else sorted({*range(KEY), *change.known})
@@ -62,7 +62,7 @@ class Teller:
         whole = len(known) == len(new)
         return self._record(op, key=self._key(new), after=image, after_complete=whole, **more)
 
-    def _gone(self, row: Row | None, **more: object) -> ChangeRecord:
+    def _departure(self, row: Row | None, **more: object) -> ChangeRecord:
         assert row is not None
         if self.schema.key:
             return self._record("delete", key_before=self._key(row), before=self._image(row, range(KEY)), **more)
@@ -88,9 +88,9 @@ class Teller:
         return canonical(list(row[:KEY])) if self.schema.key else None
 
     def _image(self, row: Row, known: Iterable[int]) -> str:
-        return canonical({COLUMNS[at]: told(SHAPE[at], row[at]) for at in known})
+        return canonical({COLUMNS[at]: json_value(SHAPE[at], row[at]) for at in known})
 
 
-def told(column: Column, value: object) -> object:
-    """As JSON tells it: floats that are no numbers stay text."""
+def json_value(column: Column, value: object) -> object:
+    """The value in JSON: floats that are not numbers stay text."""
     return float(value) if column.type == FLOAT and isinstance(value, str) and value != "NaN" else value

@@ -1,4 +1,4 @@
-"""The DAG of a plan with all edges and trigger rules, and tasks that only do what the run's conf tells them."""
+"""The DAG of a plan with all edges and trigger rules; its tasks do what the conf of the run specifies."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.operators.branching import BranchingTask
 
 
-class Told(BranchingTask):
-    """Does what ``dag_run.conf[task_id]`` says: a list of tasks to follow, ``skip`` or ``fail``."""
+class ScriptedTask(BranchingTask):
+    """Has the outcome in ``dag_run.conf[task_id]``: a list of tasks to follow, ``skip`` or ``fail``."""
 
     def execute(self, context: Context) -> None:
-        told = (context["dag_run"].conf or {}).get(self.task_id)
-        if told == "skip":
+        outcome = (context["dag_run"].conf or {}).get(self.task_id)
+        if outcome == "skip":
             raise AirflowSkipException
-        if told == "fail":
+        if outcome == "fail":
             raise AirflowFailException
-        if told:
-            self.follow_branches(context, told)
+        if outcome:
+            self.follow_branches(context, outcome)
 
 
 def skeleton() -> DAG:
     definition = Definition(
-        "roads", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging("/staging")
+        "branches", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging("/staging")
     )
-    dag = DAG("roads", schedule=None, start_date=datetime(2020, 1, 1, tzinfo=UTC))
+    dag = DAG("branches", schedule=None, start_date=datetime(2020, 1, 1, tzinfo=UTC))
     groups = {"reconcile": TaskGroup("reconcile", dag=dag)}
     tasks: dict[str, BaseOperator] = {}
     for task in plan(definition).tasks:
-        tasks[task.id] = Told(
+        tasks[task.id] = ScriptedTask(
             task_id=task.name, dag=dag, task_group=groups.get(task.group), trigger_rule=task.trigger.value
         )
         for before in task.after:

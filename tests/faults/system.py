@@ -1,6 +1,6 @@
-"""A replicator with its source, its target and its writer, without Airflow: what a fault is done to.
+"""The system under test: a replicator with its source, its target and its writer, without Airflow.
 
-It lives through many faults, so that each meets the history the others have left.
+Many faults are injected into one system, so that each meets the history of the earlier ones.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from airflow_cdc_provider.core.spec.definition import (
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state.store import StateStore
+from tests.faults.checker.checker import Checker, Reader
 from tests.faults.checker.database import DatabaseReader, Server
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.iceberg import IcebergReader
-from tests.faults.checker.judge import Judge, Reader
 from tests.faults.checker.ledger import Shape
 from tests.faults.checker.wal import forget, watch
 from tests.faults.writer import ACCOUNTS, EVENTS, SCHEMA, Writer, later
@@ -48,8 +48,8 @@ KEPT = timedelta(hours=1)
 LOCKED_S = 2
 
 
-class World:
-    """Made by ``new_world``. ``target`` is the kind; ``definition`` may be changed between runs."""
+class SystemUnderTest:
+    """``target`` is the type of the target; ``definition`` may be changed between runs."""
 
     def __init__(
         self, name: str, folder: Path, target: str, server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int
@@ -73,7 +73,7 @@ class World:
             staging=Staging(str(folder / "staging"), retain=KEPT),
             resync=Resync(max_delete=1.0),
         )
-        self.judge = Judge(name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self._reader(), self.canaries)
+        self.checker = Checker(name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self._reader(), self.canaries)
 
     @property
     def schema(self) -> str:
@@ -91,15 +91,15 @@ class World:
         return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
 
     def add_table(self) -> Shape:
-        """A table that is still to be copied, in the place of the last such one."""
+        """Adds a table without a copy; it replaces the last such table."""
         self.later += 1
         shape = later(self.later)
         self.writer.add(shape)
-        self.judge.histories.pop(later(self.later - 1).table, None)
+        self.checker.histories.pop(later(self.later - 1).table, None)
         self.definition = replace(
             self.definition, tables=(*RULES, TableRule(shape.table, shape.target, on_delete=OnDelete.SOFT))
         )
-        self._tell_reader()
+        self._update_reader()
         return shape
 
     def keep(self, retain: timedelta) -> None:
@@ -110,8 +110,8 @@ class World:
             connection.execute(statement.encode())
 
     def end_sessions_of(self, pid: int) -> None:
-        """What the server does after a minute by itself: end sessions that idle in a transaction, those of a process
-        that was stopped there."""
+        """Ends sessions of a frozen process that are idle in a transaction, as the server itself does after a
+        minute."""
         if self.kind == "postgres":
             with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
                 query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s"
@@ -125,7 +125,7 @@ class World:
                     cursor.execute(f"KILL {number}")
 
     def is_locked(self) -> bool:
-        """Somebody keeps everybody else from the catalog, which is one file."""
+        """Whether a process holds the lock on the catalog, which is one file."""
         if self.kind != "iceberg":
             return False
         with contextlib.closing(
@@ -165,13 +165,13 @@ class World:
             return IcebergReader(self.folder / "lake")
         return DatabaseReader(self._server())
 
-    def _tell_reader(self) -> None:
-        if isinstance(self.judge.reader, DatabaseReader):
-            self.judge.reader.shapes = tuple(self.writer.ledger.shapes.values())
+    def _update_reader(self) -> None:
+        if isinstance(self.checker.reader, DatabaseReader):
+            self.checker.reader.shapes = tuple(self.writer.ledger.shapes.values())
 
     @contextlib.contextmanager
-    def living(self) -> Iterator[World]:
-        """Databases made, the writer at work, readers looking."""
+    def running(self) -> Iterator[SystemUnderTest]:
+        """Creates the databases and runs the writer and the readers."""
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {self.name}".encode())
             if self.kind == "postgres":
@@ -183,8 +183,8 @@ class World:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             watch(connection, self.name)
         self.writer.fill()
-        self._tell_reader()
-        reader = self.judge.reader
+        self._update_reader()
+        reader = self.checker.reader
         with reader if isinstance(reader, DatabaseReader) else contextlib.nullcontext():
             try:
                 with self.writer:
@@ -200,7 +200,7 @@ class World:
             for (slot,) in connection.execute(slots, [self.name]).fetchall():
                 query = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s"
                 connection.execute(query, [slot])
-                with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is gone with its session
+                with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is dropped with its session
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
             connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
             if self.kind == "postgres":

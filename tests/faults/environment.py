@@ -1,4 +1,4 @@
-"""What all cases share: servers, a Spark session, a folder."""
+"""The environment of all cases: servers, a Spark session, a folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
-from tests.faults.performing import Theatre
+from tests.faults.runner import FaultRunner
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 
-MANY = {"max_replication_slots": "40", "max_wal_senders": "40", "max_connections": "200"}
+SERVER_SETTINGS = {"max_replication_slots": "40", "max_wal_senders": "40", "max_connections": "200"}
 
 
 def session(java_options: str = "") -> SparkSession:
-    """For the steps that are not struck, on every target."""
+    """For the steps without an injection, on every target."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     conf = {
         **LOCAL,
@@ -37,9 +37,9 @@ def session(java_options: str = "") -> SparkSession:
 
 
 @contextlib.contextmanager
-def theatre(server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int) -> Iterator[Theatre]:
+def fault_runner(server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int) -> Iterator[FaultRunner]:
     with (
         tempfile.TemporaryDirectory(prefix="cdc-faults-") as folder,
-        Theatre(Path(folder), server, mariadb, seed) as made,
+        FaultRunner(Path(folder), server, mariadb, seed) as made,
     ):
         yield made

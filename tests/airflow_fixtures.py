@@ -1,4 +1,4 @@
-"""Fixtures for tests of the whole road: a PostgreSQL, an Airflow, and replicators on them. Shared by two layers."""
+"""Fixtures for end-to-end tests: a PostgreSQL, an Airflow, and replicators on them. Shared by two layers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def airflow(interpreter: str, home: Path) -> Iterator[EmbeddedAirflow]:
-    """``interpreter`` is the layer's own: which environment runs Airflow and the jobs."""
+    """``interpreter``: a fixture of the layer, the Python that runs Airflow and the jobs."""
     with EmbeddedAirflow(home / "airflow", {"spark_default": SPARK}, python=interpreter) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def scenario(server: EmbeddedPostgres, airflow: EmbeddedAirflow, home: Path) -> Callable[..., Scenario]:
-    """Make a replicator: ``scenario("shop", …)``."""
+    """Creates a replicator: ``scenario("shop", …)``."""
 
     def make(name: str, **options: Any) -> Scenario:
         return Scenario(name, server, airflow, home, **options)

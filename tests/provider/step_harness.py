@@ -1,5 +1,5 @@
-"""A replicator between a source nobody reads and a target made of files, and one run of it: all that a Spark step needs
-but Spark. ``python -m tests.provider.scene FOLDER STEP TRY`` runs one step as a task process would."""
+"""A replicator with a target made of files and a source that is never read, and one run of it: everything that a Spark
+step needs except Spark. ``python -m tests.provider.step_harness FOLDER STEP TRY`` runs one step in a task process."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ CONNECTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-class Scene:
-    """``folder`` holds staging, target and Airflow's home."""
+class StepHarness:
+    """``folder`` contains staging, target and the home of Airflow."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,8 +78,8 @@ class Scene:
         return plan
 
     def commit(self, table: str, **changes: Any) -> ControlRecord:
-        """A commit to a target table, as a job or another Airflow would make it."""
-        held = self.target.state(table, table.replace(".", "_"))
+        """A commit to a target table, as a job or another Airflow makes it."""
+        state = self.target.state(table, table.replace(".", "_"))
         first = ControlRecord(
             self.definition.name,
             table,
@@ -91,8 +91,8 @@ class Scene:
             "f0",
             State(TableState.REPLICATING, "2026-11-21T00:00:00Z"),
         )
-        record = replace(held.control or first, **changes)
-        version = 0 if held.version is None else held.version + 1
+        record = replace(state.control or first, **changes)
+        version = 0 if state.version is None else state.version + 1
         assert self.target.commit(table.replace(".", "_"), version, record)
         return record
 
@@ -102,8 +102,8 @@ class Scene:
         return control
 
     def staged(self, *tables: str, window: int = 5, stopped: tuple[str, ...] = (), number: int = 1) -> str:
-        """What a finished stage task of the run has left; ``stopped`` tables have a batch, too, and a problem. Returns
-        the attempt whose batches these are. ``number``: which submission it was."""
+        """Writes the result of a finished stage task; ``stopped`` tables have a batch and a problem. Returns the
+        attempt of the batches. ``number`` of the submission."""
         plan = self.run.plan()
         attempt = f"staged-{number}"
         step = Step(
@@ -116,25 +116,33 @@ class Scene:
         folder.write_result(StepResult(StepKind.STAGE, step.attempt, (*done, *early)))
         return step.attempt
 
-    def unseen(self, step: str, *tables: str) -> Step:
-        """An attempt of this run on another worker, of which nobody knows whether it has ended."""
+    def stale_attempt(self, step: str, *tables: str) -> Step:
+        """An attempt of this run on another worker whose end was not seen."""
         plan = self.run.plan()
         kind, tasks = StepKind(step), plan.named(tables)
-        attempt = f"unseen-{step}-of-{self.definition.name}"
+        attempt = f"stale-{step}-of-{self.definition.name}"
         staged = self.run.latest("stage") if kind is StepKind.MERGE else None
         merge_of = staged[0].attempt if staged else ""
-        told = Step(
+        attempt_step = Step(
             kind, self.definition, RUN, attempt, "", "", plan.owner, plan.log_id, 1, {}, tasks, 5, merge_of=merge_of
         )
         folder = self.run.folder(task_id(step), 1)
         assert folder.claim(Submission(attempt, "worker-2 5a3c pid:[1]"))
-        folder.write_step(told)
+        folder.write_step(attempt_step)
         self.state.open_attempt(
             AttemptRow(
-                told.attempt, self.definition.name, step, RUN, task_id(step), 1, folder.path, tables, "2026-05-01"
+                attempt_step.attempt,
+                self.definition.name,
+                step,
+                RUN,
+                task_id(step),
+                1,
+                folder.path,
+                tables,
+                "2026-05-01",
             )
         )
-        return told
+        return attempt_step
 
     def operator(self, step: str) -> CdcSparkOperator:
         return CdcSparkOperator(task_id=task_id(step), step=step, definition=to_plain(self.definition))
@@ -157,4 +165,4 @@ def context(step: str, try_number: int = 1) -> Any:
 
 if __name__ == "__main__":
     sys.executable = os.environ["FAKE_PYTHON"]
-    Scene(Path(sys.argv[1])).execute(sys.argv[2], int(sys.argv[3]))
+    StepHarness(Path(sys.argv[1])).execute(sys.argv[2], int(sys.argv[3]))

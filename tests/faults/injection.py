@@ -1,4 +1,5 @@
-"""What is done to one task at one place: arm it, see it happen, wake what was stopped and see it end."""
+"""The injection of one case into one task: arm the failpoint, wait until it fires, thaw a frozen attempt, see its
+end."""
 
 from __future__ import annotations
 
@@ -23,35 +24,45 @@ from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks import drivers
 from tests.faults import attempts
-from tests.faults.matrix import DRIVERS, EFFECT, FREEZE, KILL, KILL_JVM, LATE_KILL, NO_EFFECT, Case, loss
-from tests.faults.worker import Order, Told
-from tests.faults.world import World
+from tests.faults.matrix import (
+    DRIVERS,
+    FREEZE,
+    KILL,
+    KILL_JVM,
+    LATE_KILL,
+    LOST_ANSWER,
+    LOST_REQUEST,
+    Case,
+    lost_answer_error,
+)
+from tests.faults.system import SystemUnderTest
+from tests.faults.worker import Arguments, TaskCall
 
 FIRES_LIMIT_S = 180
-STOPS = 5
+FREEZE_TRIES = 5
 ENDS_LIMIT_S = 60
-"""A woken attempt finds out by itself, and ends."""
+"""A thawed attempt has to end within this time."""
 
 LATE_S = 0.5
 
 
-class NotStruck(AssertionError):
-    """The place was not passed: the scene is wrong, or the place."""
+class NotReached(AssertionError):
+    """The failpoint was not reached: the workload does not fit the case."""
 
 
 @dataclass
-class Strike:
-    """``case`` is done to the first try of ``task``. ``missed``: that did not pass the place. ``ended``: how what was
-    stopped ended after it was woken."""
+class Injection:
+    """Injects ``case`` into the first try of ``task``. ``missed``: that did not reach the failpoint. ``ended``: how a
+    frozen attempt ended after the thaw."""
 
     case: Case
     task: str
-    world: World
+    system: SystemUnderTest
     done: bool = False
     missed: bool = False
     ended: str = ""
     run_id: str = ""
-    _zombie: Zombie | None = field(default=None)
+    _frozen_attempt: FrozenAttempt | None = field(default=None)
 
     def __post_init__(self) -> None:
         handle, name = tempfile.mkstemp(prefix="cdc-token-")
@@ -64,23 +75,23 @@ class Strike:
         action = {
             KILL_JVM: KILL_JVM,
             LATE_KILL: f"{KILL_JVM}:{LATE_S}",
-            NO_EFFECT: f"raise:{loss(case.place, case.target)}",
-            EFFECT: f"raise:{loss(case.place, case.target)}",
+            LOST_REQUEST: f"raise:{lost_answer_error(case.failpoint, case.target)}",
+            LOST_ANSWER: f"raise:{lost_answer_error(case.failpoint, case.target)}",
         }.get(case.action, case.action)
-        return {ARMED: f"{case.place.name}={action}@{case.place.nth}", TOKEN: str(self.token)}
+        return {ARMED: f"{case.failpoint.name}={action}@{case.failpoint.nth}", TOKEN: str(self.token)}
 
     @property
     def fired(self) -> bool:
         return not self.token.exists()
 
     @property
-    def stopped(self) -> bool:
-        return self._zombie is not None
+    def frozen(self) -> bool:
+        return self._frozen_attempt is not None
 
     @property
-    def loss(self) -> type[BaseException]:
-        """The error by which a lost answer shows here."""
-        module, _, name = loss(self.case.place, self.case.target).rpartition(".")
+    def error(self) -> type[BaseException]:
+        """The error that a lost answer raises at this failpoint."""
+        module, _, name = lost_answer_error(self.case.failpoint, self.case.target).rpartition(".")
         found: type[BaseException] = getattr(importlib.import_module(module), name) if module else CdcError
         return found
 
@@ -89,59 +100,60 @@ class Strike:
         return self.case.step in DRIVERS
 
     @property
-    def dies(self) -> bool:
-        """The struck one is a process of its own; a lost answer harms nobody else."""
-        return self.case.action in (KILL, KILL_JVM, LATE_KILL, FREEZE) or self.case.place.name == "extract.write"
+    def in_own_process(self) -> bool:
+        """Whether the fault needs a process of its own; a lost answer is injected in this process."""
+        return self.case.action in (KILL, KILL_JVM, LATE_KILL, FREEZE) or self.case.failpoint.name == "extract.write"
 
-    def hit(self, run_id: str, told: Told, warm: Callable[[], object]) -> None:
-        """The first try. Raises what it raises, CdcError or another; returns where it ended well or stands still."""
-        told = told | {"worker": attempts.HERE}
+    def inject(self, run_id: str, arguments: Arguments, warm: Callable[[], object]) -> None:
+        """The first try. Raises the error of the try, a CdcError or another; returns where it succeeded or is
+        frozen."""
+        arguments = arguments | {"worker": attempts.LOCAL}
         self.done, self.run_id = True, run_id
         if self.case.action == FREEZE:
-            self._zombie = self._stopped(run_id, told)
+            self._frozen_attempt = self._freeze(run_id, arguments)
             return
         try:
-            if not self.dies:
+            if not self.in_own_process:
                 with self._armed():
                     warm()
             elif self.is_driver:
                 with _set(self.environment):
                     warm()
             else:
-                end(process(self.world, self.task, run_id, told, self.environment))
+                end(process(self.system, self.task, run_id, arguments, self.environment))
         except Exception as error:
             if self.fired:
                 raise
-            raise self.not_passed() from error
+            raise self.not_reached() from error
         if not self.fired:
-            raise self.not_passed()
+            raise self.not_reached()
 
-    def _stopped(self, run_id: str, told: Told) -> Zombie:
-        """One that stands where it keeps nobody from looking: another table's commit in it may hold a catalog's file,
-        and nobody, the checker neither, could do anything before it is woken."""
-        for _ in range(STOPS):
-            zombie = Zombie(self, run_id, told)
-            if not self.world.is_locked():
-                return zombie
-            zombie.kill()
+    def _freeze(self, run_id: str, arguments: Arguments) -> FrozenAttempt:
+        """An attempt frozen without a lock on the catalog: a commit of another table in the same attempt may hold the
+        lock on the file of the catalog, which would block every reader, also the checker, until the thaw."""
+        for _ in range(FREEZE_TRIES):
+            attempt = FrozenAttempt(self, run_id, arguments)
+            if not self.system.is_locked():
+                return attempt
+            attempt.kill()
             self.token.touch()
-        raise self.not_passed()
+        raise self.not_reached()
 
-    def not_passed(self) -> NotStruck:
+    def not_reached(self) -> NotReached:
         self.token.unlink()
-        return NotStruck(f"{self.case} was not passed")
+        return NotReached(f"{self.case}: failpoint not reached")
 
-    def wake(self) -> None:
-        """Let what was stopped go on, and wait for its end."""
-        if self._zombie is not None:
-            self.ended = self._zombie.wake()
-            self._zombie = None
+    def thaw(self) -> None:
+        """Continues the frozen attempt and waits for its end."""
+        if self._frozen_attempt is not None:
+            self.ended = self._frozen_attempt.thaw()
+            self._frozen_attempt = None
 
-    def forget(self) -> None:
-        """Whatever went wrong, nothing of it may live on."""
+    def discard(self) -> None:
+        """Ends every process of the injection, also after an error."""
         self.token.unlink(missing_ok=True)
-        if self._zombie is not None:
-            self._zombie.kill()
+        if self._frozen_attempt is not None:
+            self._frozen_attempt.kill()
 
     @contextlib.contextmanager
     def _armed(self) -> Iterator[None]:
@@ -152,26 +164,26 @@ class Strike:
             del os.environ[ARMED], os.environ[TOKEN]
 
 
-class Zombie:
-    """An attempt that was stopped."""
+class FrozenAttempt:
+    """An attempt whose processes are stopped at the failpoint."""
 
-    def __init__(self, strike: Strike, run_id: str, told: Told) -> None:
-        self._strike = strike
+    def __init__(self, injection: Injection, run_id: str, arguments: Arguments) -> None:
+        self._injection = injection
         self._pids: list[int] = []
         self._outcome = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
-        if strike.is_driver:
-            self._attempt = attempts.make_attempt(strike.world, run_id, strike.task, 1)
+        if injection.is_driver:
+            self._attempt = attempts.make_attempt(injection.system, run_id, injection.task, 1)
             context = copy_context()
-            self._thread = threading.Thread(target=context.run, args=(self._work,), name="stopped", daemon=True)
+            self._thread = threading.Thread(target=context.run, args=(self._work,), name="frozen", daemon=True)
             self._thread.start()
         else:
-            told = told | {"worker": attempts.ELSEWHERE}
-            self._process = process(strike.world, strike.task, run_id, told, strike.environment)
-        self._wait_until_stopped()
+            arguments = arguments | {"worker": attempts.REMOTE}
+            self._process = process(injection.system, injection.task, run_id, arguments, injection.environment)
+        self._wait_until_frozen()
 
-    def wake(self) -> str:
+    def thaw(self) -> str:
         for pid in self._pids:
             _signal(pid, signal.SIGCONT)
         if self._process is not None:
@@ -180,7 +192,7 @@ class Zombie:
             self._thread.join(ENDS_LIMIT_S)
             if self._thread.is_alive():
                 self.kill()
-                raise AssertionError(f"{self._strike.case}: a woken driver did not end within {ENDS_LIMIT_S} s")
+                raise AssertionError(f"{self._injection.case}: a thawed driver did not end within {ENDS_LIMIT_S} s")
         return self._outcome
 
     def kill(self) -> None:
@@ -191,39 +203,39 @@ class Zombie:
             self._process.wait()
 
     def _work(self) -> None:
-        attempts.armed.set(self._strike.environment)
-        attempts.worker.set(attempts.ELSEWHERE)
+        attempts.armed.set(self._injection.environment)
+        attempts.worker.set(attempts.REMOTE)
         try:
             result = self._attempt.result()
             self._outcome = ", ".join(f"{one.table} {one.outcome}" for one in result.tables) or "done"
         except CdcError as error:
             self._outcome = f"{type(error).__name__}: {error.problems[0].code}"
-        # However it ends, the case says so.
+        # The outcome of the case shows any error.
         except Exception as error:
             self._outcome = f"{type(error).__name__}: {error}"
 
-    def _wait_until_stopped(self) -> None:
-        """The one that fired, its JVM and whatever else belongs to the driver stand still."""
-        strike, end = self._strike, time.monotonic() + FIRES_LIMIT_S
-        while not strike.fired:
+    def _wait_until_frozen(self) -> None:
+        """Stops the process whose failpoint fired, its JVM and every other process of the driver."""
+        injection, end = self._injection, time.monotonic() + FIRES_LIMIT_S
+        while not injection.fired:
             over = self._thread is not None and not self._thread.is_alive()
             over |= self._process is not None and self._process.poll() is not None
             if over or time.monotonic() > end:
                 self._pids = self._all_pids()
                 self.kill()
-                strike.token.unlink(missing_ok=True)
-                raise NotStruck(f"{strike.case} was not passed: {self._outcome}")
+                injection.token.unlink(missing_ok=True)
+                raise NotReached(f"{injection.case} failpoint not reached: {self._outcome}")
             time.sleep(0.02)
         time.sleep(0.1)
         self._pids = self._all_pids()
         for pid in self._pids:
             _signal(pid, signal.SIGSTOP)
-        if strike.is_driver and self._attempt.folder is not None:
+        if injection.is_driver and self._attempt.folder is not None:
             attempts.hidden.add(self._attempt.folder.step_url)
-        if strike.world.kind in ("postgres", "mysql"):
+        if injection.system.kind in ("postgres", "mysql"):
             time.sleep(1.5)
             for pid in self._pids:
-                strike.world.end_sessions_of(pid)
+                injection.system.end_sessions_of(pid)
 
     def _all_pids(self) -> list[int]:
         if self._process is not None:
@@ -233,13 +245,15 @@ class Zombie:
         return sorted({*found, *_below(found)})
 
 
-def process(world: World, task: str, run_id: str, told: Told, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A worker's task as a process of its own."""
-    order = Order(world.definition, world.secrets, world.state_url, task, run_id, told)
-    handle, path = tempfile.mkstemp(prefix="cdc-order-")  # 0600
+def process(
+    system: SystemUnderTest, task: str, run_id: str, arguments: Arguments, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    """A task in a worker, as a process of its own."""
+    call = TaskCall(system.definition, system.secrets, system.state_url, task, run_id, arguments)
+    handle, path = tempfile.mkstemp(prefix="cdc-call-")  # 0600
     with os.fdopen(handle, "w") as file:
-        json.dump(to_plain(order), file)
-    outputs = world.folder / "outputs"
+        json.dump(to_plain(call), file)
+    outputs = system.folder / "outputs"
     outputs.mkdir(exist_ok=True)
     with (outputs / f"{task}-{run_id}").open("ab") as output:
         return subprocess.Popen(
@@ -260,7 +274,7 @@ def end(started: subprocess.Popen[bytes]) -> None:
 
 
 class Died(Exception):
-    """The process of a task is gone."""
+    """The process of a task has died."""
 
 
 @contextlib.contextmanager
@@ -273,7 +287,7 @@ def _set(environment: dict[str, str]) -> Iterator[None]:
 
 
 def _below(pids: list[int]) -> set[int]:
-    """Every process that comes from these: Spark's Python workers do not show what they are for."""
+    """Every descendant process of these: the command lines of Spark's Python workers do not name the step."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""All invariants over one replicator, from what lies about: source, copies, change log, state store, files."""
+"""Checks all invariants of one replicator from its source, copies, change log, state store and files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.faults.checker.invariants import Finding, History
 from tests.faults.checker.ledger import Ledger, Shape
 from tests.faults.checker.staging import read_log
 from tests.faults.checker.store import read_store
-from tests.faults.checker.wal import acknowledged, place_commits
+from tests.faults.checker.wal import acknowledged, record_commits
 
 
 class Reader(Protocol):
@@ -24,15 +24,15 @@ class Reader(Protocol):
     def missing_files(self, shape: Shape) -> list[str]: ...
 
     def commit_files(self, shape: Shape) -> dict[str, str]:
-        """Files that are the table's commits → SHA-256 of their content, where commits are files with fixed names."""
+        """Files of commits → SHA-256 of their content, where commits are files with fixed names."""
 
     def texts(self) -> list[str]: ...
 
 
 @dataclass
-class Judge:
-    """``folder`` holds all that the replicator ``name`` leaves: staging, lake, state store, outputs. ``secrets`` must
-    stand in none of it. What was found good once is not looked at again, but must not have changed."""
+class Checker:
+    """``folder`` contains everything that the replicator ``name`` writes: staging, lake, state store, outputs. None of
+    it may contain ``secrets``. A state without findings is not checked again, but must not change."""
 
     name: str
     dsn: str
@@ -45,29 +45,29 @@ class Judge:
     commit_files: dict[str, str] = field(default_factory=dict)
     histories: dict[str, list[Commit]] = field(default_factory=dict)
 
-    def look(self) -> dict[str, list[Commit]]:
-        """Read the states of all tables that are new since the last look."""
+    def read_commits(self) -> dict[str, list[Commit]]:
+        """Reads the states of all tables that are new since the last check."""
         for shape in self.ledger.shapes.values():
             known = self.histories.setdefault(shape.table, [])
             known += self.reader.commits(shape, {one.number for one in known})
         return self.histories
 
-    def rest(self) -> list[Finding]:
-        """Nothing is under way, so every table should be caught up and nothing left half done."""
-        self.look()
+    def check_at_rest(self) -> list[Finding]:
+        """The invariants while no run is active: every table is caught up and no work is unfinished."""
+        self.read_commits()
         histories = [History(shape, self.histories[shape.table]) for shape in self.ledger.shapes.values()]
         log = read_log(self.folder / "staging" / self.name)
         return list(must.at_rest(log, read_store(self.folder / "state.db", self.name), histories))
 
-    def judge(self) -> list[Finding]:
-        """What must hold at any moment."""
+    def check(self) -> list[Finding]:
+        """The invariants at any moment."""
         before = {table: len(commits) for table, commits in self.histories.items()}
         with psycopg.connect(self.dsn, autocommit=True) as source:
             slot = acknowledged(source, self.slot)
-            self.look()
+            self.read_commits()
             log = read_log(self.folder / "staging" / self.name)
             store = read_store(self.folder / "state.db", self.name)
-            place_commits(source, self.name, self.ledger)
+            record_commits(source, self.name, self.ledger)
         shapes = list(self.ledger.shapes.values())
         commit_files = {path: sha for shape in shapes for path, sha in self.reader.commit_files(shape).items()}
         histories = [History(shape, self.histories[shape.table]) for shape in shapes]
@@ -106,7 +106,7 @@ class Judge:
 
 
 def _with_past(fresh: History, whole: History) -> History:
-    """What somebody else committed is compared with all that stood before: then there is no short way."""
+    """A commit of another writer is compared with all earlier states, which needs the whole history."""
     return whole if any(one.record is None for one in fresh.commits) else fresh
 
 

@@ -1,4 +1,4 @@
-"""A row that somebody changed in the copy alone, behind the replicator's back."""
+"""A row that is changed in the copy alone, not by the replicator."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ tables:
 
 
 @dataclass(frozen=True)
-class Damaged:
-    """``minute``: within it the row was changed at the source; what the copy holds of it now is wrong."""
+class CorruptedCopy:
+    """``minute``: the minute in which the row was changed at the source; its value in the copy is wrong."""
 
     scenario: Scenario
     minute: datetime
@@ -39,15 +39,15 @@ class Damaged:
         self.scenario.airflow.request("PATCH", f"/dags/{self.scenario.name}", json={"is_paused": paused})
 
 
-def damage(scenario: Callable[..., Scenario]) -> Damaged:
-    """The schedule has copied and rests now."""
+def corrupt_copy(scenario: Callable[..., Scenario]) -> CorruptedCopy:
+    """The schedule has copied the table and is paused."""
     made = scenario("repaired", tables=TABLES, more='schedule: "* * * * *"\n')
     until(lambda: DeltaTable.is_deltatable(str(made.lake / "customers")), "the first copy", every_s=0.5)
     until(lambda: datetime.now(UTC).second < 50, "the next minute", every_s=0.5)
-    damaged = Damaged(made, datetime.now(UTC).replace(second=0, microsecond=0))
+    corrupted = CorruptedCopy(made, datetime.now(UTC).replace(second=0, microsecond=0))
     made.execute("update customers set name = 'Ada' where id = 7")
     made.start()
-    until(lambda: damaged.name == "Ada", "the change in the copy", every_s=0.5)
-    damaged.pause(True)
-    damaged.table.update(updates={"name": "'broken'"}, predicate="id = 7")
-    return damaged
+    until(lambda: corrupted.name == "Ada", "the change in the copy", every_s=0.5)
+    corrupted.pause(True)
+    corrupted.table.update(updates={"name": "'broken'"}, predicate="id = 7")
+    return corrupted

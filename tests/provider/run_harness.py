@@ -1,5 +1,5 @@
-"""A whole replicator without database, lake or Spark: a source that is a JSON file, a target made of files, and the
-Spark steps as a few lines that land, merge and copy nothing but figures. What they promise is what the real ones do."""
+"""Runs of a replicator without database, lake or Spark: a source that is a JSON file, a target made of files, and Spark
+steps that land, merge and copy only counts of rows. Their commits and results are like those of the real steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.file_target import FileTarget
 
 IDLE_STEP = 16
-"""The stream of the source must have moved this far without changes of ours before an empty window is worth it."""
+"""The stream of the source must have advanced this far without changes of our tables before an empty window is
+landed."""
 
 
 def schema(table: str, key: tuple[str, ...] = ("id",)) -> TableSchema:
@@ -64,7 +65,7 @@ class FileSource:
         self.path = path
 
     def write(self, **changes: Any) -> None:
-        """All at once: others read meanwhile."""
+        """Atomic, since other threads read the file."""
         new = self.path.with_suffix(f".{uuid4().hex}")
         new.write_text(json.dumps({**self.read(), **changes}))
         new.replace(self.path)
@@ -104,12 +105,12 @@ class FileSource:
         return {"slot": str(self.read()["slot"])}
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
-        body, here = self.read(), int(position["slot"])
-        if body["slot"] is None or body["slot"] > here:
+        body, start = self.read(), int(position["slot"])
+        if body["slot"] is None or body["slot"] > start:
             raise PositionLost(Problem("SRC030", "the slot is gone", do="airflow cdc resync shop"))
-        anything = any(place > here and table in tables for table, place in body["changes"])
+        anything = any(at > start and table in tables for table, at in body["changes"])
         limit = {**position, "slot": str(body["end"])}
-        idle = limit if not anything and body["end"] - here >= IDLE_STEP else None
+        idle = limit if not anything and body["end"] - start >= IDLE_STEP else None
         outside = {table: Problem("SRC008", f"{table} is not carried", do="list it") for table in body["outside"]}
         return SourceStatus(anything, limit, idle, outside)
 
@@ -120,9 +121,9 @@ class FileSource:
         self.write(slot=None)
 
 
-class LakeOfFiles(FileTarget):
-    """As the real ones: control records also stand in the change log, a table may be taken back by somebody (file
-    ``restored``: how many commits there were then; it shows the first one again), or not answer (file ``locked``)."""
+class LoggedFileTarget(FileTarget):
+    """As the real targets: control records are also in the change log; a user may have restored the first version of a
+    table (file ``restored``: the number of commits at that time), or a table may not answer (file ``locked``)."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
         super().__init__(target, connection, replicator, log)
@@ -147,14 +148,14 @@ class LakeOfFiles(FileTarget):
 
 
 @dataclass
-class World:
+class RunHarness:
     folder: Path
     tables: tuple[str, ...] = ("public.a", "public.b")
     definition: Definition = field(init=False)
     source: FileSource = field(init=False)
     state: StateStore = field(init=False)
-    told: list[str] = field(default_factory=list)
-    proof: dict[str, Any] = field(
+    log_lines: list[str] = field(default_factory=list)
+    comparison: dict[str, Any] = field(
         default_factory=lambda: {"identical": True, "source_rows": 10, "target_rows": 10, "inexact": False}
     )
 
@@ -173,26 +174,28 @@ class World:
     @property
     def replicator(self) -> Replicator:
         log = open_log(self.definition, ConnectionInfo())
-        target = LakeOfFiles(self.definition.target, ConnectionInfo(), "shop", log)
+        target = LoggedFileTarget(self.definition.target, ConnectionInfo(), "shop", log)
         if not (self.folder / "state.db").exists():
             self.state = StateStore(f"sqlite:///{self.folder}/state.db")
         return Replicator(self.definition, self.source, target, log, self.state)  # type: ignore[arg-type]
 
-    # A run, task by task
+    # The tasks of a run
 
     def open(self, run: str | RunContext) -> RunDecision:
-        return open_window(self.replicator, run if isinstance(run, RunContext) else RunContext(run), self.told.append)
+        return open_window(
+            self.replicator, run if isinstance(run, RunContext) else RunContext(run), self.log_lines.append
+        )
 
     def close(self, run_id: str, failed: Sequence[str] = ()) -> CloseResult:
-        return close_window(self.replicator, run_id, failed, self.told.append)
+        return close_window(self.replicator, run_id, failed, self.log_lines.append)
 
     def run(self, run: str | RunContext) -> CloseResult:
-        """A whole run in which every Spark step goes well."""
+        """A whole run in which every Spark step succeeds."""
         decision = self.open(run)
         run_id = decision.plan.run_id
         self.spark(decision)
         if "extract" in decision.follow or "stage" in decision.follow:
-            find_holes(self.replicator, run_id, self.told.append)
+            find_holes(self.replicator, run_id, self.log_lines.append)
         if decision.plan.reconcile or self.replicator.run(run_id).holes():
             self.reconcile(run_id)
         return self.close(run_id)
@@ -207,15 +210,15 @@ class World:
             self.merge(plan)
         if "verify" in follow:
             done = [
-                TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=self.proof)
+                TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=self.comparison)
                 for table in plan.stream
             ]
-            self.say(plan.run_id, "verify", StepKind.VERIFY, done)
+            self.write_result(plan.run_id, "verify", StepKind.VERIFY, done)
 
     def reconcile(self, run_id: str) -> tuple[str, ...]:
-        paused = pause_stream(self.replicator, run_id, self.told.append)
+        paused = pause_stream(self.replicator, run_id, self.log_lines.append)
         self.copy(self.replicator.run(run_id).plan(), "reconcile.resync", paused, None)
-        return resume_stream(self.replicator, run_id, self.told.append)
+        return resume_stream(self.replicator, run_id, self.log_lines.append)
 
     # The Spark steps
 
@@ -223,10 +226,10 @@ class World:
         log, window = self.replicator.log, self.replicator.log.sealed()
         done = []
         for task in plan.named(tuple(tables)):
-            held = self.replicator.target.state(task.table, task.target)
-            fence = (held.control.fence if held.control else log.highest_fence(task.table)) + 1
-            assert held.control or state
-            now = State(state, utc_now()) if state else held.control.state  # type: ignore[union-attr]
+            state_before = self.replicator.target.state(task.table, task.target)
+            fence = (state_before.control.fence if state_before.control else log.highest_fence(task.table)) + 1
+            assert state_before.control or state
+            now = State(state, utc_now()) if state else state_before.control.state  # type: ignore[union-attr]
             hi, sha256 = log.manifest(window).hi, log.manifest_sha256(window)
             record = ControlRecord(
                 replicator="shop",
@@ -248,11 +251,11 @@ class World:
             self.commit(task.target, record)
             done.append(TableResult(task.table, Outcome.DONE, 10, {"read": 10}, fence, window))
         kind = StepKind.SNAPSHOT if state else StepKind.RESYNC
-        self.say(plan.run_id, task_id, kind, done)
+        self.write_result(plan.run_id, task_id, kind, done)
 
     def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = ()) -> Manifest:
         lo, limit = int(plan.lo["slot"]), int(plan.limit["slot"])
-        inside = [table for table, place in self.source.read()["changes"] if lo < place <= limit]
+        inside = [table for table, at in self.source.read()["changes"] if lo < at <= limit]
         slices = {task.table: _slice(task, inside.count(task.table)) for task in plan.tables}
         manifest = self.replicator.log.seal(
             Manifest(
@@ -271,7 +274,7 @@ class World:
             )
         )
         window = WindowResult(manifest.window, manifest.lo, manifest.hi, len(inside), 1, 1, cut="limit")
-        self.say(plan.run_id, "extract", StepKind.EXTRACT, [], window)
+        self.write_result(plan.run_id, "extract", StepKind.EXTRACT, [], window)
         return manifest
 
     def merge(self, plan: RunPlan, tables: Sequence[str] | None = None) -> None:
@@ -289,10 +292,10 @@ class World:
             engine = EngineUse(EngineName.LOCAL, count)
             counts = {"update": count}
             done.append(TableResult(task.table, Outcome.DONE, count, counts, control.fence, upto, engine=engine))
-        self.say(plan.run_id, "stage", StepKind.STAGE, [])
-        self.say(plan.run_id, "merge", StepKind.MERGE, done)
+        self.write_result(plan.run_id, "stage", StepKind.STAGE, [])
+        self.write_result(plan.run_id, "merge", StepKind.MERGE, done)
 
-    def say(
+    def write_result(
         self,
         run_id: str,
         task_id: str,
@@ -301,7 +304,7 @@ class World:
         window: WindowResult | None = None,
         problem: Problem | None = None,
     ) -> None:
-        """What a job leaves behind: its step and its result."""
+        """Writes the step and the result of a job."""
         run = self.replicator.run(run_id)
         plan = run.plan()
         attempt = f"{task_id}-1"
@@ -309,11 +312,11 @@ class World:
         folder.write_step(Step(kind, self.definition, run_id, attempt, "", "", plan.owner, plan.log_id, 1, {}, ()))
         folder.write_result(StepResult(kind, attempt, tuple(tables), window, problem))
 
-    # What stands where
+    # The state of the target and the source
 
     def commit(self, target_table: str, record: ControlRecord) -> None:
         target = self.replicator.target
-        assert isinstance(target, LakeOfFiles)
+        assert isinstance(target, LoggedFileTarget)
         version = target.state(record.table, target_table).version
         assert target.commit(target_table, 0 if version is None else version + 1, record)
 
@@ -322,9 +325,9 @@ class World:
         assert control is not None
         return control
 
-    def ask(self, kind: CommandKind, *tables: str, **arguments: Any) -> Command:
-        asked = len(self.replicator.state.pending("shop"))
-        return self.replicator.state.request("shop", kind, tables, arguments, f"{kind}-{utc_now()}-{asked}", "ann")
+    def request(self, kind: CommandKind, *tables: str, **arguments: Any) -> Command:
+        number = len(self.replicator.state.pending("shop"))
+        return self.replicator.state.request("shop", kind, tables, arguments, f"{kind}-{utc_now()}-{number}", "ann")
 
     def slot(self) -> int:
         return int(self.source.read()["slot"])
@@ -339,11 +342,11 @@ def _slice(task: TableTask, rows: int) -> TableSlice:
 class FileOptions:
     """The keys of this source in the YAML."""
 
-    path: str = doc("Where the source stands.")
+    path: str = doc("The file of the source.")
 
 
 class RegisteredSource(FileSource):
-    """The same source, made as the registry makes connectors."""
+    """The same source, with the constructor of connectors in the registry."""
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         super().__init__(Path(source.options["path"]))

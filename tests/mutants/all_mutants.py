@@ -1,9 +1,8 @@
-"""All breakages, in the order in which they are tried."""
+"""All mutants, in the order in which they run."""
 
 from __future__ import annotations
 
 from tests.mutants.binlog import BINLOG
-from tests.mutants.breakage import Breakage
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
@@ -13,6 +12,7 @@ from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.identities import IDENTITIES
 from tests.mutants.meanings import MEANINGS
+from tests.mutants.mutant import Mutant
 from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
@@ -20,7 +20,7 @@ from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
 from tests.mutants.special_values import SPECIAL_VALUES
 
-BREAKAGES: tuple[Breakage, ...] = (
+MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
     *CHANGE_LOG,
     *RUNS,
