@@ -97,7 +97,7 @@ def run_mutant(mutant: Mutant, copy: Path) -> Result:
 def first_failure(copy: Path, tests: Iterable[str]) -> str:
     """The name of the first test that fails; empty where all pass. A test run that cannot be collected, or hangs,
     counts as a failure."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider", "--tb=no", *tests]
     environment = {**os.environ, **HISTORIES, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S)

@@ -17,9 +17,9 @@ WITHOUT_ROW = f"{KEYED}::test_a_change_without_its_row_causes_a_fetch_in_the_nex
 DIRTY_KEYS = (
     Mutant(
         "changes from before the fetch are applied on top of it",
-        "spark_jobs/quarantine/refetch.py",
-        ' | (F.col("commit_ts") < F.col("taken_at"))',
-        "",
+        "spark_jobs/quarantine/arrow_entries.py",
+        "bool(times) and entry.commit_ts < max(times)",
+        "not times",
         (ON_TOP,),
     ),
     Mutant(
@@ -31,23 +31,23 @@ DIRTY_KEYS = (
     ),
     Mutant(
         "changes before a gap are applied after the fetched row",
-        "spark_jobs/quarantine/refetch.py",
-        '(F.col("order_key") <= F.col("taken_order")) | ',
-        "",
+        "spark_jobs/quarantine/arrow_entries.py",
+        "if entry.order_key <= max(row.order_key for row in fetched):",
+        "if not fetched:",
         (RANDOM,),
     ),
     Mutant(
         "changes after an unknown row are dropped",
-        "spark_jobs/quarantine/parking.py",
-        "waiting = joined.where(waits).withColumns(",
-        'waiting = joined.where(waits & F.col("kind").isNotNull()).withColumns(',
+        "spark_jobs/quarantine/arrow_entries.py",
+        "ArrowEntries(table.filter(waits))",
+        'ArrowEntries(table.filter(pc.and_(waits, pc.is_valid(table["kind"]))))',
         (WAITS,),
     ),
     Mutant(
         "a new row without all its values counts as known",
-        "spark_jobs/quarantine/parking.py",
-        '(F.coalesce(F.size("refetch"), F.lit(0)) < 1)',
-        "F.lit(True)",
+        "spark_jobs/quarantine/arrow_entries.py",
+        " and not self.refetch",
+        "",
         (UNSENT,),
     ),
     Mutant(
@@ -59,7 +59,7 @@ DIRTY_KEYS = (
     ),
     Mutant(
         "a row marked deleted is changed",
-        "spark_jobs/quarantine/refetch.py",
+        "spark_jobs/quarantine/orphan_updates.py",
         "rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows",
         "rows",
         (WITHOUT_ROW,),

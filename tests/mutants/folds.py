@@ -102,16 +102,16 @@ FOLDS = (
     ),
     Mutant(
         "a truncate does not hide what came before it",
-        "spark_jobs/batches/builder.py",
-        "return self._truncated_at or self.control.floor",
+        "spark_jobs/batches/batch_input.py",
+        "return self.truncated_at or self.control.floor",
         "return self.control.floor",
         (f"{KEYED}::{TRUNCATED}[delta in Spark]",),
     ),
     Mutant(
         "a truncate empties a table that ignores deletes",
-        "spark_jobs/batches/builder.py",
-        "return None if self._task.rule.on_delete is OnDelete.IGNORE else self._stats.truncated_at",
-        "return self._stats.truncated_at",
+        "spark_jobs/batches/batch_input.py",
+        "return None if self.task.rule.on_delete is OnDelete.IGNORE else self.stats.truncated_at",
+        "return self.stats.truncated_at",
         (f"{KEYED}::test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows[delta in Spark]",),
     ),
     Mutant(
@@ -123,9 +123,9 @@ FOLDS = (
     ),
     Mutant(
         "a row with a changed key loses its unknown columns",
-        "spark_jobs/folds/dispatch.py",
-        "return self.shape.moved > 0 and",
-        "return self.shape.moved < 0 and",
+        "spark_jobs/engines/spark_folds.py",
+        "moved = shape.moved > 0 and",
+        "moved = shape.moved < 0 and",
         (f"{CASES}[delta in Spark-hard-15b a move takes the unknown column along]",),
     ),
     Mutant(

@@ -31,7 +31,7 @@ def test_tasks_fold_as_the_driver_does(spark: SparkSession, monkeypatch: pytest.
     table = pa.Table.from_pylist(entries, ENTRIES)
     fold = Fold(RULES)
     frame = spark.createDataFrame(table)
-    on_driver = frames.fold_on_driver(frame, fold).toArrow().sort_by("key")
+    on_driver = fold.rows(table).sort_by("key")
     in_tasks = frames.fold_in_tasks(frame, fold, len(entries), moved=True)
     assert in_tasks.rdd.getNumPartitions() > 10
     assert in_tasks.toArrow().sort_by("key").to_pylist() == on_driver.to_pylist(), f"again: {seeds.SEED}={seeds.seed()}"
