@@ -25,7 +25,7 @@ def shop(mariadb: EmbeddedMariaDB) -> Shop:
 
 @pytest.mark.parametrize("action", ["MODIFY word varchar(1)", "MODIFY at datetime", "MODIFY mood enum('new', 'done')"])
 def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop: Shop, action: str) -> None:
-    """The catalogue is that of behind the ALTER already, and the target takes over the types that a window tells."""
+    """The catalog is that of behind the ALTER already, and the target takes over the types that a window tells."""
     shop.sql(
         "CREATE TABLE c (id int PRIMARY KEY, word varchar(20), at datetime(6), mood enum('new', 'open', 'done'))",
         "INSERT INTO c VALUES (1, 'a', '2026-01-02 03:04:05.5', 'new')",
@@ -58,7 +58,7 @@ def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_betwe
 def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_with_rows_before(
     shop: Shop, action: str
 ) -> None:
-    """The catalogue has it as an ordinary one already, and the binlog does not say that it was generated."""
+    """The catalog has it as an ordinary one already, and the binlog does not say that it was generated."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text, twice int AS (id * 2) STORED)")
     shop.sql("INSERT INTO c (id) VALUES (1), (2)")
     shop.window()

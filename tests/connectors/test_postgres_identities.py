@@ -1,4 +1,4 @@
-"""What the catalogue shows of statements that change rows without a trace in the stream."""
+"""What the catalog shows of statements that change rows without a trace in the stream."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def unseen(database: Database, source: PostgresSource, statements: tuple[str, ..
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_stream_does_not_carry_is_seen_in_the_catalogue(database: Database, name: str) -> None:
+def test_what_the_stream_does_not_carry_is_seen_in_the_catalog(database: Database, name: str) -> None:
     make, statements, expected = CASES[name]
     database.sql(*make)
     database.publish(*(["t", "other"] if "CREATE TABLE other" in " ".join(make) else ["t"]))

@@ -1,4 +1,4 @@
-"""Which changes of a table its stream does not carry, by what the catalogue says of it then and now."""
+"""Which changes of a table its stream does not carry, by what the catalog says of it then and now."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def seen(now: TableIdentity, *names: str) -> UnloggedChanges:
     return unlogged_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
 
 
-def test_an_equal_catalogue_says_nothing() -> None:
+def test_an_equal_catalog_says_nothing() -> None:
     assert seen(KNOWN) == NO_UNLOGGED_CHANGES
     assert not seen(KNOWN)
 
@@ -205,7 +205,7 @@ def test_a_new_column_is_asked_of_the_rows_as_long_as_the_copy_lacks_it() -> Non
     now = replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4)
     assert seen(now, "id", "a", "b", "z") == UnloggedChanges(added=("z",))
     held, wanted = schema("id", "a", "b"), schema("id", "a", "b", "z")
-    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalogue was read behind the statement"
+    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalog was read behind the statement"
     assert not unlogged_changes(now, now, wanted, wanted)
 
 

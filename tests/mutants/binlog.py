@@ -71,7 +71,7 @@ BINLOG = (
         (ALTERED,),
     ),
     Breakage(
-        "types that a window takes over from the catalogue are not judged",
+        "types that a window takes over from the catalog are not judged",
         f"{MYSQL}/schemas.py",
         "and not (keeps_values(native, column) and _type_keeps_values(native, taken_over[column.name]))",
         "and not keeps_values(native, column)",

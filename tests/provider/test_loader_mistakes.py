@@ -1,4 +1,4 @@
-"""Bad definitions: each mistake is met with its code, its place, and no secret. The ids are those of the catalogue of
+"""Bad definitions: each mistake is met with its code, its place, and no secret. The ids are those of the catalog of
 bad input."""
 
 from __future__ import annotations

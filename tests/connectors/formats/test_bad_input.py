@@ -1,4 +1,4 @@
-"""The catalogue of bad input, as far as it is a decoder's matter: each row by its number.
+"""The catalog of bad input, as far as it is a decoder's matter: each row by its number.
 
 Not here: gaps and overflows (E-16, E-17) are Salesforce's; two messages of one place (E-18) are for the fold, a folder
 (E-22 and most of E-21) for the source that reads it, a row that is touched twice (E-23) for the target. No window is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
@@ -35,11 +35,11 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
     options = database.options
     try:
         with database.session() as connection:
-            catalogue = read_catalogue(connection, options.schemas)
-            for name in sorted(options.timestamp_columns.keys() - catalogue.keys()):
+            catalog = read_catalog(connection, options.schemas)
+            for name in sorted(options.timestamp_columns.keys() - catalog.keys()):
                 problems.append(_no_table(name))
             for task in tables:
-                described = catalogue[task.table]
+                described = catalog[task.table]
                 try:
                     column = timestamp_column_of(described, options)
                 except CheckFailed as error:

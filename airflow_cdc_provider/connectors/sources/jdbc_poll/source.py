@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import find_problems, require_pageable, timestamp_column_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
@@ -73,7 +73,7 @@ class JdbcPollSource:
 
     def tables(self) -> list[TableSchema]:
         with self.database.session() as connection:
-            self._described = read_catalogue(connection, self.options.schemas)
+            self._described = read_catalog(connection, self.options.schemas)
         return [table.schema for table in self._described.values()]
 
     def may_hold(self, column: Column) -> Specials:
@@ -137,12 +137,12 @@ class JdbcPollSource:
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         return split_intervals(lo, limit)
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        table = split_bounds(partition)[0]
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        table = split_bounds(split)[0]
         task = next(task for task in tables if task.table == table)
         queries = self._queries(table, task.schema, task.rule.where)
         require_pageable(queries)
-        yield from read_items(partition, task.schema, epoch, partial(self._read_pages, queries))
+        yield from read_items(split, task.schema, epoch, partial(self._read_pages, queries))
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         """The source has no unreadable records."""
@@ -191,5 +191,5 @@ class JdbcPollSource:
 
     def _describe(self, table: str) -> PolledTable:
         with self.database.session() as connection:
-            self._described |= read_catalogue(connection, self.options.schemas, table)
+            self._described |= read_catalog(connection, self.options.schemas, table)
         return self._described[table]

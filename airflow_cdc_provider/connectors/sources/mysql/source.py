@@ -81,8 +81,8 @@ class MysqlSource:
         """The binlog is one stream."""
         return [StreamSplit(lo, limit, {})]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        return self.stream.read(partition, tables, epoch)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(split, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)

@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
-from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog
 from airflow_cdc_provider.connectors.sources.postgres.types import logical_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
@@ -41,7 +41,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     tasks = [
         TableTask(table, table, schema, TableRule(table), "", TableState.REPLICATING) for table, schema in known.items()
     ]
-    decoder = PgoutputDecoder(tasks, Catalogue({}, {}), 1, 0, NO_LIMIT)
+    decoder = PgoutputDecoder(tasks, Catalog({}, {}), 1, 0, NO_LIMIT)
     for message_with_lsn in received:
         decoder.feed([message_with_lsn])
         yield from decoder.items

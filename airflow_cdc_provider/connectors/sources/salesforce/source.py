@@ -86,11 +86,11 @@ class SalesforceSource:
         """A channel is one ordered stream. A second reader would count its events against the allocation again."""
         return [StreamSplit(lo, limit, {})]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         require_supported_rules(tables)
-        self._require_instance(partition.lo)
+        self._require_instance(split.lo)
         with self.org.pubsub.connected() as connection:
-            yield from read_stream(connection, self.org.rest, self.options, partition.lo, tables, epoch)
+            yield from read_stream(connection, self.org.rest, self.options, split.lo, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, schema, self._describe)

@@ -100,14 +100,14 @@ class SalesforcePollSource:
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         return split_intervals(lo, limit)
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        table = split_bounds(partition)[0]
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        table = split_bounds(split)[0]
         task = next(task for task in tables if task.table == table)
         require_supported_rules([task])
         if not self._timestamp_column(table):
-            yield from reload_items(partition, epoch)
+            yield from reload_items(split, epoch)
             return
-        yield from read_items(partition, task.schema, epoch, partial(self._read, self._object(table, task.schema)))
+        yield from read_items(split, task.schema, epoch, partial(self._read, self._object(table, task.schema)))
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         """The source has no unreadable records: an unreadable page is read again."""

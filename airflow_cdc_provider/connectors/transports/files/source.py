@@ -104,19 +104,19 @@ class FilesSource:
         """Includes late files that appeared since the limit was determined."""
         return split_window(lo, limit, self.folder.files())
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         location = self.folder.location
-        if "gone" in partition.body:
-            detail = f"{partition.body['gone']} files were removed from {location} before they were read"
+        if "gone" in split.body:
+            detail = f"{split.body['gone']} files were removed from {location} before they were read"
             yield HoleFound("", EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch)
-        for file in files_of(partition):
+        for file in files_of(split):
             chunks = self.folder.read_chunks(file.path)
             if chunks is None:
                 yield HoleFound("", EXPIRED, "", f"{file.path} was removed from {location} before it was read")
             else:
                 yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro))
-        yield Boundary(partition.limit)
+        yield Boundary(split.limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return self.format.reread(record, table, schema)

@@ -123,15 +123,15 @@ class KafkaSource:
             bodies.append({"ranges": "[]", "gone": json.dumps(self._losses_by_tables(lost))})
         return [StreamSplit(lo, end, body) for body in bodies]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        for detail, affected in json.loads(partition.body.get("gone", "[]")):
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        for detail, affected in json.loads(split.body.get("gone", "[]")):
             names = {task.table for task in tables}
             for table in affected or sorted(names - self._discovered.tables) or [""]:
                 yield HoleFound(table, EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch)
-        if ranges := [OffsetRange(*fields) for fields in json.loads(partition.body["ranges"])]:
+        if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
-        yield Boundary(partition.limit)
+        yield Boundary(split.limit)
 
     def channels(self, position: Position) -> Collection[str]:
         return [str(channel) for channel in topic_offsets(position)]
