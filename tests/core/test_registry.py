@@ -33,5 +33,7 @@ def test_an_unknown_type_is_named_with_those_there_are() -> None:
 
 
 def test_a_library_that_is_missing_is_named_with_the_line_to_type() -> None:
-    with pytest.raises(NotInstalled, match=r"ENV010.*found: no_such_library.*airflow-cdc-provider\[abacus\]"):
+    with pytest.raises(
+        NotInstalled, match=r"ENV010.*found: no package no_such_library.*airflow-cdc-provider\[abacus\]"
+    ):
         load_class("source", "abacus", {"abacus": "no_such_library.source:Abacus"})

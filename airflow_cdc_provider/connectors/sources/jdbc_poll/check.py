@@ -30,7 +30,7 @@ def timestamp_column_of(described: PolledTable, options: JdbcPollOptions) -> str
 
 
 def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the database cannot be reached. A refused login is one of the problems."""
+    """Raises SourceUnavailable if the database cannot be reached. A rejected login is one of the problems."""
     problems: list[Problem] = []
     options = database.options
     try:

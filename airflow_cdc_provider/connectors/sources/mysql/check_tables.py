@@ -64,7 +64,7 @@ def _missing_key(table: str) -> Problem:
 
 def _missing_select(table: str, found: str, user: str, server: str) -> Problem:
     do = f"GRANT SELECT ON {table} TO {user};"
-    return Problem("SRC010", f"the login may not read {table}", server, found, "SELECT", do)
+    return Problem("SRC010", f"login {user} lacks SELECT on {table}", server, found, do=do)
 
 
 def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:

@@ -58,7 +58,7 @@ class SlotFacts:
 
 
 def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the server cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the server cannot be reached; a rejected login is one of the problems."""
     try:
         with client.session("check") as connection:
             server = typed_row(connection, ServerFacts, SERVER)
@@ -120,7 +120,7 @@ def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> l
         problems.append(
             Problem(
                 "SRC011",
-                f"role {server.role} lacks permission to read the stream",
+                f"role {server.role} lacks REPLICATION, which reading the stream requires",
                 location,
                 "no REPLICATION attribute",
                 do=f"ALTER ROLE {quoted(server.role)} REPLICATION;",

@@ -23,7 +23,7 @@ BUDGETS = {
 
 
 def find_problems(org: Org, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
+    """Raises SourceUnavailable if the org cannot be reached. A rejected login is one of the problems."""
     problems: list[Problem] = []
     try:
         versions, limits = org.rest.versions(), org.rest.limits()

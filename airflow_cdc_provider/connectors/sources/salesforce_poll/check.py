@@ -17,7 +17,7 @@ CALLS = frozenset({"DailyApiRequests", "DailyBulkV2QueryJobs"})
 
 
 def find_problems(org: Org, options: SalesforcePollOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
+    """Raises SourceUnavailable if the org cannot be reached. A rejected login is one of the problems."""
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
         descriptions = org.rest.describe_all(sorted(options.objects))

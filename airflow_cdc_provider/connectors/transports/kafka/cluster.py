@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.transports.kafka.client_settings import broker_address, client_settings, unverified
 from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, OffsetRange, Span
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import NotInstalled, PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.registry import load_library
 
 REQUEST_TIMEOUT_S = 30.0
 ATTEMPT_TIMEOUT_S = 5.0
@@ -33,7 +34,6 @@ READING = {
     "fetch.queue.backoff.ms": "1",  # wait when that queue is full; the default is a second
     "fetch.wait.max.ms": "100",
 }
-T = TypeVar("T")
 
 
 class Cluster:
@@ -236,23 +236,8 @@ class Cluster:
 
 
 def _library() -> Any:
-    """Raises NotInstalled (ENV010)."""
-    return _imported(lambda: __import__("confluent_kafka"))
+    return load_library("confluent_kafka", "source", "kafka")
 
 
 def _admin_library() -> Any:
-    return _imported(lambda: __import__("confluent_kafka.admin", fromlist=["AdminClient"]))
-
-
-def _imported(load: Callable[[], T]) -> T:
-    try:
-        return load()
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            Problem(
-                "ENV010",
-                "source type kafka needs a package that is not installed",
-                found=f"no package {error.name}",
-                do="pip install 'airflow-cdc-provider[kafka]'",
-            )
-        ) from error
+    return load_library("confluent_kafka.admin", "source", "kafka")
