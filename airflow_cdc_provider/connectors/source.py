@@ -252,6 +252,16 @@ class HasChannels(Protocol):
         """The channels that were read up to ``position``."""
 
 
+class KeepsNoState:
+    """For a source connector whose source retains nothing for its readers."""
+
+    def acknowledge(self, position: Position) -> None:
+        """Nothing to discard."""
+
+    def drop_stream(self) -> None:
+        """Nothing to remove."""
+
+
 class SourceConnector(Protocol):
     """Constructed from the definition's source, its connection, and the replicator's name. The constructor opens no
     connection.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
 from airflow_cdc_provider.connectors.sources.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SalesforceSource:
-    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not, so there is
-    nothing to acknowledge and nothing to drop."""
+class SalesforceSource(KeepsNoState):
+    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not."""
 
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
@@ -75,12 +74,6 @@ class SalesforceSource:
         self._require_instance(position)
         with self.org.pubsub.connected() as connection:
             return read_status(connection, self.options, position, time.time())
-
-    def acknowledge(self, position: Position) -> None:
-        """Salesforce deletes events after 72 hours."""
-
-    def drop_stream(self) -> None:
-        """Salesforce keeps no state per subscriber."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """A channel is one ordered stream. A second reader would count its events against the allocation again."""

@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.source import (
     Boundary,
     Copy,
     HoleFound,
+    KeepsNoState,
     Restart,
     SourceStatus,
     StreamItem,
@@ -52,7 +53,7 @@ ORDERED_BY_OFFSET = "unwrapped"
 """The option for events without a position of their own: lines of different files cannot be ordered."""
 
 
-class FilesSource:
+class FilesSource(KeepsNoState):
     """A folder is one stream for all its tables, because only the content of a file shows its tables. Each file is read
     once and whole. The connector never removes files."""
 
@@ -93,12 +94,6 @@ class FilesSource:
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         stable_ms, lateness_ms = _ms(self.options.stable_for), _ms(self.options.lateness)
         return read_status(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
-
-    def acknowledge(self, position: Position) -> None:
-        """Files are kept."""
-
-    def drop_stream(self) -> None:
-        """The folder has no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """Includes late files that appeared since the limit was determined."""

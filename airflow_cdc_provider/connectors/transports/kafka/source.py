@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.source import (
     Boundary,
     Copy,
     HoleFound,
+    KeepsNoState,
     Restart,
     SourceStatus,
     StreamItem,
@@ -61,7 +62,7 @@ SMALL_FETCH = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": 
 """Settings to read the first messages of many topics: by default the library prefetches many more."""
 
 
-class KafkaSource:
+class KafkaSource(KeepsNoState):
     """Each partition is a channel. A topic is read only if one of its tables is copied: a table that is added later is
     read from the beginning of its topic."""
 
@@ -108,12 +109,6 @@ class KafkaSource:
         spans = {channel: span for channel, span in self._spans.items() if channel.topic in topics}
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
         return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)))
-
-    def acknowledge(self, position: Position) -> None:
-        """The retention of a topic does not depend on its readers."""
-
-    def drop_stream(self) -> None:
-        """The cluster keeps no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """An additional split reports lost messages."""
