@@ -9,7 +9,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
 
@@ -58,9 +58,7 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
 
 def require_pageable(queries: TableQueries) -> None:
     """Raises CheckFailed if the table cannot be read page by page."""
-    problems = list(_paging_problems(queries))
-    if problems:
-        raise CheckFailed(*problems)
+    raise_problems(_paging_problems(queries))
 
 
 def _paging_problems(queries: TableQueries) -> Iterator[Problem]:

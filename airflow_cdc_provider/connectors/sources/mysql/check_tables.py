@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.filters import literal
-from airflow_cdc_provider.core.table.schema import Kind
 
-DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-DATE_HINT = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
+ZERO_DATES = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
 
 
 def table_problems(
@@ -37,7 +35,8 @@ def table_problems(
             problems.append(_missing_key(task.table))
         problems += _cast_problems(task, table)
         problems += _charset_problems(task, table)
-        problems += _filter_problems(task, variables)
+        problems += _image_problems(task, variables)
+        problems += filter_problems(task)
     return problems
 
 
@@ -97,7 +96,7 @@ def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]
         )
 
 
-def _filter_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
+def _image_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
     image = variables.get("binlog_row_image", "FULL").upper()
     if task.rule.where and image != "FULL":
         yield Problem(
@@ -108,24 +107,7 @@ def _filter_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[
             allowed="binlog_row_image = FULL",
             do="SET GLOBAL binlog_row_image = 'FULL';",
         )
-    yield from operand_problems(task)
 
 
-def operand_problems(task: TableTask) -> Iterator[Problem]:
-    """Values of the row filter that are not literals of the type of their column."""
-    for condition in task.rule.where:
-        kind = task.schema.column(condition.column).type.kind
-        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in values:
-            try:
-                if value is not None:
-                    literal(kind, value)
-            except ValueError as error:
-                yield Problem(
-                    "SRC018",
-                    f"`where` compares column {condition.column} of {task.table} with a value it cannot have",
-                    task.table,
-                    f"{type(value).__name__}: {error}",
-                    f"a value of type {kind}",
-                    DATE_HINT if kind in DATES else "correct `where`",
-                )
+def filter_problems(task: TableTask) -> Iterator[Problem]:
+    return operand_problems(task, do_for_dates=ZERO_DATES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -97,8 +97,7 @@ def ensure_members(
             connection.execute(add_statement(publication, table).encode())
         except InsufficientPrivilege:
             refused.append(not_a_member(publication, table, location))
-    if refused:
-        raise CheckFailed(*refused)
+    raise_problems(refused)
 
 
 def add_statement(publication: str, table: CatalogTable) -> str:

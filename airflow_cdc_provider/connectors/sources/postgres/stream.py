@@ -34,7 +34,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
 )
 from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.positions import Position
 
@@ -106,8 +106,7 @@ class ReplicationSlot:
         with self.client.session("open") as connection:
             catalog = read_catalog(connection, tables)
             missing = [table for table in tables if table not in catalog.tables]
-            if missing:
-                raise CheckFailed(*(no_table(table, self.client.location) for table in missing))
+            raise_problems(no_table(table, self.client.location) for table in missing)
             members = [catalog.tables[table] for table in tables]
             ensure_members(connection, self.options.publication, members, self.client.location)
             if self._find(connection) is not None:

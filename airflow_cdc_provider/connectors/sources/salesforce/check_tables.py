@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.connectors.sources.salesforce.channels import STANDARD_CHANNEL, ChannelFacts, single_entity
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import Problem, raise_problems
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,7 @@ def table_problems(
 
 def require_supported_rules(tables: Sequence[TableTask]) -> None:
     """Raises CheckFailed if a rule requires what a stream of partial changes does not support."""
-    problems = [problem for task in tables for problem in _rule_problems(task)]
-    if problems:
-        raise CheckFailed(*problems)
+    raise_problems(problem for task in tables for problem in _rule_problems(task))
 
 
 def _rule_problems(task: TableTask) -> Iterator[Problem]:

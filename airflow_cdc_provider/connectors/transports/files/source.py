@@ -28,7 +28,7 @@ from airflow_cdc_provider.connectors.transports.files.options import read_option
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
 from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
-from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems, table_problems
+from airflow_cdc_provider.connectors.transports.messages.check import rule_problems, table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
 from airflow_cdc_provider.connectors.transports.messages.discovery import (
@@ -39,7 +39,7 @@ from airflow_cdc_provider.connectors.transports.messages.discovery import (
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
