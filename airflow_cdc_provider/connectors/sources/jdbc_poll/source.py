@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, re
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import unverified
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
-from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions, read_options
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Expression, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -48,7 +49,7 @@ class JdbcPollSource(PollingSource):
     )
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options: JdbcPollOptions = read_options(source.options)
+        self.options: JdbcPollOptions = from_plain(JdbcPollOptions, dict(source.options))
         self.database = Database(connection, self.options)
         self._described: dict[str, PolledTable] = {}
 

@@ -13,12 +13,7 @@ from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import ChangeRun, Transaction, record_without_row
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_text, position_of
 from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReader
-from airflow_cdc_provider.connectors.sources.postgres.schemas import (
-    Catalog,
-    has_unknown_initial,
-    shape,
-    stream_schema,
-)
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, has_unknown_initial, stream_schema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
@@ -211,7 +206,7 @@ class PgoutputDecoder:
         if reader.schema.schema_id not in self._announced:
             self._announced.add(reader.schema.schema_id)
             self.items.append(reader.schema)
-        if previous is None or shape(previous) != shape(reader.schema):
+        if previous is None or previous.shape != reader.schema.shape:
             unknown_initial = has_unknown_initial(reader.schema, reader.task, self._catalog)
             record = self._control_event(reader, Operation.SCHEMA, self._order_before_next(lsn))
             after = canonical(to_plain(reader.schema))

@@ -9,7 +9,7 @@ from airflow_cdc_provider.connectors.sources.postgres.messages import Attribute,
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, logical_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selection import selected_columns
-from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,7 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
     ]
     key = _key(relation, task)
     schema = TableSchema(task.table, selected_columns(task.rule, columns, key), key, task.schema.regime)
-    return task.schema if shape(schema) == shape(task.schema) else schema
-
-
-def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """Two schemas are equal to a stream if names and types of the columns and the key are equal."""
-    return {column.name: column.type for column in schema.columns}, schema.key
+    return task.schema if schema.shape == task.schema.shape else schema
 
 
 def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) -> bool:

@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.check import find_proble
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import describe_tables, open_copy, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
-from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, read_options
+from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
@@ -47,7 +48,7 @@ class SalesforceSource(KeepsNoState):
     duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(SalesforceOptions, dict(source.options))
         self.org = Org(connection, self.options, replicator)
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:

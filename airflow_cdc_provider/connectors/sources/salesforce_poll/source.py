@@ -26,12 +26,13 @@ from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
-from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions, read_options
+from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted_ids, has_rows, read_interval
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
@@ -54,7 +55,7 @@ class SalesforcePollSource(PollingSource):
     )
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options: SalesforcePollOptions = read_options(source.options)
+        self.options: SalesforcePollOptions = from_plain(SalesforcePollOptions, dict(source.options))
         self.org = Org(connection, self.options.org, replicator)
         self._described: dict[str, ObjectSchema] = {}
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from airflow_cdc_provider.connectors.transports.messages.options import FeedOptions
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import doc
 
 
@@ -19,7 +17,3 @@ class FilesOptions(FeedOptions):
     location: str = doc("Folder or URL that contains the files, at any depth.", form="location")
     stable_for: timedelta = doc("How long a file must be unchanged before it is read.", timedelta(minutes=1))
     lateness: timedelta = doc("How much older than the newest file read so far a new file may be.", timedelta(hours=1))
-
-
-def read_options(options: Mapping[str, Any]) -> FilesOptions:
-    return from_plain(FilesOptions, dict(options))

@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
-from airflow_cdc_provider.connectors.transports.files.options import read_options
+from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
 from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
@@ -44,6 +44,7 @@ from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
@@ -66,7 +67,7 @@ class FilesSource(KeepsNoState):
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(FilesOptions, dict(source.options))
         self.format = Format(self.options.format, source.options)
         self.folder = Folder(self.options.location, connection)
 

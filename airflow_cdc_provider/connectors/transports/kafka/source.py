@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.source import (
 )
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
-from airflow_cdc_provider.connectors.transports.kafka.options import read_options
+from airflow_cdc_provider.connectors.transports.kafka.options import KafkaOptions
 from airflow_cdc_provider.connectors.transports.kafka.positions import (
     LOST,
     Channel,
@@ -52,6 +52,7 @@ from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.spec.selection import matches, selected_schema
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -75,7 +76,7 @@ class KafkaSource(KeepsNoState):
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(KafkaOptions, dict(source.options))
         self.format = Format(self.options.format, source.options)
         self.cluster = Cluster(connection)
 
