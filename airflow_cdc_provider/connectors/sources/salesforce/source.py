@@ -14,14 +14,13 @@ from airflow_cdc_provider.connectors.sources.salesforce.channel_status import re
 from airflow_cdc_provider.connectors.sources.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
-from airflow_cdc_provider.connectors.sources.salesforce.copy import describe_tables, open_copy, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -58,8 +57,10 @@ class SalesforceSource(KeepsNoState):
         return self.org.identity()
 
     def tables(self) -> list[TableSchema]:
-        """The objects that the channel carries."""
-        return describe_tables(self.org, sorted(read_channel(self.org.rest, self.options.channel).entities))
+        """The objects that the channel carries, without those that the user cannot see, that cannot be queried, or that
+        have no id."""
+        objects = self.org.rest.describe_all(read_channel(self.org.rest, self.options.channel).entities)
+        return [entity.schema for entity in objects if entity.copyable]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)
@@ -87,10 +88,10 @@ class SalesforceSource(KeepsNoState):
             yield from read_stream(connection, self.org.rest, self.options, split.lo, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return reread(record, schema, self._describe)
+        return reread(record, schema, self.org.rest.describe)
 
     def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        return refetch(self.org.rest, schema, records, self._describe)
+        return refetch(self.org.rest, schema, records, self.org.rest.describe)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
@@ -99,9 +100,6 @@ class SalesforceSource(KeepsNoState):
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """In one split per result page."""
         return open_copy(self.org, table, epoch, sealed)
-
-    def _describe(self, entity: str) -> ObjectSchema:
-        return parse_description(self.org.rest.describe(entity))
 
     def _require_instance(self, position: Position) -> None:
         channel = self.options.channel

@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.sources.polling.source import PollingSource
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
@@ -68,8 +68,8 @@ class SalesforcePollSource(PollingSource):
     def tables(self) -> list[TableSchema]:
         """The objects of the definition, without those that the user cannot see, that cannot be queried, or that have
         no id."""
-        objects = map(parse_description, self.org.rest.describe_all(sorted(self.options.objects)))
-        self._described = {entity.schema.table: entity for entity in objects if entity.queryable and entity.schema.key}
+        objects = self.org.rest.describe_all(self.options.objects)
+        self._described = {entity.schema.table: entity for entity in objects if entity.copyable}
         return [entity.schema for entity in self._described.values()]
 
     def may_hold(self, column: Column) -> Specials:
@@ -134,5 +134,5 @@ class SalesforcePollSource(PollingSource):
 
     def _describe(self, table: str) -> ObjectSchema:
         if table not in self._described:
-            self._described[table] = parse_description(self.org.rest.describe(table))
+            self._described[table] = self.org.rest.describe(table)
         return self._described[table]
