@@ -21,23 +21,21 @@ def table_problems(
     user: str,
     server: str,
     variables: Mapping[str, str],
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
-    problems: list[Problem] = []
     for task in tasks:
         table = tables.get(task.table)
         if table is None:
-            problems.append(missing_table(task.table, server))
+            yield missing_table(task.table, server)
             continue
         if task.table in unreadable:
-            problems.append(_missing_select(task.table, unreadable[task.table], user, server))
+            yield _missing_select(task.table, unreadable[task.table], user, server)
         if not task.schema.key:
-            problems.append(_missing_key(task.table))
-        problems += _cast_problems(task, table)
-        problems += _charset_problems(task, table)
-        problems += _image_problems(task, variables)
-        problems += filter_problems(task)
-    return problems
+            yield _missing_key(task.table)
+        yield from _cast_problems(task, table)
+        yield from _charset_problems(task, table)
+        yield from _image_problems(task, variables)
+        yield from filter_problems(task)
 
 
 def missing_table(table: str, server: str) -> Problem:

@@ -24,13 +24,11 @@ BUDGETS = {
 
 def find_problems(org: Org, tables: Sequence[TableTask]) -> list[Problem]:
     """Raises SourceUnavailable if the org cannot be reached. A rejected login is one of the problems."""
-    problems: list[Problem] = []
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
     except CheckFailed as error:
         return list(error.problems)
-    problems += version_problems(org.options.api_version, versions)
-    problems += budget_problems(limits, org.location)
+    problems = [*version_problems(org.options.api_version, versions), *budget_problems(limits, org.location)]
     with org.pubsub.connected() as pubsub:
         problems += _collect_problems(lambda: _require_subscribable(pubsub, org))
         channel: list[ChannelFacts] = []
