@@ -1,4 +1,4 @@
-"""New columns that no change in the window contains: the catalogue had them before the window's limit was taken."""
+"""New columns that no change in the window contains: the catalog had them before the window's limit was taken."""
 
 from __future__ import annotations
 

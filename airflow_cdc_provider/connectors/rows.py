@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,6 +32,12 @@ class DecodedPart(NamedTuple):
     key: str | None
     known: dict[str, str]
     columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, key: Sequence[str], known: dict[str, str], columns: Sequence[str]) -> DecodedPart:
+        """``key``: the key columns."""
+        parts = [known.get(name) for name in key]
+        return cls(f"[{','.join(map(str, parts))}]" if parts and None not in parts else None, known, tuple(columns))
 
     @property
     def values(self) -> dict[str, object]:

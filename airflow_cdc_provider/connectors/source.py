@@ -112,7 +112,7 @@ class Copy:
 
     From the source's own statistics: the approximate number of ``rows``, the ``high_cardinality`` columns, and the
     columns by which the rows are sorted, or nearly (``clustered_by``). ``unlogged``: columns whose changes the stream
-    does not carry. ``identity``: the catalogue's entry of the table in this view.
+    does not carry. ``identity``: the catalog's entry of the table in this view.
     """
 
     floor: str
@@ -232,10 +232,10 @@ class DelaysCapture(Protocol):
 
 @runtime_checkable
 class HasIdentities(Protocol):
-    """A source whose catalogue shows changes of a table that its stream does not carry."""
+    """A source whose catalog shows changes of a table that its stream does not carry."""
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
-        """The current identities of these tables in the catalogue. A table that does not exist is left out."""
+        """The current identities of these tables in the catalog. A table that does not exist is left out."""
 
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
@@ -250,6 +250,16 @@ class HasChannels(Protocol):
 
     def channels(self, position: Position) -> Collection[str]:
         """The channels that were read up to ``position``."""
+
+
+class KeepsNoState:
+    """For a source connector whose source retains nothing for its readers."""
+
+    def acknowledge(self, position: Position) -> None:
+        """Nothing to discard."""
+
+    def drop_stream(self) -> None:
+        """Nothing to remove."""
 
 
 class SourceConnector(Protocol):
@@ -294,7 +304,7 @@ class SourceConnector(Protocol):
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]: ...
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:

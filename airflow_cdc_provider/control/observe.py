@@ -119,8 +119,8 @@ def _stream_facts(replicator: Replicator, last: Manifest | None, tables: Sequenc
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:
-    """With the tables' identities from the source's catalogue. The limit of the stream is read before the catalogue, so
-    the catalogue includes every change up to the limit."""
+    """With the tables' identities from the source's catalog. The limit of the stream is read before the catalog, so
+    the catalog includes every change up to the limit."""
     source = replicator.source
     if not isinstance(source, HasIdentities) or not log.sealed:
         return tables

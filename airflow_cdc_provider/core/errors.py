@@ -27,6 +27,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -154,3 +155,9 @@ class StepFailed(Retryable):
 
 class Fenced(CdcError):
     exit_code = 75
+
+
+def raise_problems(problems: Iterable[Problem]) -> None:
+    """Raises CheckFailed if there are any."""
+    if found := tuple(problems):
+        raise CheckFailed(*found)

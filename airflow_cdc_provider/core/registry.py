@@ -1,4 +1,4 @@
-"""Registries of classes by type name. A class is imported on first use."""
+"""Registries of classes by type name. A class is imported on first use, and so are optional libraries."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ def load_class(what: str, kind: str, built_in: Mapping[str, str]) -> Any:
         for entry_point in entry_points(group=f"airflow_cdc_provider.{what}s", name=kind):
             return entry_point.load()
     except ModuleNotFoundError as error:
-        raise NotInstalled.of(
-            "ENV010",
-            f"{what} type {kind} needs a package that is not installed",
-            found=error.name or str(error),
-            do=f"pip install 'airflow-cdc-provider[{kind}]'",
-        ) from error
+        raise _not_installed(what, kind, error) from error
     known = sorted({*built_in, *entry_points(group=f"airflow_cdc_provider.{what}s").names})
     raise NotInstalled.of(
         "ENV013",
@@ -36,4 +31,21 @@ def load_class(what: str, kind: str, built_in: Mapping[str, str]) -> Any:
         found=kind,
         allowed=", ".join(known),
         do=did_you_mean(kind, known) or "install the package that provides it, here and where the jobs run",
+    )
+
+
+def load_library(name: str, what: str, kind: str) -> Any:
+    """A library that only this type of source or target requires. Raises NotInstalled (ENV010)."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise _not_installed(what, kind, error) from error
+
+
+def _not_installed(what: str, kind: str, error: ModuleNotFoundError) -> NotInstalled:
+    return NotInstalled.of(
+        "ENV010",
+        f"{what} type {kind} requires a package that is not installed",
+        found=f"no package {error.name or error}",
+        do=f"pip install 'airflow-cdc-provider[{kind}]'",
     )

@@ -113,8 +113,8 @@ class Polled:
     def window(self, limit: Position, boundaries: int) -> list[StreamItem]:
         """One window that ends after at most so many boundaries. Its records wait for ``apply``."""
         taken: list[StreamItem] = []
-        for partition in split_intervals(self.position, limit):
-            for item in self.items(partition):
+        for split in split_intervals(self.position, limit):
+            for item in self.items(split):
                 taken.append(item)
                 if isinstance(item, Boundary):
                     boundaries -= 1
@@ -124,9 +124,9 @@ class Polled:
         self.behind += [item for item in taken if isinstance(item, ChangeRecord)]
         return taken
 
-    def items(self, partition: StreamSplit) -> Iterator[StreamItem]:
-        assert split_bounds(partition)[0] == "s.t"
-        return read_items(partition, SCHEMA, 1, self.pages)
+    def items(self, split: StreamSplit) -> Iterator[StreamItem]:
+        assert split_bounds(split)[0] == "s.t"
+        return read_items(split, SCHEMA, 1, self.pages)
 
     def apply(self) -> None:
         """Applies each record above the floor of the copy, in the order of their keys."""

@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -52,7 +52,7 @@ class Copy:
             self.position: Position = position_of(channel, pubsub.latest_position(channel))
 
     def describe(self, table: str) -> ObjectSchema:
-        return parse_description(self.org.rest.describe(table))
+        return self.org.rest.describe(table)
 
     def task(self, table: str) -> TableTask:
         return TableTask(table, table, self.describe(table).schema, TableRule(table), "0" * 64, TableState.REPLICATING)

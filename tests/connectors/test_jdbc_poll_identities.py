@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_numbers, reflected_identity
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.core.log.change_records import Operation
@@ -48,8 +48,8 @@ def test_a_new_column_is_emitted_at_once_and_only_once(tmp_path: Path) -> None:
 def test_column_numbers_are_not_reused(database: Database) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "ALTER TABLE t DROP v", "ALTER TABLE t ADD v text")
     with of(database).source.database.session() as connection:
-        catalogue = read_catalogue(connection, ["public"])
-        numbers = read_numbers(connection, catalogue)
+        catalog = read_catalog(connection, ["public"])
+        numbers = read_numbers(connection, catalog)
     assert isinstance(connection, sa.Connection)
-    identity = reflected_identity(catalogue["public.t"], numbers["public.t"])
+    identity = reflected_identity(catalog["public.t"], numbers["public.t"])
     assert {name: one.number for name, one in identity.columns.items()} == {"id": 1, "v": 3} and not identity.positional

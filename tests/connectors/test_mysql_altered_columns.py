@@ -25,7 +25,7 @@ def shop(mariadb: EmbeddedMariaDB) -> Shop:
 
 @pytest.mark.parametrize("action", ["MODIFY word varchar(1)", "MODIFY at datetime", "MODIFY mood enum('new', 'done')"])
 def test_a_window_that_ends_before_an_alter_does_not_hide_it_from_the_next(shop: Shop, action: str) -> None:
-    """The catalogue is already that after the ALTER, and the target takes over the types of a window."""
+    """The catalog is already that after the ALTER, and the target takes over the types of a window."""
     shop.sql(
         "CREATE TABLE c (id int PRIMARY KEY, word varchar(20), at datetime(6), mood enum('new', 'open', 'done'))",
         "INSERT INTO c VALUES (1, 'a', '2026-01-02 03:04:05.5', 'new')",
@@ -57,7 +57,7 @@ def test_a_column_that_is_dropped_and_added_again_is_a_hole_also_with_rows_in_be
 
 @pytest.mark.parametrize("action", ["MODIFY twice int", "CHANGE twice doubled int"])
 def test_a_generated_column_that_becomes_an_ordinary_one_is_a_hole_also_after_rows(shop: Shop, action: str) -> None:
-    """The catalogue already has it as an ordinary column, and the binlog does not show that it was generated."""
+    """The catalog already has it as an ordinary column, and the binlog does not show that it was generated."""
     shop.sql("CREATE TABLE c (id int PRIMARY KEY, word text, twice int AS (id * 2) STORED)")
     shop.sql("INSERT INTO c (id) VALUES (1), (2)")
     shop.window()

@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import FEW
 from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
-from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog
 from airflow_cdc_provider.connectors.sources.postgres.types import logical_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -148,7 +148,7 @@ def records(items: Iterable[StreamItem]) -> dict[str, list[ChangeRecord]]:
 def decoded(
     tasks: list[TableTask], stream: list[tuple[int, bytes]], together: int, limit: int = BEYOND
 ) -> list[StreamItem]:
-    decoder = PgoutputDecoder(tasks, Catalogue({}, {}), 1, 0, limit)
+    decoder = PgoutputDecoder(tasks, Catalog({}, {}), 1, 0, limit)
     for at in range(0, len(stream), together):
         decoder.feed(stream[at : at + together])
         if decoder.ended:

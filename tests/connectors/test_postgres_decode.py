@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.sources.postgres.messages import (
     parse_truncate,
 )
 from airflow_cdc_provider.connectors.sources.postgres.positions import floor_key, lsn_text, parse_lsn
-from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
@@ -68,7 +68,7 @@ def task(schema: TableSchema) -> TableTask:
 
 
 def decoder(lo: int = 0, limit: int = BEYOND) -> PgoutputDecoder:
-    return PgoutputDecoder([task(ITEM), task(VISIT)], Catalogue({}, {}), 7, lo, limit)
+    return PgoutputDecoder([task(ITEM), task(VISIT)], Catalog({}, {}), 7, lo, limit)
 
 
 def decoded(lo: int = 0, limit: int = BEYOND) -> list[StreamItem]:

@@ -1,4 +1,4 @@
-"""Unlogged changes by statements, as the catalogue shows them."""
+"""Unlogged changes by statements, as the catalog shows them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def unlogged(database: Database, source: PostgresSource, statements: tuple[str, 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_unlogged_changes_are_found_in_the_catalogue(database: Database, name: str) -> None:
+def test_unlogged_changes_are_found_in_the_catalog(database: Database, name: str) -> None:
     make, statements, expected = CASES[name]
     database.sql(*make)
     database.publish(*(["t", "other"] if "CREATE TABLE other" in " ".join(make) else ["t"]))

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.source import Boundary, Ignored
 from airflow_cdc_provider.connectors.sources.postgres import create_slots, row_images, stream
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.postgres.types import Converter, converters
+from airflow_cdc_provider.core.connections.postgres_session import application_name
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
@@ -316,7 +317,7 @@ def test_a_slot_that_cannot_be_created_in_time_is_reported_with_the_blocking_ses
 def test_a_session_of_a_dead_process_is_ended(shop: Database) -> None:
     """The walsender keeps the slot as an orphan of ours would; by its name, process 4194305 is dead."""
     start = shop.source.open_stream([ITEM])
-    purpose = shop.source.client.application_name("read").rpartition(".")[0]
+    purpose = application_name(shop.source.client.replicator, "read").rpartition(".")[0]
     holder = hold_slot(shop, f"{purpose}.4194305")
     assert not shop.source.status(start, [ITEM]).has_changes
     holder.join(5)

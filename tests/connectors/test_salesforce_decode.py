@@ -252,7 +252,7 @@ def test_an_update_of_columns_that_are_not_copied_is_counted() -> None:
     assert reading.items(updated([ADA, BOB], Phone="1"))[1:] == [Ignored(2)]
 
 
-def test_a_text_sent_as_a_diff_is_fetched() -> None:
+def test_case_19_and_20_a_text_sent_as_a_diff_is_fetched() -> None:
     bit = f"0x{1 << org.INDEX['Description']:X}"
     (record,) = Reading().decode(event(changed=[bit], diffs=[bit], Description="--- \n+++ 00\n@@ -1,1 +1,1 @@\n-a\n+b"))
     assert (json.loads(record.after or ""), record.refetch) == ({"Id": ADA}, ("Description",))

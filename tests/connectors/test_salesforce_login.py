@@ -18,10 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.connectors.sources.salesforce.access import Access, Flow, read_access
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import Login
-from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, IdentityChanged, SourceUnavailable
+from airflow_cdc_provider.core.serde import from_plain
 from tests.connectors.salesforce_http import ORG, Answer, HttpServer, access
 
 pytestmark = pytest.mark.server
@@ -156,7 +157,7 @@ def test_no_secret_is_in_printed_objects(pem: str) -> None:
 
 
 def test_the_yaml_contains_the_options_that_are_not_secret() -> None:
-    options = read_options({"channel": "/data/CRM__chn", "environment": "sandbox", "idle": 5})
+    options = from_plain(SalesforceOptions, {"channel": "/data/CRM__chn", "environment": "sandbox", "idle": 5})
     assert (options.channel, options.environment, options.idle.seconds) == ("/data/CRM__chn", Environment.SANDBOX, 5)
     assert options.api_version == "66.0" and options.pubsub_tls
 

@@ -1,4 +1,4 @@
-"""Unlogged changes of a table, found by comparing what its catalogue contained then and now."""
+"""Unlogged changes of a table, found by comparing what its catalog contained then and now."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def changes_since(now: TableIdentity, *names: str) -> UnloggedChanges:
     return unlogged_changes(KNOWN, now, schema("id", "a", "b"), schema(*(names or ("id", "a", "b"))))
 
 
-def test_an_equal_catalogue_shows_no_change() -> None:
+def test_an_equal_catalog_shows_no_change() -> None:
     assert changes_since(KNOWN) == NO_UNLOGGED_CHANGES
     assert not changes_since(KNOWN)
 
@@ -211,7 +211,7 @@ def test_rows_are_searched_for_a_new_column_while_the_copy_lacks_it() -> None:
     now = replace(KNOWN, columns={**KNOWN.columns, "z": new}, last_number=4)
     assert changes_since(now, "id", "a", "b", "z") == UnloggedChanges(added=("z",))
     held, wanted = schema("id", "a", "b"), schema("id", "a", "b", "z")
-    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalogue was read after the statement"
+    assert unlogged_changes(now, now, held, wanted).added == ("z",), "the catalog was read after the statement"
     assert not unlogged_changes(now, now, wanted, wanted)
 
 

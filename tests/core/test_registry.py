@@ -33,5 +33,7 @@ def test_an_unknown_type_is_reported_with_the_available_ones() -> None:
 
 
 def test_a_missing_library_is_reported_with_the_command_that_installs_it() -> None:
-    with pytest.raises(NotInstalled, match=r"ENV010.*found: no_such_library.*airflow-cdc-provider\[abacus\]"):
+    with pytest.raises(
+        NotInstalled, match=r"ENV010.*found: no package no_such_library.*airflow-cdc-provider\[abacus\]"
+    ):
         load_class("source", "abacus", {"abacus": "no_such_library.source:Abacus"})

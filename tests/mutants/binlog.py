@@ -71,7 +71,7 @@ BINLOG = (
         (ALTERED,),
     ),
     Mutant(
-        "types that a window reads from the catalogue are not checked",
+        "types that a window reads from the catalog are not checked",
         f"{MYSQL}/schemas.py",
         "and not (keeps_values(native, column) and _type_keeps_values(native, taken_over[column.name]))",
         "and not keeps_values(native, column)",

@@ -45,8 +45,8 @@ FEEDS = (
     Mutant(
         "a swap is checked again in every window",
         "airflow_cdc_provider/connectors/decoders/debezium/table_layouts.py",
-        "if known and shape(known) == shape(schema) and not any(unlogged_changes(known.columns, columns)):",
-        "if known and shape(known) == shape(schema):",
+        "if known and known.shape == schema.shape and not any(unlogged_changes(known.columns, columns)):",
+        "if known and known.shape == schema.shape:",
         (FEED,),
     ),
     Mutant(

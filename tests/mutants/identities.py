@@ -1,11 +1,11 @@
-"""The catalogue of PostgreSQL beyond names and types of columns."""
+"""The catalog of PostgreSQL beyond names and types of columns."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 CORE = "tests/core/test_identity.py"
-CATALOGUE = "tests/connectors/test_postgres_identities.py"
+CATALOG = "tests/connectors/test_postgres_identities.py"
 PUBLICATION = "tests/connectors/test_postgres_publication.py"
 
 IDENTITIES = (
@@ -112,119 +112,119 @@ IDENTITIES = (
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "return str(SAME_OUTPUT.get(oid, oid))",
         "return str(oid)",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a domain is printed in another way than its base type",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "while oid in domains:",
         "while oid < 0:",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "the oldest link to a partition determines when it was attached",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "                 ORDER BY age(i.xmin) LIMIT 1), '')",
         "                 ORDER BY age(i.xmin) DESC LIMIT 1), '')",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "labels of arrays are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "        UNION ALL SELECT t.typelem WHERE t.typelem <> 0\n",
         "",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "labels of domains are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "SELECT t.typbasetype AS oid WHERE t.typtype = 'd'",
         "SELECT t.typbasetype AS oid WHERE false",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "labels of ranges are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "        UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)\n",
         "",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "labels inside composite types are not compared",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "WHERE t.typtype = 'c' AND m.attrelid",
         "WHERE false AND m.attrelid",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "rows of the transaction that attached their partition are in the stream",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "OR r.xmin::text = link.xmin::text AND",
         "OR false AND",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "the rows of a transaction count as older than its attach",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "AND r.cmin::text::int8 < link.command)",
         ")",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a partition that may not be read is empty",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "return not readable or bool(",
         "return readable and bool(",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a TRUNCATE explains recomputed columns",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "(changes.recomputed or not truncated)",
         "(not truncated)",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a TRUNCATE explains nothing",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "(changes.recomputed or not truncated)",
         "True",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a partition is detached with its rows without a hole",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         '*(f"partition {name} was detached or dropped with its rows" for name in changes.detached),',
         "",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a partition is attached with its rows without a hole",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         '*(f"partition {name} was attached with rows in it" for name in attached),',
         "",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "generated columns are columns of the copy",
         "airflow_cdc_provider/connectors/sources/postgres/identities.py",
         "if expression and name not in tables[table].schema.names:",
         "if expression == name:",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a TRUNCATE of any table explains a new file",
         "airflow_cdc_provider/connectors/sources/postgres/stream.py",
         "return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)",
         "return any(True for _ in truncates)",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "partitions are attached empty",
         "airflow_cdc_provider/connectors/sources/postgres/source.py",
         "if had_rows_when_attached(connection, now.partitions[oid].name, oid)",
         "if False",
-        (CATALOGUE,),
+        (CATALOG,),
     ),
     Mutant(
         "a copy does not record its membership in the publication",
@@ -234,7 +234,7 @@ IDENTITIES = (
         (PUBLICATION,),
     ),
     Mutant(
-        "the catalogue has no memberships",
+        "the catalog has no memberships",
         "airflow_cdc_provider/connectors/sources/postgres/source.py",
         "return with_memberships(identities, members)",
         "return identities",

@@ -74,8 +74,8 @@ QUARANTINE = (
     Mutant(
         "the bytes of a message are lost",
         "airflow_cdc_provider/connectors/sources/postgres/dead_letters.py",
-        'return b64encode(data).decode("ascii")',
-        'return b64encode(data[:4]).decode("ascii")',
+        "UndecodedRecord(CODEC, base64_of(data), ",
+        "UndecodedRecord(CODEC, base64_of(data[:4]), ",
         (DECODE,),
     ),
     Mutant(

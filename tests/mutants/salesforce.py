@@ -243,8 +243,8 @@ SALESFORCE = (
     Mutant(
         "a refused token is never renewed",
         f"{FOLDER}/http.py",
-        "if response.status_code == 401 and not renewed:",
-        "if response.status_code == 402 and not renewed:",
+        "if response.status_code == 401:",
+        "if response.status_code == 402:",
         REST,
     ),
     Mutant(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions, read_options
+from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import (
     Comparison,
@@ -52,7 +52,7 @@ def test_a_salesforce_source_is_read_with_its_own_keys() -> None:
     crm = "{type: salesforce, connection: crm, idle: 30s, environment: sandbox, pubsub_tls: false}"
     definition = load(swap(SOURCE, crm))
     options = from_plain(Definition, json.loads(json.dumps(to_plain(definition)))).source.options
-    assert read_options(options) == SalesforceOptions(
+    assert from_plain(SalesforceOptions, options) == SalesforceOptions(
         environment=Environment.SANDBOX, pubsub_tls=False, idle=timedelta(seconds=30)
     )
 

@@ -1,5 +1,5 @@
 """Invalid definitions: each mistake is reported with its code and its location, without secrets. The ids are those of
-the catalogue of invalid input."""
+the catalog of invalid input."""
 
 from __future__ import annotations
 

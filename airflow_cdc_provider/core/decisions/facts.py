@@ -20,7 +20,7 @@ class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
     restored to an earlier version by another tool. ``known``: it was replicated before. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``identity``: the table in the source's
-    catalogue now; ``unlogged``: changes since the copy's state that are not in the stream."""
+    catalog now; ``unlogged``: changes since the copy's state that are not in the stream."""
 
     task: TableTask
     exists: bool = False

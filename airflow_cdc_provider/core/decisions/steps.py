@@ -32,7 +32,7 @@ class TableTask:
 
     ``schema``: the selected columns of the source now, with the effective key (of the YAML, or else of the source).
     ``control``: the newest control record of the target, None if the target has no table of this replicator.
-    ``identity``: of the table in the source's catalogue, if the stream carries all changes up to it. ``rewritten``: the
+    ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
     source rewrote the rows, and a comparison must show whether they changed.
     """
 

@@ -50,8 +50,8 @@ class ControlRecord:
     counts them itself, or if the last copy did not.
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
-    the target table. ``identity``: the source catalogue's description of the table at the time of these rows; None if
-    the source has no such catalogue.
+    the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
+    the source has no such catalog.
     """
 
     replicator: str

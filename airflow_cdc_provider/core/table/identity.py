@@ -1,8 +1,8 @@
-"""The identity of a table and its columns in the source's catalogue, beyond names and types. Pure.
+"""The identity of a table and its columns in the source's catalog, beyond names and types. Pure.
 
 Some statements rewrite or relabel rows without a trace in the stream, in names or in types: swapped column names, a
 column that is dropped and added again, ``ALTER … TYPE … USING``, a renamed enum label, an attached partition. The
-control record of a copy contains the identity at the time of the copy, and every run compares it with the catalogue.
+control record of a copy contains the identity at the time of the copy, and every run compares it with the catalog.
 The stream of a polled source contains only what its timestamps show.
 """
 
@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 class ColumnIdentity:
     """``number``: never reused within the table. ``type``: the output format of the values, without lengths.
     ``altered``: changes with each statement that may have set the column's values in a rewrite. For rows older than the
-    column: ``filled``: the catalogue has their value; ``unknown_fill``: they have a value that the catalogue does not
+    column: ``filled``: the catalog has their value; ``unknown_fill``: they have a value that the catalog does not
     have; ``in_rows``: only the rows themselves have it.
 
     ``length``: maximum characters or digits, None without a limit. ``labels``: the values of an enumerated type.
@@ -49,7 +49,7 @@ class TablePartition:
 class TableIdentity:
     """``table``: the id of the table, different for a new table of the same name. ``last_number``: the highest number
     of all present and former columns. ``labels``: of the enum types in use; ``composites``: attributes of the composite
-    types in use; ``partitions``: a table that is not partitioned has one, itself; all three by the catalogue's ids.
+    types in use; ``partitions``: a table that is not partitioned has one, itself; all three by the catalog's ids.
     ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
     ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
     without such lists."""
@@ -92,7 +92,7 @@ NO_UNLOGGED_CHANGES = UnloggedChanges()
 def unlogged_changes(
     known: TableIdentity, now: TableIdentity, copied: TableSchema, selected: TableSchema
 ) -> UnloggedChanges:
-    """Compare the identities ``known`` of the copy and ``now`` of the catalogue. ``copied``: the schema of the copy;
+    """Compare the identities ``known`` of the copy and ``now`` of the catalog. ``copied``: the schema of the copy;
     ``selected``: the schema to copy now. A TRUNCATE counts as a rewrite; only the stream shows that it was one."""
     if known.table != now.table:
         return UnloggedChanges(rows=("the table was replaced by another one of the same name",))
@@ -162,7 +162,7 @@ def _added_in_rows(now: TableIdentity, copied: TableSchema, selected: TableSchem
 
 
 def _added_columns(known: TableIdentity, now: TableIdentity, selected: TableSchema, rewritten: bool) -> Iterator[str]:
-    """New columns whose values in older rows are neither in the catalogue nor NULL."""
+    """New columns whose values in older rows are neither in the catalog nor NULL."""
     for name in selected.names:
         column = now.columns.get(name)
         if column is None or name in known.columns or column.in_rows:

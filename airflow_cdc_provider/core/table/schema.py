@@ -93,6 +93,11 @@ class TableSchema:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def shape(self) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
+        """Schemas of one shape are the same to a stream: names and types of the columns, and the key."""
+        return {column.name: column.type for column in self.columns}, self.key
+
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 
-from airflow_cdc_provider.core.errors import Blocked, CheckFailed, NotInstalled, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, CheckFailed, Problem, TargetUnavailable
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
 
-def unreachable(address: str, found: str) -> TargetUnavailable:
+def unreachable(where: str, found: str) -> TargetUnavailable:
     return TargetUnavailable(
-        Problem("TGT060", "the target cannot be reached", address, found, do="check host, port and network")
+        Problem("TGT060", "the target cannot be reached", where, found, do="check host, port and network")
     )
 
 
-def login_refused(address: str, found: str, connection: str) -> CheckFailed:
-    do = f"correct login, password or database of the Airflow connection {connection or 'of the target'}"
-    return CheckFailed(Problem("TGT061", "the target refuses the login", address, found, do=do))
+def login_rejected(where: str, found: str, connection_id: str) -> CheckFailed:
+    do = f"correct login, password or database of the Airflow connection {connection_id or 'of the target'}"
+    return CheckFailed(Problem("TGT061", "the target rejects the login", where, found, do=do))
 
 
 def missing_privilege(address: str, found: str) -> CheckFailed:
@@ -51,14 +51,3 @@ def dependent_objects(address: str, found: str) -> Blocked:
     do = "drop the dependent objects, resync, and create them again"
     data = "the target still has the old copy"
     return Blocked(Problem("TGT066", "views or foreign keys depend on the table", address, found, do=do, data=data))
-
-
-def not_installed(package: str, extra: str) -> NotInstalled:
-    return NotInstalled(
-        Problem(
-            "ENV010",
-            f"target type {extra} requires a package that is not installed",
-            found=f"no package {package}",
-            do=f"pip install 'airflow-cdc-provider[{extra}]'",
-        )
-    )

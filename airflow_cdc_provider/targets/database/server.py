@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Protocol
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.targets.database.sql import Sql
 
-CONNECT_LIMIT_S = 10
-KEEPALIVE_S = 60
 COMMITTING = frozenset({"commit", "read back", "prepare"})
 """Purposes of sessions that hold the lock of a table."""
 

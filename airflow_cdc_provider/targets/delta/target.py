@@ -17,7 +17,6 @@ from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
@@ -28,17 +27,10 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import live_rows
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
-from airflow_cdc_provider.targets.fencing import (
-    cannot_restore,
-    claim_fence,
-    fence_not_committed,
-    has_commit,
-    table_changed,
-)
-from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.restrictions import Restriction
+from airflow_cdc_provider.targets.fencing import cannot_restore, table_changed
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,7 +39,7 @@ HISTORY_COMMITS = (20, 500, None)
 """How many commits of the history are read, in steps: nearly always one of the newest is ours."""
 
 
-class DeltaTarget:
+class DeltaTarget(VersionedTarget):
     """Tables are folders, or prefixes in a bucket, under ``target.location``. ``catalog`` only adds names; the folders
     remain authoritative."""
 
@@ -70,20 +62,11 @@ class DeltaTarget:
         """The application id under which Delta records the tokens of one table; it never changes."""
         return f"cdc/{self.replicator}/{table}"
 
-    def table_name(self, source_table: str) -> str:
-        return default_name(source_table)
-
     def locate(self, target_table: str) -> str:
         return f"{self.location}/{target_table}"
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
-
-    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
-        return None
-
-    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
-        return NONE
 
     def state(self, table: str, target_table: str) -> TargetState:
         with self.translate_errors(target_table):
@@ -112,22 +95,19 @@ class DeltaTarget:
                     continue
                 if earliest is not None and record.window != earliest.control.window:
                     break
-                earliest = EarlierVersion(commit.version, self.log.control(table, record.token) or record)
+                earliest = EarlierVersion(commit.version, self.logged(table, record))
             return earliest
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         with self.translate_errors(target_table):
             record = read_history(self._commits(self.open(target_table), table), version).record
-            return record and (self.log.control(table, record.token) or record)
+            return record and self.logged(table, record)
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         from deltalake.exceptions import DeltaError
 
-        with self.translate_errors(target_table):
-            delta_table = self.open(target_table)
-            assert expected.control is not None
-            if delta_table is None or not self._is_unchanged(delta_table, expected, expected.control.table):
-                raise table_changed(expected.control.table, self.locate(target_table), expected)
+        assert expected.control is not None
+        with self.unchanged(target_table, expected, expected.control.table) as delta_table:
             try:
                 failpoint("restore.before")
                 delta_table.restore(version)
@@ -201,29 +181,17 @@ class DeltaTarget:
             return None
         return DeltaTable(path, storage_options=options)
 
-    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
-        """Commit ``record`` without data if the table is still in state ``expected``.
+    @contextlib.contextmanager
+    def unchanged(self, target_table: str, expected: TargetState, table: str) -> Iterator[Any]:
+        with self.translate_errors(target_table):
+            delta_table = self.open(target_table)
+            if delta_table is None or not self._is_unchanged(delta_table, expected, table):
+                raise table_changed(table, self.locate(target_table), expected)
+            yield delta_table
 
-        The commit is one append of no rows on one table handle, never retried by the library. If another attempt has
-        claimed the record's token, the fence goes higher. Returns the record as committed. If the response is lost, the
-        table is read again: the commit is ours if the nonce is.
-        """
-        record = claim_fence(self.log, record, expected)
-        for _ in range(2):
-            with self.translate_errors(target_table):
-                delta_table = self.open(target_table)
-                if delta_table is None or not self._is_unchanged(delta_table, expected, record.table):
-                    raise table_changed(record.table, self.locate(target_table), expected)
-                try:
-                    failpoint("fence.before")
-                    _append_empty(delta_table, self.app_id(record.table), record)
-                    failpoint("fence.after")
-                except Exception:  # after any error of the library, only the table shows whether the commit succeeded
-                    if has_commit(self.state(record.table, target_table), record):
-                        return record
-                else:
-                    return record
-        raise fence_not_committed(self.locate(target_table))
+    def append_empty(self, opened: Any, record: ControlRecord) -> None:
+        """One append of no rows, never retried by the library."""
+        _append_empty(opened, self.app_id(record.table), record)
 
     def _is_unchanged(self, delta_table: Any, expected: TargetState, table: str) -> bool:
         return bool(
@@ -241,7 +209,7 @@ class DeltaTarget:
         if not history.restored:
             control = self.log.control(table, token) or control
         elif control is not None:
-            control = self.log.control(table, control.token) or control
+            control = self.logged(table, control)
         return TargetState(True, control, version, identity, token, history.restored)
 
     def _read_history(self, delta_table: Any, table: str) -> TableHistory:

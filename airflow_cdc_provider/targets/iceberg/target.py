@@ -15,16 +15,8 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.fencing import (
-    cannot_restore,
-    claim_fence,
-    fence_not_committed,
-    has_commit,
-    table_changed,
-)
+from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_empty_snapshot, publish, restore_version
@@ -38,12 +30,11 @@ from airflow_cdc_provider.targets.iceberg.history import (
 )
 from airflow_cdc_provider.targets.iceberg.record_properties import own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
-from airflow_cdc_provider.targets.naming import default_name
-from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
+from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 
-class IcebergTarget:
+class IcebergTarget(VersionedTarget):
     """Tables in one namespace of one catalog."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
@@ -57,20 +48,11 @@ class IcebergTarget:
         """Raises CheckFailed (CON040) if the connection has extras that are not allowed."""
         return catalog_location(self.target, self.connection)
 
-    def table_name(self, source_table: str) -> str:
-        return default_name(source_table)
-
     def locate(self, target_table: str) -> str:
         return f"{self.catalog_location.name}.{self.catalog_location.namespace}.{target_table}"
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
-
-    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
-        return None
-
-    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
-        return NONE
 
     def state(self, table: str, target_table: str) -> TargetState:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
@@ -94,19 +76,17 @@ class IcebergTarget:
             first = first_at_or_before(
                 self._entries(iceberg_table, table), iceberg_table.metadata.current_snapshot_id, window
             )
-        return EarlierVersion(first[0], self.log.control(table, first[1].token) or first[1]) if first else None
+        return EarlierVersion(first[0], self.logged(table, first[1])) if first else None
 
     def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
             record = record_at(self._entries(iceberg_table, table), version)
-        return record and (self.log.control(table, record.token) or record)
+        return record and self.logged(table, record)
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         assert expected.control is not None
-        changed = table_changed(expected.control.table, self.locate(target_table), expected)
-        with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
-            if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, expected.control.table):
-                raise changed
+        table = expected.control.table
+        with self.unchanged(target_table, expected, table) as (catalog, iceberg_table):
             if iceberg_table.snapshot_by_id(version) is None:
                 raise cannot_restore(self.locate(target_table), f"snapshot {version}", "the snapshot has expired")
             try:
@@ -115,31 +95,25 @@ class IcebergTarget:
                 failpoint("restore.after")
             except Exception as error:  # if the restore succeeded and its response was lost, a retry detects it
                 if _is_rejected(error):
-                    raise changed from error
+                    raise table_changed(table, self.locate(target_table), expected) from error
                 raise
 
     def publish_cut(self, cut: Cut) -> None:
         with self._translate_errors(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
             write_cut(catalog, self.catalog_location.namespace, cut)
 
-    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
-        """Commit ``record`` without data if the table is still in state ``expected``: an empty snapshot on top of the
-        expected one, compared by the catalog. If the response is lost, the table is read again."""
-        record = claim_fence(self.log, record, expected)
-        for _ in range(2):
-            with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
-                if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, record.table):
-                    raise table_changed(record.table, self.locate(target_table), expected)
-                try:
-                    failpoint("fence.before")
-                    append_empty_snapshot(catalog, iceberg_table, record)
-                    failpoint("fence.after")
-                except Exception:  # after any error of the library, only the table shows whether the commit succeeded
-                    if has_commit(self.state(record.table, target_table), record):
-                        return record
-                else:
-                    return record
-        raise fence_not_committed(self.locate(target_table))
+    @contextlib.contextmanager
+    def unchanged(self, target_table: str, expected: TargetState, table: str) -> Iterator[tuple[Any, Any]]:
+        """The catalog and the table."""
+        with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
+            if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, table):
+                raise table_changed(table, self.locate(target_table), expected)
+            yield catalog, iceberg_table
+
+    def append_empty(self, opened: Any, record: ControlRecord) -> None:
+        """An empty snapshot on top of the expected one, compared by the catalog."""
+        catalog, iceberg_table = opened
+        append_empty_snapshot(catalog, iceberg_table, record)
 
     def publish(
         self,
@@ -196,9 +170,7 @@ class IcebergTarget:
     def _read(self, iceberg_table: Any, table: str) -> TargetState:
         metadata = iceberg_table.metadata
         history = self._read_history(iceberg_table, table)
-        control = history.record
-        if control is not None:
-            control = self.log.control(table, control.token) or control
+        control = history.record and self.logged(table, history.record)
         identity = str(metadata.table_uuid)
         return TargetState(True, control, metadata.current_snapshot_id, identity, history.token, history.restored)
 

@@ -15,13 +15,20 @@ from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, tls_warnings
-from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
+from airflow_cdc_provider.core.connections.mysql_session import (
+    DEFAULT_PORT,
+    MISSING_PRIVILEGE,
+    code_and_message,
+    error_code,
+    open_session,
+    server_address,
+)
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
-    CONNECT_LIMIT_S,
     IDLE_LIMIT_S,
     LOCK_LIMIT_S,
     SWAP_LIMIT_S,
@@ -30,14 +37,11 @@ from airflow_cdc_provider.targets.database.server import (
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.mysql.sql import MysqlSql
 
-DEFAULT_PORT = 3306
 OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 COLLATIONS = {"MySQL": "utf8mb4_0900_bin", "MariaDB": "utf8mb4_nopad_bin"}
 STATEMENT_BYTES = 1_000_000
 """Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
-MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370})
-LOGIN_REFUSED = frozenset({1045, 1049, 1698})
 VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
 LOCK_WAIT = frozenset({1205})
 
@@ -60,7 +64,7 @@ class MysqlServer:
 
     @property
     def address(self) -> str:
-        return f"{self.info.host}:{self.info.port or DEFAULT_PORT} as {self.info.login}"
+        return server_address(self.info)
 
     @contextmanager
     def session(self, purpose: str) -> Iterator[Any]:
@@ -73,19 +77,17 @@ class MysqlServer:
             **({"wait_timeout": str(IDLE_LIMIT_S)} if purpose in COMMITTING else {}),
         }
         try:
-            try:
-                connection = pymysql.connect(
-                    **self._parameters(),
-                    init_command="SET SESSION " + ", ".join(f"{name} = {value}" for name, value in settings.items()),
-                    program_name=f"cdc:{self.replicator}:{purpose}",
-                )
-            except pymysql.OperationalError as error:
-                raise self._connect_error(error) from error
-            try:
+            with open_session(
+                pymysql,
+                self.info,
+                errors,
+                database=self.schema,
+                init_command="SET SESSION " + ", ".join(f"{name} = {value}" for name, value in settings.items()),
+                program_name=f"cdc:{self.replicator}:{purpose}",
+                # An UPDATE counts rows that it matches, even if it does not change them.
+                client_flag=pymysql.constants.CLIENT.FOUND_ROWS,
+            ) as connection:
                 yield connection
-            finally:
-                if connection.open:
-                    connection.close()
         except pymysql.Error as error:
             raise self._translate(error) from error
 
@@ -206,35 +208,9 @@ class MysqlServer:
         first, second = text.split(".")[:2]
         return ("MariaDB" if "mariadb" in text.lower() else "MySQL", (int(first), int(second)), text)
 
-    def _parameters(self) -> dict[str, Any]:
-        from pymysql.constants import CLIENT
-
-        tls = mysql_tls(self.info)
-        return {
-            "host": self.info.host,
-            "port": self.info.port or DEFAULT_PORT,
-            "user": self.info.login,
-            "password": self.info.password,
-            "database": self.schema,
-            "charset": "utf8mb4",
-            "autocommit": False,
-            "connect_timeout": CONNECT_LIMIT_S,
-            # An UPDATE counts rows that it matches, even if it does not change them.
-            "client_flag": CLIENT.FOUND_ROWS,
-            **({"ssl": tls.context()} if tls else {}),
-        }
-
-    def _connect_error(self, error: Any) -> CdcError:
-        code, text = _code_and_text(error)
-        if UNTRUSTED.search(text):
-            return untrusted(self.address, self.info.connection_id, text, '`"ssl": {"ca": …}`')
-        if code in LOGIN_REFUSED | MISSING_PRIVILEGE:
-            return errors.login_refused(self.address, text, self.info.connection_id)
-        return errors.unreachable(self.address, text)
-
     def _translate(self, error: Any) -> CdcError:
         pymysql = _pymysql()
-        code, text = _code_and_text(error)
+        code, text = error_code(error), code_and_message(error)
         if code in MISSING_PRIVILEGE:
             return errors.missing_privilege(self.address, text)
         if code in LOCK_WAIT:
@@ -247,14 +223,5 @@ class MysqlServer:
         return errors.failed(self.address, text)
 
 
-def _code_and_text(error: Any) -> tuple[int, str]:
-    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-    return code, f"{code}: {error.args[1] if len(error.args) > 1 else type(error).__name__}"
-
-
 def _pymysql() -> Any:
-    try:
-        import pymysql
-    except ModuleNotFoundError as error:
-        raise errors.not_installed("pymysql", "mysql") from error
-    return pymysql
+    return load_library("pymysql", "target", "mysql")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,28 +11,27 @@ from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.postgres_access import (
-    AUTHORITY,
-    jdbc_parameters,
-    libpq_parameters,
-    tls_warnings,
+from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, tls_warnings
+from airflow_cdc_provider.core.connections.postgres_session import (
+    DEFAULT_PORT,
+    application_name,
+    open_session,
+    server_address,
+    state_and_message,
 )
-from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
-    CONNECT_LIMIT_S,
     IDLE_LIMIT_S,
-    KEEPALIVE_S,
     LOCK_LIMIT_S,
     SWAP_LIMIT_S,
     JdbcAddress,
 )
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
-DEFAULT_PORT = 5432
 OLDEST_VERSION = 140000
 SETTINGS = {
     "client_encoding": "UTF8",
@@ -82,24 +79,18 @@ class PostgresServer:
 
     @property
     def address(self) -> str:
-        return f"{self.info.host}:{self.info.port or DEFAULT_PORT}/{self.info.schema} as {self.info.login}"
+        return server_address(self.info)
 
     @contextmanager
     def session(self, purpose: str) -> Iterator[Any]:
         psycopg = _psycopg()
         idle = f"{IDLE_LIMIT_S}s" if purpose in COMMITTING else "0"
         settings = SETTINGS | {"idle_in_transaction_session_timeout": idle}
+        name = application_name(self.replicator, purpose)
         try:
-            try:
-                connection = psycopg.connect(**self._parameters(purpose), autocommit=True)
-            except psycopg.OperationalError as error:
-                raise self._connect_error(error) from error
-            try:
-                connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()))
+            with open_session(psycopg, self.info, name, settings, self._not_connected) as connection:
                 connection.autocommit = False
                 yield connection
-            finally:
-                connection.close()
         except psycopg.Error as error:
             raise self._translate(error) from error
 
@@ -177,7 +168,11 @@ class PostgresServer:
         return rows
 
     def jdbc(self) -> JdbcAddress:
-        options = {"ApplicationName": self._application_name("read"), "tcpKeepAlive": "true", "prepareThreshold": "-1"}
+        options = {
+            "ApplicationName": application_name(self.replicator, "read"),
+            "tcpKeepAlive": "true",
+            "prepareThreshold": "-1",
+        }
         options |= jdbc_parameters(self.info)
         server = f"{self.info.host}:{self.info.port or DEFAULT_PORT}"
         return JdbcAddress(
@@ -203,35 +198,16 @@ class PostgresServer:
     def tls_warnings(self) -> list[Problem]:
         return tls_warnings(self.info)
 
-    def _application_name(self, purpose: str) -> str:
-        return f"cdc:{self.replicator}:{purpose}@{socket.gethostname()[:20]}.{os.getpid()}"
-
-    def _parameters(self, purpose: str) -> dict[str, Any]:
-        return {
-            "connect_timeout": CONNECT_LIMIT_S,
-            "keepalives_idle": KEEPALIVE_S,
-            **libpq_parameters(self.info),
-            "host": self.info.host,
-            "port": self.info.port or DEFAULT_PORT,
-            "dbname": self.info.schema,
-            "user": self.info.login,
-            "password": self.info.password or None,
-            "application_name": self._application_name(purpose),
-        }
-
-    def _connect_error(self, error: Any) -> CdcError:
+    def _not_connected(self, text: str) -> CdcError:
         """By text: libpq reports no error code for a rejected login."""
-        text = _first_line(error)
-        if UNTRUSTED.search(text):
-            return untrusted(self.address, self.info.connection_id, text, f"`{AUTHORITY}`")
         refusals = ("password", "pg_hba.conf", "authentication", "permission denied", "does not exist", "not permitted")
         if any(words in text for words in refusals):
-            return errors.login_refused(self.address, text, self.info.connection_id)
+            return errors.login_rejected(self.address, text, self.info.connection_id)
         return errors.unreachable(self.address, text)
 
     def _translate(self, error: Any) -> CdcError:
         psycopg = _psycopg()
-        text = f"{error.sqlstate or 'connection lost'}: {_first_line(error)}"
+        text = state_and_message(error)
         match error:
             case psycopg.errors.InsufficientPrivilege():
                 return errors.missing_privilege(self.address, text)
@@ -246,15 +222,5 @@ class PostgresServer:
                 return errors.failed(self.address, text)
 
 
-def _first_line(error: Any) -> str:
-    """The first line of the server's message."""
-    text = error.diag.message_primary or str(error)
-    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
-
-
 def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ModuleNotFoundError as error:
-        raise errors.not_installed("psycopg", "postgres") from error
-    return psycopg
+    return load_library("psycopg", "target", "postgres")

@@ -1,4 +1,4 @@
-"""The catalogue of bad input, as far as decoders handle it: each row by its number.
+"""The catalog of bad input, as far as decoders handle it: each row by its number.
 
 Not here: gaps and overflows (E-16, E-17) belong to Salesforce; two messages at one position (E-18) to the fold, a
 folder (E-22 and most of E-21) to the source that reads it, a row that is changed twice (E-23) to the target. No window

@@ -1,4 +1,4 @@
-"""The catalogue of bad input, of single values: times, numbers, items of arrays. Each row by its number."""
+"""The catalog of bad input, of single values: times, numbers, items of arrays. Each row by its number."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,13 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     Item,
     Message,
 )
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 
 AVRO, PARQUET, GZIP = b"Obj\x01", b"PAR1", b"\x1f\x8b"
 MESSAGE_MEMBERS = frozenset(
@@ -75,6 +77,11 @@ def table_schemas(value: Any) -> list[TableSchema]:
             allowed='{"table": …, "columns": [{"name": …, "type": {"kind": …}}], "key": […]}, or a list of these',
             do="copy one from schemas/ in staging, or from `after` of a record with op schema",
         ) from error
+
+
+def tasks_of(schemas: Iterable[TableSchema]) -> list[TableTask]:
+    """Tasks that copy these tables whole."""
+    return [TableTask(s.table, s.table, s, TableRule(s.table), "", TableState.REPLICATING) for s in schemas]
 
 
 def read_messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[Message]:

@@ -123,7 +123,7 @@ class TableLayouts:
             mappings = map_columns(rule, columns, effective_key, lambda c: converter(c, warnings.append), warnings)
             target_columns = tuple(mapping.column for mapping in mappings)
             schema = TableSchema(table, target_columns, effective_key, REGIMES.get(connector, Regime.SINGLE))
-            if known and shape(known) == shape(schema) and not any(unlogged_changes(known.columns, columns)):
+            if known and known.shape == schema.shape and not any(unlogged_changes(known.columns, columns)):
                 schema = known
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
@@ -163,10 +163,6 @@ def _arrow_converter(mapping: ColumnMapping, column_semantics: Mapping[str, Sema
 def _logical_type(column: Column) -> LogicalType | None:
     semantic = semantics.from_native(column.native)
     return None if semantic is None else semantics.logical_type(semantic)
-
-
-def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    return {column.name: column.type for column in schema.columns}, schema.key
 
 
 def row_fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:

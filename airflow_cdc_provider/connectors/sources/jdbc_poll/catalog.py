@@ -1,4 +1,4 @@
-"""Read tables and columns from the catalogue."""
+"""Read tables and columns from the catalog."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PolledTable:
     nullable: frozenset[str]
 
 
-def read_catalogue(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
+def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
     """``schema.table`` -> table of these schemas; only ``table`` if it is set. The number of queries is independent of
     the number of tables."""
     inspector = sa.inspect(connection)

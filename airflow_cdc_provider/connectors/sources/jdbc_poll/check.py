@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
 
@@ -30,16 +30,16 @@ def timestamp_column_of(described: PolledTable, options: JdbcPollOptions) -> str
 
 
 def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the database cannot be reached. A refused login is one of the problems."""
+    """Raises SourceUnavailable if the database cannot be reached. A rejected login is one of the problems."""
     problems: list[Problem] = []
     options = database.options
     try:
         with database.session() as connection:
-            catalogue = read_catalogue(connection, options.schemas)
-            for name in sorted(options.timestamp_columns.keys() - catalogue.keys()):
+            catalog = read_catalog(connection, options.schemas)
+            for name in sorted(options.timestamp_columns.keys() - catalog.keys()):
                 problems.append(_no_table(name))
             for task in tables:
-                described = catalogue[task.table]
+                described = catalog[task.table]
                 try:
                     column = timestamp_column_of(described, options)
                 except CheckFailed as error:
@@ -58,9 +58,7 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
 
 def require_pageable(queries: TableQueries) -> None:
     """Raises CheckFailed if the table cannot be read page by page."""
-    problems = list(_paging_problems(queries))
-    if problems:
-        raise CheckFailed(*problems)
+    raise_problems(_paging_problems(queries))
 
 
 def _paging_problems(queries: TableQueries) -> Iterator[Problem]:

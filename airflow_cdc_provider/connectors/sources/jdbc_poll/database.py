@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, NotInstalled, Problem, SourceUnavailable
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -133,7 +134,7 @@ class Database:
             return untrusted(self.location, self.info.connection_id, found, authority)
         if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
-            return CheckFailed(Problem("SRC010", "the user lacks a permission", self.location, found, do=do))
+            return server_errors.missing_privilege(self.location, found, do)
         what = "the database failed, or cannot be reached"
         return SourceUnavailable(Problem("CON013", what, where=self.location, found=found, do="try again"))
 

@@ -1,4 +1,4 @@
-"""Read the identities of polled tables and their columns from the catalogue.
+"""Read the identities of polled tables and their columns from the catalog.
 
 PostgreSQL has the most detail. Other systems have the ordinal positions of columns, so a last column that is dropped
 and added again with its old type keeps its identity.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source, doc
 
 OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
@@ -47,7 +46,3 @@ class JdbcPollOptions(PollingOptions):
             return timedelta(0)
         length = timedelta(hours=int(match[2]), minutes=int(match[3]))
         return length if match[1] == "+" else -length
-
-
-def read_options(options: Mapping[str, Any]) -> JdbcPollOptions:
-    return from_plain(JdbcPollOptions, dict(options))

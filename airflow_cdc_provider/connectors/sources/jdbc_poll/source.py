@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,30 +11,26 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalogue
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.check import find_problems, require_pageable, timestamp_column_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import tls_warnings
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
-from airflow_cdc_provider.connectors.sources.jdbc_poll.options import read_options
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Expression, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
-from airflow_cdc_provider.connectors.sources.polling.intervals import (
-    IntervalPlanner,
-    poll_status,
-    split_bounds,
-    split_intervals,
-)
+from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPlanner, poll_status
 from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, read_pages
-from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition, position_of, table_positions
+from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition, table_positions
 from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items
+from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, task_of
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -45,20 +40,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class JdbcPollSource:
-    """The database keeps no state for the source, so there is nothing to acknowledge and nothing to drop. A row is read
-    completely, with its current values: intermediate states are not captured, and neither are deletes."""
+class JdbcPollSource(PollingSource):
+    """Deletes are found by the key audit only."""
 
     unseen: ClassVar[str] = (
         "changes that do not set the timestamp, and deleted rows without a key audit: "
         'docs/guides/timestamp-windows.md, "What a poll cannot see"'
     )
-    has_transactions: ClassVar[bool] = False
-    exact_snapshot: ClassVar[bool] = False
-    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options: JdbcPollOptions = from_plain(JdbcPollOptions, dict(source.options))
         self.database = Database(connection, self.options)
         self._described: dict[str, PolledTable] = {}
 
@@ -73,16 +64,11 @@ class JdbcPollSource:
 
     def tables(self) -> list[TableSchema]:
         with self.database.session() as connection:
-            self._described = read_catalogue(connection, self.options.schemas)
+            self._described = read_catalog(connection, self.options.schemas)
         return [table.schema for table in self._described.values()]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SYSTEMS.get(self.database.system, ANY))
-
-    def open_stream(self, tables: Sequence[str]) -> Position:
-        self.tables()
-        planner = self._planner()
-        return position_of({table: planner.start(table) for table in tables})
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         with self.database.session() as connection:
@@ -125,28 +111,11 @@ class JdbcPollSource:
             except CheckFailed:
                 return changes
 
-    def capture_delay(self) -> timedelta:
-        return self.options.commit_latency
-
-    def acknowledge(self, position: Position) -> None:
-        """The database keeps no state for the source."""
-
-    def drop_stream(self) -> None:
-        """The database keeps no state for the source."""
-
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        return split_intervals(lo, limit)
-
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        table = split_bounds(partition)[0]
-        task = next(task for task in tables if task.table == table)
-        queries = self._queries(table, task.schema, task.rule.where)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        task = task_of(split, tables)
+        queries = self._queries(task.table, task.schema, task.rule.where)
         require_pageable(queries)
-        yield from read_items(partition, task.schema, epoch, partial(self._read_pages, queries))
-
-    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """The source has no unreadable records."""
-        return [record]
+        yield from read_items(split, task.schema, epoch, partial(self._read_pages, queries))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
@@ -191,5 +160,5 @@ class JdbcPollSource:
 
     def _describe(self, table: str) -> PolledTable:
         with self.database.session() as connection:
-            self._described |= read_catalogue(connection, self.options.schemas, table)
+            self._described |= read_catalog(connection, self.options.schemas, table)
         return self._described[table]

@@ -13,7 +13,7 @@ from typing import Any
 
 from pymysql.charset import charset_by_id
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas, tasks_of
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import HEADER_BYTES, BinlogEvent, parse_event
@@ -22,11 +22,8 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPositi
 from airflow_cdc_provider.connectors.sources.mysql.schemas import charset_of
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
 from airflow_cdc_provider.connectors.sources.mysql.types import column_from_field
-from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.states import TableState
 
 MAGIC = b"\xfebin"
 SIZE = slice(9, 13)
@@ -48,11 +45,7 @@ def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mappin
     mariadb = any(event.type == binlog.FORMAT and b"MariaDB" in event.body[:52] for event in events)
     collations = dict(_collations())
     tables = {schema.table: schema for schema in table_schemas(schemas)} or _schemas(events, mariadb, collations, name)
-    tasks = [
-        TableTask(table, table, schema, TableRule(table), "", TableState.REPLICATING)
-        for table, schema in tables.items()
-    ]
-    decoder = BinlogDecoder(tasks, DecoderSettings({}, collations, mariadb), 1, "", EVERYTHING)
+    decoder = BinlogDecoder(tasks_of(tables.values()), DecoderSettings({}, collations, mariadb), 1, "", EVERYTHING)
     for event in events:
         decoder.feed(event)
         yield from decoder.items

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import Problem, raise_problems
 
 ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 FOREIGN_KEYS = """
@@ -28,9 +28,8 @@ def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Pr
 def refuse_cascades(connection: Any, table: CatalogTable) -> None:
     """Raises CheckFailed (SRC104). The statement that adds a foreign key later is in the binlog."""
     query = FOREIGN_KEYS + OF_ONE_TABLE + ORDERED
-    problems = [_problem(*row) for row in fetch_all(connection, query, (ACTIONS, ACTIONS, table.database, table.name))]
-    if problems:
-        raise CheckFailed(*problems)
+    rows = fetch_all(connection, query, (ACTIONS, ACTIONS, table.database, table.name))
+    raise_problems(_problem(*row) for row in rows)
 
 
 def _problem(database: str, name: str, constraint: str, parent: str, on_delete: str, on_update: str) -> Problem:

@@ -158,13 +158,13 @@ def _privilege_problems(
     user = _current_user(connection)
     denied = _denial(lambda: (read_binlog_files(connection), read_binlog_end(connection, client)))
     if denied:
-        yield _missing_privilege("REPLICATION CLIENT", "list binlog files and positions", denied, user, client)
+        yield _missing_privilege("REPLICATION CLIENT", denied, user, client)
         return
     end = read_binlog_end(connection, client)
     with client.session("check") as other:
         denied = _denial(lambda: next(read_events(other, options.server_id + 1, end.file, end.pos), None))
     if denied:
-        yield _missing_privilege("REPLICATION SLAVE", "read the binlog", denied, user, client)
+        yield _missing_privilege("REPLICATION SLAVE", denied, user, client)
 
 
 def _denial(action: Callable[[], object]) -> str:
@@ -198,9 +198,11 @@ def _unreadable_tables(
     return unreadable
 
 
-def _missing_privilege(privilege: str, what: str, found: str, user: str, client: MysqlClient) -> Problem:
+def _missing_privilege(privilege: str, found: str, user: str, client: MysqlClient) -> Problem:
     do = f"GRANT {privilege} ON *.* TO {user};"
-    return Problem("SRC011", f"the login may not {what}", client.address, found, privilege, do=do)
+    return Problem(
+        "SRC011", f"login {user} lacks {privilege}, which reading the stream requires", client.address, found, do=do
+    )
 
 
 def _current_user(connection: Any) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.filters import literal
-from airflow_cdc_provider.core.table.schema import Kind
 
-DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
-DATE_HINT = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
+ZERO_DATES = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
 
 
 def table_problems(
@@ -23,22 +21,21 @@ def table_problems(
     user: str,
     server: str,
     variables: Mapping[str, str],
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
-    problems: list[Problem] = []
     for task in tasks:
         table = tables.get(task.table)
         if table is None:
-            problems.append(missing_table(task.table, server))
+            yield missing_table(task.table, server)
             continue
         if task.table in unreadable:
-            problems.append(_missing_select(task.table, unreadable[task.table], user, server))
+            yield _missing_select(task.table, unreadable[task.table], user, server)
         if not task.schema.key:
-            problems.append(_missing_key(task.table))
-        problems += _cast_problems(task, table)
-        problems += _charset_problems(task, table)
-        problems += _filter_problems(task, variables)
-    return problems
+            yield _missing_key(task.table)
+        yield from _cast_problems(task, table)
+        yield from _charset_problems(task, table)
+        yield from _image_problems(task, variables)
+        yield from filter_problems(task)
 
 
 def missing_table(table: str, server: str) -> Problem:
@@ -64,7 +61,7 @@ def _missing_key(table: str) -> Problem:
 
 def _missing_select(table: str, found: str, user: str, server: str) -> Problem:
     do = f"GRANT SELECT ON {table} TO {user};"
-    return Problem("SRC010", f"the login may not read {table}", server, found, "SELECT", do)
+    return Problem("SRC010", f"login {user} lacks SELECT on {table}", server, found, do=do)
 
 
 def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
@@ -97,7 +94,7 @@ def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]
         )
 
 
-def _filter_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
+def _image_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
     image = variables.get("binlog_row_image", "FULL").upper()
     if task.rule.where and image != "FULL":
         yield Problem(
@@ -108,24 +105,7 @@ def _filter_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[
             allowed="binlog_row_image = FULL",
             do="SET GLOBAL binlog_row_image = 'FULL';",
         )
-    yield from operand_problems(task)
 
 
-def operand_problems(task: TableTask) -> Iterator[Problem]:
-    """Values of the row filter that are not literals of the type of their column."""
-    for condition in task.rule.where:
-        kind = task.schema.column(condition.column).type.kind
-        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in values:
-            try:
-                if value is not None:
-                    literal(kind, value)
-            except ValueError as error:
-                yield Problem(
-                    "SRC018",
-                    f"`where` compares column {condition.column} of {task.table} with a value it cannot have",
-                    task.table,
-                    f"{type(value).__name__}: {error}",
-                    f"a value of type {kind}",
-                    DATE_HINT if kind in DATES else "correct `where`",
-                )
+def filter_problems(task: TableTask) -> Iterator[Problem]:
+    return operand_problems(task, do_for_dates=ZERO_DATES)

@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, read_server
-from airflow_cdc_provider.connectors.sources.mysql.check_tables import operand_problems
+from airflow_cdc_provider.connectors.sources.mysql.check_tables import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
@@ -32,7 +32,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import BadRecordFound, Problem, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
@@ -57,8 +57,7 @@ def open_copy(
 ) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
     (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
-    if problems := list(operand_problems(task)):
-        raise CheckFailed(*problems)
+    raise_problems(filter_problems(task))
     with client.session("copy") as connection:
         position = _anchor(connection, client, sealed)
         refuse_cascades(connection, table)

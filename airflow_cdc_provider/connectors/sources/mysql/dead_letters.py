@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from dataclasses import dataclass, replace
 
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.rows import Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.mysql.binlog import UPDATES, WRITES
 from airflow_cdc_provider.connectors.sources.mysql.row_event import RowChange, fill_absent, parse_rows, uncompressed
@@ -37,12 +38,12 @@ def undecoded_record(
 ) -> tuple[Row | None, UndecodedRow]:
     """A row that raised ``error``, with the parts that can be decoded. First the departed row, if the change moved the
     row to another key and both keys can be decoded."""
-    context = RowContext(_base64(table_map), mariadb, reader.found.described)
+    context = RowContext(base64_of(table_map), mariadb, reader.found.described)
     record = UndecodedRecord(
         CODEC,
-        _base64(bytes([uncompressed(kind)]) + change.raw),
+        base64_of(bytes([uncompressed(kind)]) + change.raw),
         str(error) if isinstance(error, KeyNotLogged) else "the row cannot be decoded",
-        _base64(json.dumps(to_plain(context)).encode()),
+        base64_of(json.dumps(to_plain(context)).encode()),
         (Operation.UPDATE if kind in UPDATES else Operation.INSERT if kind in WRITES else Operation.DELETE).value,
     )
     old = None if change.old is None else reader.read_partially(change.old)
@@ -73,7 +74,3 @@ def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[
     except UNREADABLE:
         return [record]
     return reread_records(record, row)
-
-
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")

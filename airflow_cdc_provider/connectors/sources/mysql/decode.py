@@ -31,7 +31,6 @@ from airflow_cdc_provider.connectors.sources.mysql.schemas import (
     binlog_schema,
     columns_maybe_rewritten,
     columns_with_unknown_defaults,
-    shape,
 )
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
@@ -279,7 +278,7 @@ class BinlogDecoder:
         if reader.schema_id not in self._announced:
             self._announced.add(reader.schema_id)
             self.items.append(reader.schema)
-        if before is None or shape(before) != shape(reader.schema):
+        if before is None or before.shape != reader.schema.shape:
             record = self._control(event, reader.schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
             unknown = columns_with_unknown_defaults(reader.task, reader.found)
             after = canonical(to_plain(reader.schema))

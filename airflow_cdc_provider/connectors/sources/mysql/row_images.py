@@ -75,8 +75,7 @@ class RowReader:
                     known[column.name] = text
             except UNREADABLE:
                 columns.append(column.name)
-        key = [known.get(name) for name in self.schema.key]
-        return DecodedPart(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
+        return DecodedPart.of(self.schema.key, known, columns)
 
     def _with_nulls(self, new: list[Cell]) -> list[Cell]:
         """An absent column of an inserted row has its default value."""

@@ -22,7 +22,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import (
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selection import selected_columns
-from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
 class AmbiguousSchema(Exception):
@@ -51,7 +51,7 @@ def binlog_schema(
     key = _key(table_map, described, task)
     columns = selected_columns(task.rule, [_known_column(one, task) for one in described if not one.generated], key)
     schema = TableSchema(task.table, columns, key, task.schema.regime)
-    if shape(schema) == shape(task.schema):
+    if schema.shape == task.schema.shape:
         schema = task.schema
     return BinlogSchema(schema, cell_indexes(schema, described), table_map.fields, described)
 
@@ -60,11 +60,6 @@ def cell_indexes(schema: TableSchema, described: Sequence[CatalogColumn]) -> tup
     """The index of each column of the schema among the cells of a row."""
     indexes = {column.name: index for index, column in enumerate(described)}
     return tuple(indexes[column.text_of or column.name] for column in schema.columns)
-
-
-def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """What must be equal for two schemas to be the same to a stream: names and types of the columns, and the key."""
-    return {column.name: column.type for column in schema.columns}, schema.key
 
 
 def charset_of(field: Field, collations: Mapping[int, str]) -> str | None:

@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import (
+    Copy,
+    KeepsNoState,
+    RetainedLog,
+    SourceStatus,
+    StreamItem,
+    StreamSplit,
+)
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_tables
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class MysqlSource:
+class MysqlSource(KeepsNoState):
     """One server and its binlog. ``binlog_row_image`` decides whether images are full. The server checks keys row by
     row, so at no time do two rows have one key."""
 
@@ -68,21 +75,15 @@ class MysqlSource:
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         return self.stream.status(position, tables)
 
-    def acknowledge(self, position: Position) -> None:
-        """The retention of the binlog does not depend on its readers."""
-
     def retained_log(self, position: Position | None) -> RetainedLog:
         return self.stream.retained_log(position)
-
-    def drop_stream(self) -> None:
-        """The server keeps no state of ours."""
 
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """The binlog is one stream."""
         return [StreamSplit(lo, limit, {})]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        return self.stream.read(partition, tables, epoch)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(split, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)

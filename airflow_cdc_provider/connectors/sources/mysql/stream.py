@@ -102,32 +102,32 @@ class Binlog:
         size = sum(size for name, size in files.items() if file_number(name) >= start.number) - start.pos
         return RetainedLog(size, since)
 
-    def read(self, partition: StreamSplit, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        limit = binlog_position(partition.limit)
+    def read(self, split: StreamSplit, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        limit = binlog_position(split.limit)
         with self.client.session("describe") as connection:
-            self._require_available(connection, partition.lo)
+            self._require_available(connection, split.lo)
             server = read_server(connection)
-            self._require_same_binlog(connection, server, partition.lo)
+            self._require_same_binlog(connection, server, split.lo)
             tables = read_tables(connection, self.options.databases)
             collations = read_collations(connection, server)
             end = read_binlog_end(connection, self.client)
             row_image = read_variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper()
         binlog_end = BinlogPosition(file_number(end.file), end.pos)
-        altered = self._last_alterations(partition.lo, binlog_end, tasks, server, row_image == "FULL")
+        altered = self._last_alterations(split.lo, binlog_end, tasks, server, row_image == "FULL")
 
         def redefined(table: str) -> frozenset[str]:
-            return self._redefined_columns(partition.lo, binlog_end, table)
+            return self._redefined_columns(split.lo, binlog_end, table)
 
         settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined)
-        decoder = BinlogDecoder(tasks, settings, epoch, partition.lo.get(GTID, ""), limit)
+        decoder = BinlogDecoder(tasks, settings, epoch, split.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
-            for event in self._events(connection, partition.lo, self.options.server_id):
+            for event in self._events(connection, split.lo, self.options.server_id):
                 decoder.feed(event)
                 yield from decoder.items
                 decoder.items.clear()
                 if decoder.ended:
                     break
-        decoder.end(partition.limit[FILE])
+        decoder.end(split.limit[FILE])
         yield from decoder.items
 
     def _events(self, connection: Any, position: Position, server_id: int) -> Iterator[BinlogEvent]:

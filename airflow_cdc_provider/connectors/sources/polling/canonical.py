@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from base64 import b64encode
 from json.encoder import encode_basestring
 from typing import Any
 
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of, number_or_text
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
 
@@ -21,7 +21,7 @@ def canonical_value(kind: LogicalType, value: Any) -> str:
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
             return str(value)
         case Kind.FLOAT32 | Kind.FLOAT64:
-            return repr(value) if math.isfinite(value) else json.dumps(_special_float(value))
+            return repr(value) if math.isfinite(value) else json.dumps(number_or_text(value))
         case Kind.DECIMAL:
             return f'"{value:f}"'
         case Kind.DATE | Kind.TIMESTAMP:
@@ -29,10 +29,6 @@ def canonical_value(kind: LogicalType, value: Any) -> str:
         case Kind.TIMESTAMPTZ:
             return f'"{value.replace(tzinfo=None).isoformat()}Z"'
         case Kind.BYTES:
-            return f'"{b64encode(value).decode("ascii")}"'
+            return f'"{base64_of(value)}"'
         case _:
             return encode_basestring(value)
-
-
-def _special_float(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

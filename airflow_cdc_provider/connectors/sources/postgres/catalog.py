@@ -1,4 +1,4 @@
-"""Queries of the catalogue: tables, columns, keys, types, and the identity of the server."""
+"""Queries of the catalog: tables, columns, keys, types, and the identity of the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable, Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -70,7 +70,7 @@ def read_identity(connection: Connection[Any]) -> dict[str, str]:
     return {"system_identifier": row[0], "timeline": row[1], "database": row[2]}
 
 
-def read_catalogue(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalogue:
+def read_catalog(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalog:
     """All tables that can be copied, or those of ``tables`` that exist."""
     domains = {oid: (base, typmod) for oid, base, typmod in connection.execute(DOMAINS)}
     keys: dict[int, tuple[str, ...]] = {oid: tuple(names) for oid, names in connection.execute(KEYS)}
@@ -79,7 +79,7 @@ def read_catalogue(connection: Connection[Any], tables: Sequence[str] | None = N
         _catalog_table(oid, namespace, name, list(columns), keys.get(oid, ()), domains)
         for (oid, namespace, name), columns in groupby(rows, key=lambda row: (row[0], row[1], row[2]))
     ]
-    return Catalogue({table.schema.table: table for table in described}, domains)
+    return Catalog({table.schema.table: table for table in described}, domains)
 
 
 def _catalog_table(

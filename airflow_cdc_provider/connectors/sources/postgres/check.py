@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.sources.postgres.capacity import Capacity, capacity_problems, read_capacity
@@ -58,7 +58,7 @@ class SlotFacts:
 
 
 def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the server cannot be reached; a refused login is one of the problems."""
+    """Raises SourceUnavailable if the server cannot be reached; a rejected login is one of the problems."""
     try:
         with client.session("check") as connection:
             server = typed_row(connection, ServerFacts, SERVER)
@@ -76,93 +76,76 @@ def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequ
     ]
 
 
-def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> list[Problem]:
-    problems = []
+def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> Iterator[Problem]:
     if server.version < OLDEST_VERSION:
-        problems.append(
-            Problem(
-                "SRC012",
-                "the server is too old",
-                location,
-                f"PostgreSQL {server.version // 10000}",
-                f"PostgreSQL {OLDEST_VERSION // 10000} or newer",
-                "upgrade the server",
-            )
+        yield Problem(
+            "SRC012",
+            "the server is too old",
+            location,
+            f"PostgreSQL {server.version // 10000}",
+            f"PostgreSQL {OLDEST_VERSION // 10000} or newer",
+            "upgrade the server",
         )
     if server.standby:
-        problems.append(
-            Problem("SRC024", "the server is a standby", location, "in recovery", "a primary", "connect to the primary")
+        yield Problem(
+            "SRC024", "the server is a standby", location, "in recovery", "a primary", "connect to the primary"
         )
     if server.wal_level != "logical":
-        problems.append(
-            Problem(
-                "SRC001",
-                "the WAL does not contain what logical decoding requires",
-                location,
-                f"wal_level = {server.wal_level}",
-                "wal_level = logical",
-                "ALTER SYSTEM SET wal_level = logical; then restart the server",
-            )
+        yield Problem(
+            "SRC001",
+            "the WAL does not contain what logical decoding requires",
+            location,
+            f"wal_level = {server.wal_level}",
+            "wal_level = logical",
+            "ALTER SYSTEM SET wal_level = logical; then restart the server",
         )
     if server.encoding == "SQL_ASCII":
-        problems.append(
-            Problem(
-                "SRC023",
-                "the database has no defined text encoding",
-                location,
-                "server_encoding = SQL_ASCII",
-                "any other encoding",
-                "restore the database into a new one with ENCODING 'UTF8'",
-            )
+        yield Problem(
+            "SRC023",
+            "the database has no defined text encoding",
+            location,
+            "server_encoding = SQL_ASCII",
+            "any other encoding",
+            "restore the database into a new one with ENCODING 'UTF8'",
         )
-    problems += capacity_problems(capacity, location)
+    yield from capacity_problems(capacity, location)
     if not server.may_replicate:
-        problems.append(
-            Problem(
-                "SRC011",
-                f"role {server.role} lacks permission to read the stream",
-                location,
-                "no REPLICATION attribute",
-                do=f"ALTER ROLE {quoted(server.role)} REPLICATION;",
-            )
+        yield Problem(
+            "SRC011",
+            f"role {server.role} lacks REPLICATION, which reading the stream requires",
+            location,
+            "no REPLICATION attribute",
+            do=f"ALTER ROLE {quoted(server.role)} REPLICATION;",
         )
-    return problems
 
 
-def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> list[Problem]:
+def slot_problems(slot: SlotFacts | None, name: str, client: PostgresClient) -> Iterator[Problem]:
     if slot is None:
-        return []
+        return
     if slot.kind != "logical" or slot.plugin != PLUGIN or not slot.in_this_database:
-        return [
-            Problem(
-                "SRC014",
-                f"slot {name} belongs to another use",
-                client.location,
-                f"{slot.kind} slot, plugin {slot.plugin}, database {slot.database}",
-                f"a logical slot of {PLUGIN} in this database",
-                "name another slot: `slot: …` under `source`",
-            )
-        ]
-    problems = []
+        yield Problem(
+            "SRC014",
+            f"slot {name} belongs to another use",
+            client.location,
+            f"{slot.kind} slot, plugin {slot.plugin}, database {slot.database}",
+            f"a logical slot of {PLUGIN} in this database",
+            "name another slot: `slot: …` under `source`",
+        )
+        return
     if slot.wal_status == "lost":
-        problems.append(
-            Problem(
-                "SRC013",
-                f"slot {name} is invalid: the server removed WAL that the slot requires",
-                client.location,
-                "wal_status = lost",
-                do=f"SELECT pg_drop_replication_slot('{name}'); then airflow cdc resync {client.replicator}",
-            )
+        yield Problem(
+            "SRC013",
+            f"slot {name} is invalid: the server removed WAL that the slot requires",
+            client.location,
+            "wal_status = lost",
+            do=f"SELECT pg_drop_replication_slot('{name}'); then airflow cdc resync {client.replicator}",
         )
     if slot.holder_pid and not slot.holder.startswith(client.session_prefix):
-        problems.append(
-            Problem(
-                "SRC015",
-                f"slot {name} is in use by another program",
-                client.location,
-                f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
-                "a slot that no other program reads",
-                f"SELECT pg_terminate_backend({slot.holder_pid}); or name another slot: `slot: …` under `source`",
-            )
+        yield Problem(
+            "SRC015",
+            f"slot {name} is in use by another program",
+            client.location,
+            f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
+            "a slot that no other program reads",
+            f"SELECT pg_terminate_backend({slot.holder_pid}); or name another slot: `slot: …` under `source`",
         )
-    return problems

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import PublicationFacts, TableFacts
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import Condition
-from airflow_cdc_provider.core.spec.filters import literal
 
 KINDS = {"r": "ordinary table", "p": "partitioned table", "f": "foreign table", "v": "view", "m": "materialized view"}
 
@@ -30,7 +29,7 @@ def table_problems(
         problems += _grants(task, table, role)
         if not kind:
             problems += _identity(task, table)
-            problems += _filter(task)
+            problems += operand_problems(task)
     copyable = [table for _, table in existing if table.kind in ("r", "p")]
     problems += _publication(publication, publication_name, copyable, location)
     return problems
@@ -149,29 +148,6 @@ def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
             f"replica identity {_identity_name(table)} on each partition",
             " ".join(f"ALTER TABLE {name} REPLICA IDENTITY {letter};" for name in table.mismatched_partitions),
         )
-
-
-def _filter(task: TableTask) -> Iterator[Problem]:
-    for condition in task.rule.where:
-        kind = task.schema.column(condition.column).type.kind
-        for given in _given(condition):
-            try:
-                literal(kind, given)
-            except ValueError as error:
-                yield Problem(
-                    "SRC018",
-                    f"`where` compares column {condition.column} of {task.table} with a value that is not of its type",
-                    task.table,
-                    f"{type(given).__name__}: {error}",
-                    f"a value of type {kind}",
-                    "correct `where`",
-                )
-
-
-def _given(condition: Condition) -> tuple[str | int | float | bool, ...]:
-    if condition.value is None:
-        return ()
-    return condition.value if isinstance(condition.value, tuple) else (condition.value,)
 
 
 def _publication(

@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import ExportedSnapshot, exported_snapshot
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities, with_memberships
@@ -70,21 +70,21 @@ def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: 
     Raises SourceUnavailable if the slot cannot be created in time.
     """
     with client.session("publication") as connection:
-        catalogue = read_catalogue(connection, [task.table])
-        if task.table not in catalogue.tables:
+        catalog = read_catalog(connection, [task.table])
+        if task.table not in catalog.tables:
             raise CheckFailed(no_table(task.table, client.location))
-        ensure_members(connection, publication, [catalogue.tables[task.table]], client.location)
+        ensure_members(connection, publication, [catalog.tables[task.table]], client.location)
     with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
         with client.session("copy") as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
-            catalogue = read_catalogue(connection, [task.table])
-            table = catalogue.tables[task.table]
+            catalog = read_catalog(connection, [task.table])
+            table = catalog.tables[task.table]
             copy = _copy(connection, table, snapshot, task, epoch, cores)
             members = memberships(connection, publication, [task.table])
             if not members:
                 raise CheckFailed(not_a_member(publication, table, client.location))
-            identities = read_identities(connection, [table], catalogue.domains)
+            identities = read_identities(connection, [table], catalog.domains)
         yield replace(copy, identity=with_memberships(identities, members)[task.table])
 
 

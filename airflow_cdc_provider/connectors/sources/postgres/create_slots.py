@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, PostgresClient
@@ -60,36 +58,35 @@ def exported_snapshot(client: PostgresClient, slot: str) -> Iterator[ExportedSna
     server frees them shortly after the session that used them has ended.
 
     Raises SourceUnavailable: SRC026 if none becomes free in time, SRC021 if running transactions take too long."""
-    with ExitStack() as stack:
-        yield _retry_until_free(partial(_export, client, slot), stack)
+    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
+    free = Retrying(
+        retry=retry_if_exception(_is_none_free),
+        wait=wait_fixed(FREE_EVERY_S),
+        stop=stop_after_delay(FREE_LIMIT_S),
+        reraise=True,
+    )
+    session, snapshot = free(_export, client, slot)
+    with session:
+        yield snapshot
 
 
-def _retry_until_free(export: Callable[[ExitStack], ExportedSnapshot], stack: ExitStack) -> ExportedSnapshot:
-    end = time.monotonic() + FREE_LIMIT_S
-    while True:
-        with ExitStack() as attempt:
-            try:
-                snapshot = export(attempt)
-            except SourceUnavailable as error:
-                if error.problems[0].code != NONE_FREE or time.monotonic() > end:
-                    raise
-            else:
-                stack.enter_context(attempt.pop_all())
-                return snapshot
-        time.sleep(FREE_EVERY_S)
+def _is_none_free(error: BaseException) -> bool:
+    return isinstance(error, SourceUnavailable) and error.problems[0].code == NONE_FREE
 
 
-def _export(client: PostgresClient, slot: str, stack: ExitStack) -> ExportedSnapshot:
-    connection = stack.enter_context(client.session("copy", replication=True))
-    connection.execute(_limit_sql())
-    has_option_list = connection.info.server_version >= FIRST_WITH_OPTION_LIST
-    option = "(SNAPSHOT 'export')" if has_option_list else "EXPORT_SNAPSHOT"
-    with _within_limit(client):
-        row = connection.execute(
-            f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
-        ).fetchone()
-    assert row is not None
-    return ExportedSnapshot(row[2], parse_lsn(row[1]))
+def _export(client: PostgresClient, slot: str) -> tuple[ExitStack, ExportedSnapshot]:
+    with ExitStack() as session:
+        connection = session.enter_context(client.session("copy", replication=True))
+        connection.execute(_limit_sql())
+        has_option_list = connection.info.server_version >= FIRST_WITH_OPTION_LIST
+        option = "(SNAPSHOT 'export')" if has_option_list else "EXPORT_SNAPSHOT"
+        with _within_limit(client):
+            row = connection.execute(
+                f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL {PLUGIN} {option}'.encode()
+            ).fetchone()
+        assert row is not None
+        return session.pop_all(), ExportedSnapshot(row[2], parse_lsn(row[1]))
 
 
 def _limit_sql() -> bytes:

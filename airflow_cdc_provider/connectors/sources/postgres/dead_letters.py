@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from dataclasses import replace
 
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.rows import DecodedPart, Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.messages import Cell
@@ -28,7 +29,7 @@ def undecoded_record(
 ) -> tuple[Row | None, UndecodedRow]:
     """The record of a message ``data`` that failed with ``error``; ``context`` is its relation message. For a key
     change whose two keys can be decoded, the departing row precedes it."""
-    record = UndecodedRecord(CODEC, _text(data), _reason(error), _text(context), OPERATIONS[data[0]].value)
+    record = UndecodedRecord(CODEC, base64_of(data), _reason(error), base64_of(context), OPERATIONS[data[0]].value)
     try:
         change = messages.parse_row_change(data)
         before, after = reader.known_cells(change)
@@ -67,7 +68,3 @@ def _reason(error: Exception) -> str:
 def _columns_reason(reader: RowReader, columns: tuple[str, ...]) -> str:
     listed = ", ".join(f"{name} ({reader.schema.column(name).type})" for name in columns if name in reader.schema.names)
     return f"the values are not of their column's type: {listed}"
-
-
-def _text(data: bytes) -> str:
-    return b64encode(data).decode("ascii")

@@ -13,12 +13,7 @@ from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import ChangeRun, Transaction, record_without_row
 from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_text, position_of
 from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReader
-from airflow_cdc_provider.connectors.sources.postgres.schemas import (
-    Catalogue,
-    has_unknown_initial,
-    shape,
-    stream_schema,
-)
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, has_unknown_initial, stream_schema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
@@ -41,11 +36,11 @@ class PgoutputDecoder:
     Boundary.
     """
 
-    def __init__(self, tasks: Sequence[TableTask], catalogue: Catalogue, epoch: int, lo: int, limit: int) -> None:
+    def __init__(self, tasks: Sequence[TableTask], catalog: Catalog, epoch: int, lo: int, limit: int) -> None:
         self.items: list[StreamItem] = []
         self.ended = False
         self._tasks = {task.table: task for task in tasks}
-        self._catalogue = catalogue
+        self._catalog = catalog
         self._epoch = epoch_prefix(epoch)
         self._lo, self._limit = lo, limit
         self._readers: dict[int, RowReader | None] = {}
@@ -94,7 +89,7 @@ class PgoutputDecoder:
             self.items += [*items, Boundary(position_of(self._limit))]
 
     def _has_unknown_initial(self, task: TableTask, _: frozenset[str]) -> bool:
-        return has_unknown_initial(task.schema, task, self._catalogue)
+        return has_unknown_initial(task.schema, task, self._catalog)
 
     def _take(self, lsn: int, data: bytes) -> None:
         match data[0]:
@@ -168,7 +163,7 @@ class PgoutputDecoder:
         if task is None:
             self._readers[relation.oid], self._other_tables[relation.oid] = None, relation.table
             return
-        schema = stream_schema(relation, task, self._catalogue)
+        schema = stream_schema(relation, task, self._catalog)
         self._readers[relation.oid] = RowReader(relation, task, schema)
 
     def _reader(self, oid: int) -> RowReader | None:
@@ -211,8 +206,8 @@ class PgoutputDecoder:
         if reader.schema.schema_id not in self._announced:
             self._announced.add(reader.schema.schema_id)
             self.items.append(reader.schema)
-        if previous is None or shape(previous) != shape(reader.schema):
-            unknown_initial = has_unknown_initial(reader.schema, reader.task, self._catalogue)
+        if previous is None or previous.shape != reader.schema.shape:
+            unknown_initial = has_unknown_initial(reader.schema, reader.task, self._catalog)
             record = self._control_event(reader, Operation.SCHEMA, self._order_before_next(lsn))
             after = canonical(to_plain(reader.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown_initial else ()))

@@ -1,4 +1,4 @@
-"""Reads the identities of tables from the catalogue, and excludes changes that the stream carries."""
+"""Reads the identities of tables from the catalog, and excludes changes that the stream carries."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Relation:
-    """``identity`` is the catalogue's letter: d default, n nothing, f full, i index."""
+    """``identity`` is the catalog's letter: d default, n nothing, f full, i index."""
 
     oid: int
     table: str

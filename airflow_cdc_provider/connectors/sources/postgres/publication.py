@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -58,7 +58,7 @@ def require_publication(connection: Connection[Any], publication: str, tables: S
     """Raises CheckFailed (SRC004). From PostgreSQL 18 on, reading a slot with a missing publication returns no changes
     and no error."""
     if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone() is None:
-        existing = read_catalogue(connection, tables).tables.values()
+        existing = read_catalog(connection, tables).tables.values()
         raise CheckFailed(no_publication(publication, [table_sql(table) for table in existing], location))
 
 
@@ -77,7 +77,7 @@ def unpublished(
             do=f"{add_statement(publication, table)}; a resync of the table follows, or with `reconcile: manual` run "
             f"airflow cdc resync {replicator} --table {name}",
         )
-        for name, table in read_catalogue(connection, missing).tables.items()
+        for name, table in read_catalog(connection, missing).tables.items()
     }
 
 
@@ -97,8 +97,7 @@ def ensure_members(
             connection.execute(add_statement(publication, table).encode())
         except InsufficientPrivilege:
             refused.append(not_a_member(publication, table, location))
-    if refused:
-        raise CheckFailed(*refused)
+    raise_problems(refused)
 
 
 def add_statement(publication: str, table: CatalogTable) -> str:

@@ -72,8 +72,7 @@ class RowReader:
                     known[name] = "null" if cell is None else convert(cell)
             except MALFORMED:
                 columns.append(name)
-        key = [known.get(name) for name in self.schema.key]
-        return DecodedPart(f"[{','.join(map(str, key))}]" if key and None not in key else None, known, tuple(columns))
+        return DecodedPart.of(self.schema.key, known, columns)
 
     def known_cells(self, change: RowChange) -> tuple[list[Cell] | None, list[Cell]]:
         """The old cells (None for an insert or if they were not sent) and the new cells of a change. For a delete, None

@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, table_schemas, tasks_of
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
-from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalogue
+from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog
 from airflow_cdc_provider.connectors.sources.postgres.types import logical_type
-from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.states import TableState
 
 NO_LIMIT = 1 << 64
 
@@ -38,10 +35,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
     for _, message in received:
         if message[:1] == b"R" and not schemas:
             known |= _schema(message)
-    tasks = [
-        TableTask(table, table, schema, TableRule(table), "", TableState.REPLICATING) for table, schema in known.items()
-    ]
-    decoder = PgoutputDecoder(tasks, Catalogue({}, {}), 1, 0, NO_LIMIT)
+    decoder = PgoutputDecoder(tasks_of(known.values()), Catalog({}, {}), 1, 0, NO_LIMIT)
     for message_with_lsn in received:
         decoder.feed([message_with_lsn])
         yield from decoder.items

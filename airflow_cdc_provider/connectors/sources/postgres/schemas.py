@@ -9,13 +9,13 @@ from airflow_cdc_provider.connectors.sources.postgres.messages import Attribute,
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, logical_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selection import selected_columns
-from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """The current entry of a table in the catalogue. ``schema`` leaves generated columns out. ``unknown_initial``:
-    columns whose value in rows older than the column is not in the catalogue."""
+    """The current entry of a table in the catalog. ``schema`` leaves generated columns out. ``unknown_initial``:
+    columns whose value in rows older than the column is not in the catalog."""
 
     oid: int
     namespace: str
@@ -26,39 +26,34 @@ class CatalogTable:
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class Catalog:
     tables: Mapping[str, CatalogTable]
     domains: Domains
 
 
-def stream_schema(relation: Relation, task: TableTask, catalogue: Catalogue) -> TableSchema:
-    """The schema of a relation message, completed from the catalogue. The task's own schema if it has the same shape.
+def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> TableSchema:
+    """The schema of a relation message, completed from the catalog. The task's own schema if it has the same shape.
 
     If the replica identity no longer covers the key, the key does not identify changed rows: the schema then has the
     columns of the replica identity as its key, and the schema change stops this table alone.
     """
-    table = catalogue.tables.get(relation.table)
+    table = catalog.tables.get(relation.table)
     known = [schema for schema in (table and table.schema, task.schema) if schema]
     if task.control and task.control.schema:
         known.append(task.control.schema)
     columns = [
-        _column(attribute, known, catalogue.domains)
+        _column(attribute, known, catalog.domains)
         for attribute in relation.attributes
         if not (table and attribute.name in table.generated)
     ]
     key = _key(relation, task)
     schema = TableSchema(task.table, selected_columns(task.rule, columns, key), key, task.schema.regime)
-    return task.schema if shape(schema) == shape(task.schema) else schema
+    return task.schema if schema.shape == task.schema.shape else schema
 
 
-def shape(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """Two schemas are equal to a stream if names and types of the columns and the key are equal."""
-    return {column.name: column.type for column in schema.columns}, schema.key
-
-
-def has_unknown_initial(schema: TableSchema, task: TableTask, catalogue: Catalogue) -> bool:
+def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) -> bool:
     """Whether the target lacks columns whose values in its rows can only be read from the source table."""
-    table = catalogue.tables.get(schema.table)
+    table = catalog.tables.get(schema.table)
     target_schema = task.control.schema if task.control else None
     if table is None or target_schema is None:
         return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, SplitRead, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue, read_identity
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, read_identity
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_query, rows_query
@@ -68,7 +68,7 @@ class PostgresSource:
 
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as connection:
-            return [table.schema for table in read_catalogue(connection).tables.values()]
+            return [table.schema for table in read_catalog(connection).tables.values()]
 
     def copies_at_once(self) -> int:
         """Limited by the server's free replication slots and senders."""
@@ -96,8 +96,8 @@ class PostgresSource:
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
-            catalogue = read_catalogue(connection, tables)
-            identities = read_identities(connection, list(catalogue.tables.values()), catalogue.domains)
+            catalog = read_catalog(connection, tables)
+            identities = read_identities(connection, list(catalog.tables.values()), catalog.domains)
             members = memberships(connection, self.options.publication, list(identities))
             return with_memberships(identities, members)
 
@@ -119,8 +119,8 @@ class PostgresSource:
         """One split per window, because only one session at a time can read a slot."""
         return [StreamSplit(lo, limit, {})]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        return self.stream.read(partition, tables, epoch)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        return self.stream.read(split, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         return reread(record, table, schema)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BEYOND = f"{INFINITE}, {OTHER_YEAR}, or {NOT_A_NUMBER}"
 
 REWRITTEN = "the table was truncated or rewritten during its copy"
-# In a session under the snapshot, queries of the catalogue return rows of the snapshot, but its functions the current
+# In a session under the snapshot, queries of the catalog return rows of the snapshot, but its functions the current
 # state. TRUNCATE and a rewriting ALTER do not respect older snapshots: the copy would miss rows without an error.
 STILL_WHOLE = f"""
 DO $check$ BEGIN

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.source import RetainedLog, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.postgres import messages
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalogue
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.sources.postgres.decode import HEAD_BYTES, ROW_LETTERS, PgoutputDecoder
@@ -34,7 +34,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
 )
 from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.positions import Position
 
@@ -104,11 +104,10 @@ class ReplicationSlot:
 
     def open(self, tables: Sequence[str]) -> Position:
         with self.client.session("open") as connection:
-            catalogue = read_catalogue(connection, tables)
-            missing = [table for table in tables if table not in catalogue.tables]
-            if missing:
-                raise CheckFailed(*(no_table(table, self.client.location) for table in missing))
-            members = [catalogue.tables[table] for table in tables]
+            catalog = read_catalog(connection, tables)
+            missing = [table for table in tables if table not in catalog.tables]
+            raise_problems(no_table(table, self.client.location) for table in missing)
+            members = [catalog.tables[table] for table in tables]
             ensure_members(connection, self.options.publication, members, self.client.location)
             if self._find(connection) is not None:
                 return position_of(self._existing(connection).confirmed)
@@ -144,15 +143,15 @@ class ReplicationSlot:
             truncates = connection.execute(TRUNCATES.encode(), parameters)
         return any(oid in messages.parse_truncate(bytes(data)).oids for (data,) in truncates)
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        lo, limit = lsn_of(partition.lo), lsn_of(partition.limit)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        lo, limit = lsn_of(split.lo), lsn_of(split.limit)
         with self.client.session("read", autocommit=False) as connection:
-            catalogue = read_catalogue(connection, [task.table for task in tables])
-            self._require_served(connection, partition.lo)
-            require_publication(connection, self.options.publication, list(catalogue.tables), self.client.location)
+            catalog = read_catalog(connection, [task.table for task in tables])
+            self._require_served(connection, split.lo)
+            require_publication(connection, self.options.publication, list(catalog.tables), self.client.location)
             connection.commit()
             self._claim(connection, take_over=True)
-        decoder = PgoutputDecoder(tables, catalogue, epoch, lo, limit)
+        decoder = PgoutputDecoder(tables, catalog, epoch, lo, limit)
         for received in self._messages(lo, limit):
             decoder.feed(received)
             yield from decoder.items

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Newer versions have more columns in these catalogues; as JSON a missing one is NULL.
+# Newer versions have more columns in these catalogs; as JSON a missing one is NULL.
 PUBLICATION = """
 SELECT p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AS all_operations, p.pubviaroot AS via_root,
        coalesce(to_jsonb(p) ->> 'pubgencols', 'n') NOT IN ('n', 'false') AS generated
@@ -65,7 +65,7 @@ class PublicationFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """``kind``, ``persistence`` and ``identity`` are the catalogue's letters. ``mismatched_partitions`` have another
+    """``kind``, ``persistence`` and ``identity`` are the catalog's letters. ``mismatched_partitions`` have another
     replica identity than their root. ``narrowed``: the publication has only some of the rows or columns."""
 
     table: str

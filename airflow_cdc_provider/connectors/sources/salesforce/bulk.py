@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
+
 from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import IncompletePage, read_page
 from airflow_cdc_provider.connectors.sources.salesforce.http import Http
@@ -43,7 +45,7 @@ class BulkJob:
 class Bulk:
     """``sleep`` is a seam for tests."""
 
-    def __init__(self, http: Http, version: str, sleep: Callable[[float], object] = time.sleep) -> None:
+    def __init__(self, http: Http, version: str, sleep: Callable[[float], None] = time.sleep) -> None:
         self._http = http
         self._jobs = f"/services/data/v{version}/jobs/query"
         self._sleep = sleep
@@ -69,17 +71,16 @@ class Bulk:
     def page(self, path: str, schema: TableSchema) -> pa.Table:
         """One result page in the table's types. An incomplete response is requested again. Raises SourceUnavailable
         (SRC047), and DecodeError if a value does not have its column's type."""
-        for tries_left in reversed(range(TRIES_PER_PAGE)):
-            response = self._http.send("GET", path, headers={"Accept": "text/csv", "Accept-Encoding": "gzip"})
-            announced = response.headers.get("Sforce-NumberOfRecords", "")
-            try:
-                texts = read_page(response.content, schema.names, int(announced) if announced.isdecimal() else None)
-            except IncompletePage as error:
-                if not tries_left:
-                    raise SourceUnavailable(_page_problem(schema.table, str(error))) from error
-            else:
-                return cast_columns(texts, schema)
-        raise AssertionError("every try returns or raises")
+        try:
+            return cast_columns(self._complete_page(path, schema), schema)
+        except IncompletePage as error:
+            raise SourceUnavailable(_page_problem(schema.table, str(error))) from error
+
+    @retry(retry=retry_if_exception_type(IncompletePage), stop=stop_after_attempt(TRIES_PER_PAGE), reraise=True)
+    def _complete_page(self, path: str, schema: TableSchema) -> pa.Table:
+        response = self._http.send("GET", path, headers={"Accept": "text/csv", "Accept-Encoding": "gzip"})
+        announced = response.headers.get("Sforce-NumberOfRecords", "")
+        return read_page(response.content, schema.names, int(announced) if announced.isdecimal() else None)
 
     def _create(self, soql: str, deleted: bool) -> dict[str, Any]:
         body = {

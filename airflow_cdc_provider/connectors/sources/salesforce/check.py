@@ -9,7 +9,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.check_tables import Obje
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -23,14 +23,12 @@ BUDGETS = {
 
 
 def find_problems(org: Org, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
-    problems: list[Problem] = []
+    """Raises SourceUnavailable if the org cannot be reached. A rejected login is one of the problems."""
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
     except CheckFailed as error:
         return list(error.problems)
-    problems += version_problems(org.options.api_version, versions)
-    problems += budget_problems(limits, org.location)
+    problems = [*version_problems(org.options.api_version, versions), *budget_problems(limits, org.location)]
     with org.pubsub.connected() as pubsub:
         problems += _collect_problems(lambda: _require_subscribable(pubsub, org))
         channel: list[ChannelFacts] = []
@@ -83,7 +81,7 @@ def _object_facts(org: Org, pubsub: Connection, table: str, problems: list[Probl
     """The single-object channel is checked because it refuses a user without permission on the object. A channel of
     several objects omits the changes without an error."""
     schemas: list[ObjectSchema] = []
-    problems += _collect_problems(lambda: schemas.append(parse_description(org.rest.describe(table))))
+    problems += _collect_problems(lambda: schemas.append(org.rest.describe(table)))
     refused = _collect_problems(lambda: _require_object_channel(pubsub, table))
     if is_custom(org.options.channel):  # a member of a custom channel may have no single-object channel
         refused = [problem for problem in refused if NO_TOPIC not in problem.found]

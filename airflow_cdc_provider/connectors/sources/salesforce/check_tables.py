@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.connectors.sources.salesforce.channels import STANDARD_CHANNEL, ChannelFacts, single_entity
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import Problem, raise_problems
 
 
 @dataclass(frozen=True)
@@ -22,30 +22,25 @@ class ObjectFacts:
 
 def table_problems(
     tables: Sequence[TableTask], facts: Mapping[str, ObjectFacts], channel: ChannelFacts | None, channel_name: str
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """``channel`` is None if its members cannot be read, which is reported separately."""
-    problems: list[Problem] = []
     for task in tables:
         entity = facts[task.table]
-        problems += _rule_problems(task)
+        yield from _rule_problems(task)
         if entity.schema:
-            problems += _not_queryable(task, entity.schema)
-            problems += _hidden_columns(task, entity.schema)
-        carried = channel is None or task.table in channel.entities
-        if not carried:
-            problems += _not_carried(task, channel_name)
+            yield from _not_queryable(task, entity.schema)
+            yield from _hidden_columns(task, entity.schema)
+        if channel and task.table not in channel.entities:
+            yield _not_carried(task, channel_name)
         elif not entity.may_subscribe:
-            problems += _not_permitted(task, channel_name)
+            yield _not_permitted(task, channel_name)
         if channel and task.table in channel.filters:
-            problems += _filtered(task, channel_name, channel.filters[task.table])
-    return problems
+            yield _filtered(task, channel_name, channel.filters[task.table])
 
 
 def require_supported_rules(tables: Sequence[TableTask]) -> None:
     """Raises CheckFailed if a rule requires what a stream of partial changes does not support."""
-    problems = [problem for task in tables for problem in _rule_problems(task)]
-    if problems:
-        raise CheckFailed(*problems)
+    raise_problems(problem for task in tables for problem in _rule_problems(task))
 
 
 def _rule_problems(task: TableTask) -> Iterator[Problem]:
@@ -94,13 +89,13 @@ def _hidden_columns(task: TableTask, schema: ObjectSchema) -> Iterator[Problem]:
         )
 
 
-def _not_carried(task: TableTask, channel: str) -> Iterator[Problem]:
+def _not_carried(task: TableTask, channel: str) -> Problem:
     remedy = "add the object to the channel as a member"
     if channel == STANDARD_CHANNEL:
         remedy = "select the object under Setup, Change Data Capture"
     if single_entity(channel):
         remedy = f"use a channel of several objects: `channel: {STANDARD_CHANNEL}` under `source`"
-    yield Problem(
+    return Problem(
         "SRC050",
         f"channel {channel} does not carry the changes of {task.table}",
         where=task.table,
@@ -109,8 +104,8 @@ def _not_carried(task: TableTask, channel: str) -> Iterator[Problem]:
     )
 
 
-def _not_permitted(task: TableTask, channel: str) -> Iterator[Problem]:
-    yield Problem(
+def _not_permitted(task: TableTask, channel: str) -> Problem:
+    return Problem(
         "SRC055",
         f"the user has no permission to see every record of {task.table}",
         where=task.table,
@@ -120,8 +115,8 @@ def _not_permitted(task: TableTask, channel: str) -> Iterator[Problem]:
     )
 
 
-def _filtered(task: TableTask, channel: str, expression: str) -> Iterator[Problem]:
-    yield Problem(
+def _filtered(task: TableTask, channel: str, expression: str) -> Problem:
+    return Problem(
         "SRC051",
         f"channel {channel} filters the changes of {task.table}",
         where=task.table,

@@ -7,7 +7,7 @@ Every later change is replayed on top, including changes that the copy already c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, floor_key
 from airflow_cdc_provider.connectors.sources.salesforce.rest_copy import read_over_rest
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.log.positions import Position
@@ -37,7 +37,7 @@ def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterat
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if the table's rule is not supported,
     SourceUnavailable if the bulk query fails."""
     require_supported_rules([task])
-    entity = parse_description(org.rest.describe(task.table))
+    entity = org.rest.describe(task.table)
     schema = selected_schema(task.rule, entity.schema)
     floor = floor_key(epoch, channel_position(sealed, org.options.channel))
     unlogged = _unlogged_columns(org, entity, schema)
@@ -70,9 +70,3 @@ def read_split(org: Org, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         yield from read_over_rest(org.rest, schema)
     else:
         yield org.bulk.page(json.loads(split)["page"], schema)
-
-
-def describe_tables(org: Org, entities: Sequence[str]) -> list[TableSchema]:
-    """Schemas sorted by name, without objects that the user cannot see, that cannot be queried, or that have no id."""
-    objects = map(parse_description, org.rest.describe_all(sorted(entities)))
-    return [entity.schema for entity in objects if entity.queryable and entity.schema.key]

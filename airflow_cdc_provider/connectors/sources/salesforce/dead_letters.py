@@ -3,10 +3,11 @@ Pure."""
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
 
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import EventSchema, parse_event_schema
 from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEvent
@@ -33,15 +34,15 @@ OPERATIONS = {
 def undecoded_event(event: ChannelEvent, schema: EventSchema | None, reason: str, change: str = "") -> str:
     """``after`` of an unreadable record. It includes the schema, which is required to decode the event later."""
     op = OPERATIONS.get(change) or ""  # type: ignore[call-overload]
-    context = _base64(schema.text.encode()) if schema else ""
-    return canonical(to_plain(quarantine.UndecodedRecord(CODEC, _base64(event.payload), reason, context, str(op))))
+    context = base64_of(schema.text.encode()) if schema else ""
+    return canonical(to_plain(quarantine.UndecodedRecord(CODEC, base64_of(event.payload), reason, context, str(op))))
 
 
 def record_without_header(
     event: ChannelEvent, schema: EventSchema | None, reason: str, table: TableSchema, order_key: str
 ) -> ChangeRecord:
     """An event that may belong to any record of this table."""
-    replay_id = _base64(event.replay_id)
+    replay_id = base64_of(event.replay_id)
     return ChangeRecord(
         table.table,
         Operation.UNREADABLE,
@@ -75,7 +76,3 @@ def reread(record: ChangeRecord, schema: TableSchema, describe: Callable[[str], 
     if any(change.op in CONTROL_OPERATIONS for change in changes):
         return [record]
     return [replace(change, position=record.position, schema_id=record.schema_id) for change in changes]
-
-
-def _base64(content: bytes) -> str:
-    return b64encode(content).decode("ascii")

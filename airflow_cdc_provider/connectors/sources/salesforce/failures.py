@@ -44,7 +44,7 @@ REST: dict[str, Failure] = {
     "API_DISABLED_FOR_ORG": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
     "API_CURRENTLY_DISABLED": Failure(CheckFailed, "SRC010", "the API is switched off", "enable the API for the user"),
     "INSUFFICIENT_ACCESS": Failure(
-        CheckFailed, "SRC010", "the user lacks a permission", "run `airflow cdc check` for details"
+        CheckFailed, "SRC010", "a privilege is missing", "run `airflow cdc check` for details"
     ),
     "API_ERROR": Failure(
         CheckFailed, "SRC010", "the request requires View All Data", "run `airflow cdc check` for details"

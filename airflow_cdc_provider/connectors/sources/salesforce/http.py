@@ -12,9 +12,11 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, retry_if_result, stop_after_attempt
+
 from airflow_cdc_provider.connectors.sources.salesforce.failures import rest_failure
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import TIMEOUT_S, AccessToken, Login
-from airflow_cdc_provider.core.errors import CdcError, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -28,7 +30,7 @@ LIMITS = frozenset({"REQUEST_LIMIT_EXCEEDED", "LIMIT_EXCEEDED"})
 class Http:
     """One per process; thread-safe. ``sleep`` is a seam for tests."""
 
-    def __init__(self, login: Login, session: Session, sleep: Callable[[float], object] = time.sleep) -> None:
+    def __init__(self, login: Login, session: Session, sleep: Callable[[float], None] = time.sleep) -> None:
         self.login = login
         self._session = session
         self._sleep = sleep
@@ -66,38 +68,37 @@ class Http:
     def send(self, method: str, path: str, **request: Any) -> Response:
         """A response with status 2xx or 304. ``path`` starts with a slash. Transient failures are retried with
         exponential backoff; a refused token is renewed once. Raises the error of ``rest_failure``."""
-        renewed = False
-        tries = 0
-        while True:
-            token = self.token()
-            try:
-                response = self._session.request(
-                    method,
-                    token.instance_url + path,
-                    timeout=TIMEOUT_S,
-                    proxies=dict(self.login.access.proxies),
-                    allow_redirects=False,
-                    **(request | {"headers": _headers(token, request.get("headers", {}))}),
-                )
-            except _requests().RequestException as error:
-                failure: CdcError = self._unreachable(error)
-                pause = None
-            else:
-                if response.status_code < 300 or response.status_code == 304:
-                    return response
-                code, message = _error_of(response)
-                if response.status_code == 401 and not renewed:
-                    renewed = True
-                    self.renew(token)
-                    continue
-                failure = rest_failure(response.status_code, code, message, self._where(method, path))
-                if not _is_transient(response.status_code, code):
-                    raise failure
-                pause = _retry_after(response)
-            tries += 1
-            if tries == TRIES:
-                raise failure
-            self._sleep(min(MAX_PAUSE_S, pause if pause is not None else random.uniform(0.5, 1) * 2**tries))
+        token = self.token()
+        response = self._retry(token, method, path, request)
+        if response.status_code == 401:
+            response = self._retry(self.renew(token), method, path, request)
+        if response.status_code < 300 or response.status_code == 304:
+            return response
+        raise rest_failure(response.status_code, *_error_of(response), self._where(method, path))
+
+    def _retry(self, token: AccessToken, method: str, path: str, request: dict[str, Any]) -> Response:
+        """The first response that is not a transient failure, else the last one."""
+        from requests import RequestException
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(RequestException) | retry_if_result(_is_transient),
+            wait=_pause_s,
+            stop=stop_after_attempt(TRIES),
+            sleep=self._sleep,
+            retry_error_callback=_last_result,
+        )
+        try:
+            return retrying(
+                self._session.request,
+                method,
+                token.instance_url + path,
+                timeout=TIMEOUT_S,
+                proxies=dict(self.login.access.proxies),
+                allow_redirects=False,
+                **(request | {"headers": _headers(token, request.get("headers", {}))}),
+            )
+        except RequestException as error:
+            raise self._unreachable(error) from error
 
     def _where(self, method: str, path: str) -> str:
         """Without the query string, which may contain values."""
@@ -136,10 +137,24 @@ def parse_error(body: Any) -> tuple[str, str]:
     return str(first.get("errorCode", "")), str(first.get("message", ""))
 
 
-def _is_transient(status: int, code: str) -> bool:
+def _is_transient(response: Response) -> bool:
+    status = response.status_code
+    code = _error_of(response)[0] if status >= 400 else ""
     if code in LIMITS:
         return False
     return status in (406, 408, 420, 429) or status >= 500 or code in ("QUERY_TIMEOUT", "SERVER_UNAVAILABLE")
+
+
+def _last_result(state: RetryCallState) -> Response:
+    assert state.outcome is not None
+    return state.outcome.result()  # type: ignore[no-any-return]
+
+
+def _pause_s(state: RetryCallState) -> float:
+    """As long as the server asks for, else growing."""
+    assert state.outcome is not None
+    asked = None if state.outcome.failed else _retry_after(state.outcome.result())
+    return min(MAX_PAUSE_S, asked if asked is not None else random.uniform(0.5, 1) * 2**state.attempt_number)
 
 
 def _retry_after(response: Response) -> float | None:
@@ -151,9 +166,3 @@ def _retry_after(response: Response) -> float | None:
         return max(0.0, (parsedate_to_datetime(text) - server_time(response)).total_seconds())
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _requests() -> Any:
-    import requests  # not installed on workers without a Salesforce source
-
-    return requests

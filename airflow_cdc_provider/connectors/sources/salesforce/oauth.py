@@ -38,7 +38,7 @@ class Login:
         self._session = session
 
     def token(self) -> AccessToken:
-        """Raises CheckFailed if the login is refused (CON009) or a new refresh token cannot be stored (CON014),
+        """Raises CheckFailed if the login is rejected (CON009) or a new refresh token cannot be stored (CON014),
         SourceUnavailable if the server fails, and IdentityChanged (SRC032) if the token is for another org than the
         connection's ``organization_id``."""
         if self.access.flow is not Flow.REFRESH_TOKEN:
@@ -119,7 +119,7 @@ class Login:
         raise CheckFailed(
             self._problem(
                 "CON009",
-                "Salesforce refuses the login",
+                "the server rejects the login",
                 found,
                 "correct the connection or the app's policies; the JWT flow also requires synchronised clocks and an"
                 " app that is approved for the user",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import doc
 
 
@@ -41,7 +39,3 @@ class SalesforceOptions:
     )
     pubsub_tls: bool = doc("Whether the Pub/Sub endpoint uses TLS. Salesforce's endpoints do.", True)
     idle: timedelta = doc("How long the channel must be silent before a window ends.", timedelta(seconds=20))
-
-
-def read_options(options: Mapping[str, Any]) -> SalesforceOptions:
-    return from_plain(SalesforceOptions, dict(options))

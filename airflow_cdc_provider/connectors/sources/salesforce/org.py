@@ -14,7 +14,8 @@ from airflow_cdc_provider.connectors.sources.salesforce.options import Salesforc
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import PubSub
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.registry import load_library
 
 
 class Org:
@@ -78,20 +79,7 @@ class Org:
 
 
 def _requests() -> Any:
-    """Check every package of the extra ``salesforce``, which is optional."""
-    try:
-        import fastavro  # noqa: F401
-        import google.protobuf  # noqa: F401
-        import grpc  # noqa: F401
-        import jwt  # noqa: F401
-        import requests
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            Problem(
-                "ENV010",
-                "source type salesforce needs a package that is not installed",
-                found=f"no package {error.name}",
-                do="pip install 'airflow-cdc-provider[salesforce]'",
-            )
-        ) from error
-    return requests
+    """After a check of every package of the extra."""
+    for name in ("fastavro", "google.protobuf", "grpc", "jwt"):
+        load_library(name, "source", "salesforce")
+    return load_library("requests", "source", "salesforce")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.salesforce.failures import rest_failure
 from airflow_cdc_provider.connectors.sources.salesforce.http import Http, parse_error, server_time
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 
 CALLS_PER_REQUEST = 25
 IDS_PER_RETRIEVE = 2000
@@ -27,14 +28,14 @@ class Rest:
     def versions(self) -> list[str]:
         return [str(version["version"]) for version in self.http.json("GET", "/services/data/")]
 
-    def describe(self, entity: str) -> Row:
-        description: Row = self.http.json("GET", f"{self.root}/sobjects/{entity}/describe")
-        return description
+    def describe(self, entity: str) -> ObjectSchema:
+        return parse_description(self.http.json("GET", f"{self.root}/sobjects/{entity}/describe"))
 
-    def describe_all(self, entities: Sequence[str]) -> list[Row]:
-        """25 objects per call. Objects that the user cannot see are omitted."""
-        starts = range(0, len(entities), CALLS_PER_REQUEST)
-        return [row for start in starts for row in self._describe_first(entities[start:])]
+    def describe_all(self, entities: Collection[str]) -> list[ObjectSchema]:
+        """Sorted by name; 25 objects per call. Objects that the user cannot see are omitted."""
+        names = sorted(entities)
+        starts = range(0, len(names), CALLS_PER_REQUEST)
+        return [parse_description(row) for start in starts for row in self._describe_first(names[start:])]
 
     def limits(self) -> dict[str, tuple[int, int]]:
         """Name -> (maximum, remaining) of the last 24 hours, or of a month for monthly limits."""

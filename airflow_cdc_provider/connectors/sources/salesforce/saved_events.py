@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress
+from airflow_cdc_provider.connectors.decoders.common.saved_messages import decompress, tasks_of
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.salesforce.decode import EventDecoder
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
@@ -20,10 +20,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEve
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
 from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
-from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
-from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.table.states import TableState
 
 
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
@@ -41,10 +38,7 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
                 do="pass the file with --schema",
             )
         ) from error
-    tasks = [
-        TableTask(table, table, entity.schema, TableRule(table), "", TableState.REPLICATING)
-        for table, entity in objects.items()
-    ]
+    tasks = tasks_of(entity.schema for entity in objects.values())
     decoder = EventDecoder(tasks, objects.__getitem__, _reader(texts), name, Transactions(ChannelPosition(b""), 1))
     for number, line in enumerate(decompress(data, name).splitlines(), 1):
         if line.strip():

@@ -9,24 +9,24 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
 from airflow_cdc_provider.connectors.sources.salesforce.channels import read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
-from airflow_cdc_provider.connectors.sources.salesforce.copy import describe_tables, open_copy, read_split
+from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
-from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, read_options
+from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
 from airflow_cdc_provider.connectors.sources.salesforce.stream import read_stream
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SalesforceSource:
-    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not, so there is
-    nothing to acknowledge and nothing to drop."""
+class SalesforceSource(KeepsNoState):
+    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not."""
 
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
@@ -48,7 +47,7 @@ class SalesforceSource:
     duplicates_within: ClassVar[timedelta] = REPEATS_WITHIN
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options = from_plain(SalesforceOptions, dict(source.options))
         self.org = Org(connection, self.options, replicator)
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
@@ -58,8 +57,10 @@ class SalesforceSource:
         return self.org.identity()
 
     def tables(self) -> list[TableSchema]:
-        """The objects that the channel carries."""
-        return describe_tables(self.org, sorted(read_channel(self.org.rest, self.options.channel).entities))
+        """The objects that the channel carries, without those that the user cannot see, that cannot be queried, or that
+        have no id."""
+        objects = self.org.rest.describe_all(read_channel(self.org.rest, self.options.channel).entities)
+        return [entity.schema for entity in objects if entity.copyable]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)
@@ -76,27 +77,21 @@ class SalesforceSource:
         with self.org.pubsub.connected() as connection:
             return read_status(connection, self.options, position, time.time())
 
-    def acknowledge(self, position: Position) -> None:
-        """Salesforce deletes events after 72 hours."""
-
-    def drop_stream(self) -> None:
-        """Salesforce keeps no state per subscriber."""
-
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """A channel is one ordered stream. A second reader would count its events against the allocation again."""
         return [StreamSplit(lo, limit, {})]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         require_supported_rules(tables)
-        self._require_instance(partition.lo)
+        self._require_instance(split.lo)
         with self.org.pubsub.connected() as connection:
-            yield from read_stream(connection, self.org.rest, self.options, partition.lo, tables, epoch)
+            yield from read_stream(connection, self.org.rest, self.options, split.lo, tables, epoch)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return reread(record, schema, self._describe)
+        return reread(record, schema, self.org.rest.describe)
 
     def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
-        return refetch(self.org.rest, schema, records, self._describe)
+        return refetch(self.org.rest, schema, records, self.org.rest.describe)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
@@ -105,9 +100,6 @@ class SalesforceSource:
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """In one split per result page."""
         return open_copy(self.org, table, epoch, sealed)
-
-    def _describe(self, entity: str) -> ObjectSchema:
-        return parse_description(self.org.rest.describe(entity))
 
     def _require_instance(self, position: Position) -> None:
         channel = self.options.channel

@@ -12,7 +12,6 @@ from airflow_cdc_provider.connectors.sources.salesforce.proto import CUSTOM
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
-from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Retryable
 from airflow_cdc_provider.core.log.positions import Position
@@ -33,7 +32,7 @@ def read_stream(
     """
     decoder = EventDecoder(
         tables,
-        lambda entity: parse_description(rest.describe(entity)),
+        rest.describe,
         connection.schema,
         options.channel,
         Transactions(channel_position(lo, options.channel), epoch),

@@ -9,7 +9,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.table_layout import Even
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selection import selected_schema
-from airflow_cdc_provider.core.table.schema import LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 
 
 class ObjectTable:
@@ -40,7 +40,7 @@ class ObjectTable:
 
     def schema_differs_from_target(self) -> bool:
         target = self.task.control.schema if self.task.control else None
-        return target is not None and _types_and_key(target) != _types_and_key(self.schema)
+        return target is not None and target.shape != self.schema.shape
 
     def _describe_for(self, event: EventSchema) -> ObjectSchema:
         names = event.names
@@ -48,12 +48,7 @@ class ObjectTable:
             self._described = self._describe(self.task.table)
             self._known_fields |= names
             current = selected_schema(self.task.rule, self._described.schema)
-            if _types_and_key(current) != _types_and_key(self.schema):
+            if current.shape != self.schema.shape:
                 self.schema = current
                 self._layouts.clear()
         return self._described
-
-
-def _types_and_key(schema: TableSchema) -> tuple[dict[str, LogicalType], tuple[str, ...]]:
-    """Schemas that agree in these are the same for a stream."""
-    return {column.name: column.type for column in schema.columns}, schema.key

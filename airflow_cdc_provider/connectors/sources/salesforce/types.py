@@ -52,6 +52,10 @@ class ObjectSchema:
     queryable: bool = True
     replicable: bool = True
 
+    @property
+    def copyable(self) -> bool:
+        return self.queryable and bool(self.schema.key)
+
 
 def parse_description(description: Mapping[str, Any]) -> ObjectSchema:
     """``description`` is the JSON of ``sobjects/<name>/describe``."""

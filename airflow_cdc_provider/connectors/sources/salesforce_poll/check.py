@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from airflow_cdc_provider.connectors.sources.salesforce.check import budget_problems, version_problems
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -17,13 +17,13 @@ CALLS = frozenset({"DailyApiRequests", "DailyBulkV2QueryJobs"})
 
 
 def find_problems(org: Org, options: SalesforcePollOptions, tables: Sequence[TableTask]) -> list[Problem]:
-    """Raises SourceUnavailable if the org cannot be reached. A refused login is one of the problems."""
+    """Raises SourceUnavailable if the org cannot be reached. A rejected login is one of the problems."""
     try:
         versions, limits = org.rest.versions(), org.rest.limits()
-        descriptions = org.rest.describe_all(sorted(options.objects))
+        described = org.rest.describe_all(options.objects)
     except CheckFailed as error:
         return list(error.problems)
-    objects = {entity.schema.table: entity for entity in map(parse_description, descriptions)}
+    objects = {entity.schema.table: entity for entity in described}
     problems = [*version_problems(org.options.api_version, versions)]
     problems += budget_problems({name: limit for name, limit in limits.items() if name in CALLS}, org.location)
     problems += [_missing_object(name) for name in options.objects if name not in objects]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
-from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source, doc
 
 LEAST_COMMIT_LATENCY = timedelta(seconds=60)
@@ -37,7 +35,3 @@ class SalesforcePollOptions(PollingOptions):
     def org(self) -> SalesforceOptions:
         """Options for the clients of the org. No channel is read."""
         return SalesforceOptions(environment=self.environment, api_version=self.api_version, login_url=self.login_url)
-
-
-def read_options(options: Mapping[str, Any]) -> SalesforcePollOptions:
-    return from_plain(SalesforcePollOptions, dict(options))

@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.polling.pages import Query, Row
 from airflow_cdc_provider.connectors.sources.salesforce.errors import DecodeError
 from airflow_cdc_provider.connectors.sources.salesforce.fetch import fetch, row_image
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id
-from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ID, IS_DELETED
 from airflow_cdc_provider.connectors.sources.salesforce_poll import soql
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
@@ -63,7 +63,7 @@ def _fetch_rows(entity: PolledObject, query: Query) -> list[Row]:
     names = tuple(name for name in (ID, column, IS_DELETED) if name in entity.described.schema.names)
     listed = list(rest.query(soql.page(entity.table, names, column, query), deleted=True))
     ids = [full_id(values[ID]) for values in listed if not values.get(IS_DELETED)]
-    result = fetch(rest, entity.schema, ids, lambda name: parse_description(rest.describe(name)))
+    result = fetch(rest, entity.schema, ids, rest.describe)
     if result.missing:
         raise SourceUnavailable(_missing(entity.table, len(result.missing)))
     rows: list[Row] = []

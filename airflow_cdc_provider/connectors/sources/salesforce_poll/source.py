@@ -15,25 +15,24 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import (
     copy_anchor,
     deletes_since,
     poll_status,
-    split_bounds,
-    split_intervals,
 )
 from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page
-from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition, position_of
+from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition
 from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items, reload_items
+from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, task_of
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
-from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema, parse_description
+from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
-from airflow_cdc_provider.connectors.sources.salesforce_poll.options import read_options
+from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted_ids, has_rows, read_interval
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
@@ -47,20 +46,16 @@ POLLED_COLUMNS = frozenset({"SystemModstamp", "LastActivityDate", "PhotoUrl"})
 """Columns whose changes queries find, although events do not carry them."""
 
 
-class SalesforcePollSource:
-    """Salesforce keeps no state for the source. A record is read completely, with its current values. Salesforce lists
-    deleted records for 15 days."""
+class SalesforcePollSource(PollingSource):
+    """Salesforce lists deleted records for 15 days."""
 
     unseen: ClassVar[str] = (
         "changes that do not set the timestamp, such as those of formulas and of new fields: "
         'docs/guides/timestamp-windows.md, "What a poll cannot see"'
     )
-    has_transactions: ClassVar[bool] = False
-    exact_snapshot: ClassVar[bool] = False
-    duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
-        self.options = read_options(source.options)
+        self.options: SalesforcePollOptions = from_plain(SalesforcePollOptions, dict(source.options))
         self.org = Org(connection, self.options.org, replicator)
         self._described: dict[str, ObjectSchema] = {}
 
@@ -73,45 +68,23 @@ class SalesforcePollSource:
     def tables(self) -> list[TableSchema]:
         """The objects of the definition, without those that the user cannot see, that cannot be queried, or that have
         no id."""
-        objects = map(parse_description, self.org.rest.describe_all(sorted(self.options.objects)))
-        self._described = {entity.schema.table: entity for entity in objects if entity.queryable and entity.schema.key}
+        objects = self.org.rest.describe_all(self.options.objects)
+        self._described = {entity.schema.table: entity for entity in objects if entity.copyable}
         return [entity.schema for entity in self._described.values()]
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)
 
-    def open_stream(self, tables: Sequence[str]) -> Position:
-        self.tables()
-        planner = self._planner()
-        return position_of({table: planner.start(table) for table in tables})
-
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         return poll_status(position, tables, self._planner(tables), self._has_changes)
 
-    def capture_delay(self) -> timedelta:
-        return self.options.commit_latency
-
-    def acknowledge(self, position: Position) -> None:
-        """Salesforce keeps no state for the source."""
-
-    def drop_stream(self) -> None:
-        """Salesforce keeps no state for the source."""
-
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
-        return split_intervals(lo, limit)
-
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        table = split_bounds(partition)[0]
-        task = next(task for task in tables if task.table == table)
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        task = task_of(split, tables)
         require_supported_rules([task])
-        if not self._timestamp_column(table):
-            yield from reload_items(partition, epoch)
+        if not self._timestamp_column(task.table):
+            yield from reload_items(split, epoch)
             return
-        yield from read_items(partition, task.schema, epoch, partial(self._read, self._object(table, task.schema)))
-
-    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """The source has no unreadable records: an unreadable page is read again."""
-        return [record]
+        yield from read_items(split, task.schema, epoch, partial(self._read, self._object(task.table, task.schema)))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""
@@ -161,5 +134,5 @@ class SalesforcePollSource:
 
     def _describe(self, table: str) -> ObjectSchema:
         if table not in self._described:
-            self._described[table] = parse_description(self.org.rest.describe(table))
+            self._described[table] = self.org.rest.describe(table)
         return self._described[table]

@@ -26,13 +26,13 @@ from airflow_cdc_provider.connectors.transports.files.options import FilesOption
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
 from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
-from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems
+from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
@@ -64,29 +64,23 @@ class FilesSource(FeedSource):
         stable_ms, lateness_ms = _ms(self.options.stable_for), _ms(self.options.lateness)
         return read_status(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
 
-    def acknowledge(self, position: Position) -> None:
-        """Files are kept."""
-
-    def drop_stream(self) -> None:
-        """The folder has no state of ours."""
-
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """Includes late files that appeared since the limit was determined."""
         return split_window(lo, limit, self.folder.files())
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         location = self.folder.location
-        if "gone" in partition.body:
-            detail = f"{partition.body['gone']} files were removed from {location} before they were read"
+        if "gone" in split.body:
+            detail = f"{split.body['gone']} files were removed from {location} before they were read"
             yield HoleFound("", EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch)
-        for file in files_of(partition):
+        for file in files_of(split):
             chunks = self.folder.read_chunks(file.path)
             if chunks is None:
                 yield HoleFound("", EXPIRED, "", f"{file.path} was removed from {location} before it was read")
             else:
                 yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro))
-        yield Boundary(partition.limit)
+        yield Boundary(split.limit)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """Empty: the files contain the table from its beginning."""

@@ -33,13 +33,13 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     topic_offsets,
 )
 from airflow_cdc_provider.connectors.transports.kafka.topic_status import read_status
-from airflow_cdc_provider.connectors.transports.messages.check import raise_problems, rule_problems
+from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
@@ -79,12 +79,6 @@ class KafkaSource(FeedSource):
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
         return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)))
 
-    def acknowledge(self, position: Position) -> None:
-        """The retention of a topic does not depend on its readers."""
-
-    def drop_stream(self) -> None:
-        """The cluster keeps no state of ours."""
-
     def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """An additional split reports lost messages."""
         end = {name: text for name, text in limit.items() if name != LOST}
@@ -93,15 +87,15 @@ class KafkaSource(FeedSource):
             bodies.append({"ranges": "[]", "gone": json.dumps(self._losses_by_tables(lost))})
         return [StreamSplit(lo, end, body) for body in bodies]
 
-    def read(self, partition: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        for detail, affected in json.loads(partition.body.get("gone", "[]")):
+    def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
+        for detail, affected in json.loads(split.body.get("gone", "[]")):
             names = {task.table for task in tables}
             for table in affected or sorted(names - self.discovered.tables) or [""]:
                 yield HoleFound(table, EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch)
-        if ranges := [OffsetRange(*fields) for fields in json.loads(partition.body["ranges"])]:
+        if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
-        yield Boundary(partition.limit)
+        yield Boundary(split.limit)
 
     def channels(self, position: Position) -> Collection[str]:
         return [str(channel) for channel in topic_offsets(position)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.transports.messages.discovery import DiscoveredTables
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.spec.filters import literal
+from airflow_cdc_provider.core.errors import Problem
 
 
 def table_problems(
@@ -22,21 +22,8 @@ def table_problems(
 
 
 def rule_problems(task: TableTask) -> Iterator[Problem]:
+    yield from operand_problems(task, "SRC072")
     for condition in task.rule.where:
-        kind = task.schema.column(condition.column).type.kind
-        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in values:
-            try:
-                literal(kind, value) if value is not None else None
-            except ValueError as error:
-                yield Problem(
-                    "SRC072",
-                    f"`where` compares column {condition.column} of {task.table} with a value it cannot have",
-                    where=task.table,
-                    found=f"{type(value).__name__}: {error}",
-                    allowed=f"a value of type {kind}",
-                    do="correct `where`",
-                )
         if condition.column in task.rule.columns.cast or task.schema.has_text_of(condition.column):
             yield _converted_operand(task.table, condition.column)
     if not task.schema.key:
@@ -48,12 +35,6 @@ def rule_problems(task: TableTask) -> Iterator[Problem]:
             do=f"write `key: [column, …]` beside {task.table} in the YAML if columns identify a row (old Datastream "
             "streams of Oracle contain no keys), or leave the table out",
         )
-
-
-def raise_problems(problems: Iterable[Problem]) -> None:
-    """Raises CheckFailed if there are any."""
-    if found := tuple(problems):
-        raise CheckFailed(*found)
 
 
 def _converted_operand(table: str, column: str) -> Problem:

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
-from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
 from airflow_cdc_provider.connectors.sources.salesforce.values import from_json
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import (
@@ -65,7 +64,7 @@ class SalesforcePipeline(Pipeline):
         return [line for table in self.tables for line in self._different(table)]
 
     def _different(self, table: str) -> Iterator[str]:
-        found = parse_description(self.source.org.rest.describe(table))
+        found = self.source.org.rest.describe(table)
         unsent = self.unsent(table)
         truth, rows = self.org.ledger.state(table), self.rows(table)
         if truth.keys() != rows.keys():
@@ -78,7 +77,7 @@ class SalesforcePipeline(Pipeline):
 
     def unsent(self, table: str) -> frozenset[str]:
         name = f"{table.removesuffix('c')}ChangeEvent" if table.endswith("__c") else f"{table}ChangeEvent"
-        found = parse_description(self.source.org.rest.describe(table))
+        found = self.source.org.rest.describe(table)
         with self.source.org.pubsub.connected() as pubsub:
             event = pubsub.schema(pubsub.topic(f"/data/{name}").schema_id)
         return EventLayout(event, found, found.schema).unsent | found.snapshot_only

@@ -1,0 +1,52 @@
+"""The common part of source connectors that poll."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import ClassVar
+
+from airflow_cdc_provider.connectors.source import KeepsNoState, StreamSplit
+from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPlanner, split_intervals
+from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
+from airflow_cdc_provider.connectors.sources.polling.positions import position_of
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.schema import TableSchema
+
+
+class PollingSource(KeepsNoState, ABC):
+    """A row is read completely, with its current values: intermediate states are not captured."""
+
+    has_transactions: ClassVar[bool] = False
+    exact_snapshot: ClassVar[bool] = False
+    duplicates_within: ClassVar[timedelta] = timedelta(0)
+
+    options: PollingOptions
+
+    @abstractmethod
+    def tables(self) -> list[TableSchema]: ...
+
+    @abstractmethod
+    def _planner(self) -> IntervalPlanner: ...
+
+    def open_stream(self, tables: Sequence[str]) -> Position:
+        self.tables()
+        planner = self._planner()
+        return position_of({table: planner.start(table) for table in tables})
+
+    def capture_delay(self) -> timedelta:
+        return self.options.commit_latency
+
+    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+        return split_intervals(lo, limit)
+
+    def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """The source has no unreadable records: an unreadable page is read again."""
+        return [record]
+
+
+def task_of(split: StreamSplit, tables: Sequence[TableTask]) -> TableTask:
+    return next(task for task in tables if task.table == split.table)

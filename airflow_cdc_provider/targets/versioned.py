@@ -1,0 +1,65 @@
+"""The common part of the targets whose tables have versions: Delta and Iceberg."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import Any
+
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.special_values import NONE, Specials
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.fencing import claim_fence, fence_not_committed, has_commit
+from airflow_cdc_provider.targets.naming import default_name
+from airflow_cdc_provider.targets.restrictions import Restriction
+from airflow_cdc_provider.targets.target import TargetState
+
+
+class VersionedTarget(ABC):
+    log: ChangeLog
+
+    @abstractmethod
+    def locate(self, target_table: str) -> str: ...
+
+    @abstractmethod
+    def state(self, table: str, target_table: str) -> TargetState: ...
+
+    @abstractmethod
+    def unchanged(self, target_table: str, expected: TargetState, table: str) -> AbstractContextManager[Any]:
+        """The open table. Raises Fenced if it is not in state ``expected``; errors of the library in the block become
+        TargetUnavailable."""
+
+    @abstractmethod
+    def append_empty(self, opened: Any, record: ControlRecord) -> None:
+        """Commit ``record`` without data on top of the version that was opened."""
+
+    def table_name(self, source_table: str) -> str:
+        return default_name(source_table)
+
+    def restriction(self, column: Column, in_key: bool) -> Restriction | None:
+        return None
+
+    def unsupported_values(self, column: Column, in_key: bool) -> Specials:
+        return NONE
+
+    def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        """If the response of the commit is lost, the table is read again: the commit is ours if the nonce is."""
+        record = claim_fence(self.log, record, expected)
+        for _ in range(2):
+            with self.unchanged(target_table, expected, record.table) as opened:
+                try:
+                    failpoint("fence.before")
+                    self.append_empty(opened, record)
+                    failpoint("fence.after")
+                except Exception:  # after any error of the library, only the table shows whether the commit succeeded
+                    if has_commit(self.state(record.table, target_table), record):
+                        return record
+                else:
+                    return record
+        raise fence_not_committed(self.locate(target_table))
+
+    def logged(self, table: str, record: ControlRecord) -> ControlRecord:
+        """The record as the change log has it, if the log still has it."""
+        return self.log.control(table, record.token) or record
