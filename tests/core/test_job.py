@@ -30,6 +30,5 @@ def test_a_job_at_another_window_uses_the_resources_that_are_open_or_opened_late
     later = replace(job, step=replace(job.step, window=7))
     assert later.log is log
     assert later.threads is job.threads
-    assert later.processes is job.processes
     assert later.tables is job.tables
     assert a_job(tmp_path).log is not log

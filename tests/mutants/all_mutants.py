@@ -7,6 +7,7 @@ from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
+from tests.mutants.engines import ENGINES
 from tests.mutants.feeds import FEEDS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
@@ -31,6 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *BINLOG,
     *FOLDS,
     *DIRECT_MERGES,
+    *ENGINES,
     *QUARANTINE,
     *DIRTY_KEYS,
     *IDENTITIES,

@@ -107,7 +107,7 @@ DIRECT_MERGES = (
     ),
     Mutant(
         "a token counts twice",
-        f"{DIRECT}/keyed_merge.py",
+        f"{DIRECT}/merge.py",
         "if snapshot.tokens.get(label.app_id, -1) >= label.token:",
         "if snapshot.tokens.get(label.app_id, -1) > label.token:",
         (f"{TESTS}::test_a_token_that_is_not_above_the_recorded_one_is_refused",),

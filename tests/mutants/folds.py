@@ -42,7 +42,7 @@ FOLDS = (
         "spark_jobs/folds/lives.py",
         "return (begins and not self.arrived) or self.first.whole",
         "return self.first.whole",
-        (f"{CASES}[delta in Spark-hard-a new life knows nothing of the old one]",),
+        (f"{CASES}[delta in Spark-hard-a new row has no values of the deleted one]",),
     ),
     Mutant(
         "a partial change after a truncate counts as a row",
