@@ -28,8 +28,30 @@ it compiles the same code again and again."""
 SOCKETS = "Exception ignored in. <socket.socket"
 
 
+SLOWEST_FIRST = (
+    "test_polled_statements.py",
+    "test_salesforce_pipeline.py",
+    "test_postgres_statements.py",
+    "test_fold_cases.py",
+    "test_verify.py",
+    "test_cluster.py",
+    "test_mariadb_statements.py",
+    "test_harness.py",
+    "test_merge_keyed.py",
+    "test_jdbc_poll_pipeline.py",
+    "test_dirty_keys.py",
+    "test_two_drivers.py",
+    "test_debezium_pipeline.py",
+    "test_debezium_alterations.py",
+    "test_debezium_restarts.py",
+)
+"""Files of more than 30 seconds. A worker that gets one at the end leaves the other one without work."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """PySpark leaves the sockets of its threads to the garbage collector."""
+    """Sorts the files. PySpark leaves the sockets of its threads to the garbage collector."""
+    ranks = {name: rank for rank, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{SOCKETS}:pytest.PytestUnraisableExceptionWarning"))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.source import KeepsNoState
 from airflow_cdc_provider.connectors.transports.messages.check import table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format
@@ -26,7 +27,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
 
 
-class FeedSource(ABC):
+class FeedSource(KeepsNoState, ABC):
     """Its tables are those in the first messages of its topics or files, and the declared ones."""
 
     unseen: ClassVar[str] = (
