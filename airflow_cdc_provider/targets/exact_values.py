@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 Numbers = npt.NDArray[np.int64]
 
 
-def comparable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Floating-point numbers as their bits."""
     if not pa.types.is_floating(column.type):
         return column
     one_nan = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
-    return one_nan.combine_chunks().view(pa.int32() if column.type == pa.float32() else pa.int64())
+    bits = pa.int32() if column.type == pa.float32() else pa.int64()
+    return pa.chunked_array([one_nan.combine_chunks().view(bits)])
 
 
 def row_codes(columns: Iterable[pa.ChunkedArray], rows: int) -> Numbers:

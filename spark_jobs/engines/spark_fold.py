@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
-from spark_jobs.engines.spark_folds import FoldResult, fold_frame
+from spark_jobs.engines.fold_frame import FoldResult, fold_frame
 from spark_jobs.folds.record_columns import with_touched_keys, without_carried_keys, without_keys
 from spark_jobs.folds.unordered import LATE
 from spark_jobs.quarantine import refetch

@@ -123,7 +123,7 @@ FOLDS = (
     ),
     Mutant(
         "a row with a changed key loses its unknown columns",
-        "spark_jobs/engines/spark_folds.py",
+        "spark_jobs/engines/fold_frame.py",
         "moved = shape.moved > 0 and",
         "moved = shape.moved < 0 and",
         (f"{CASES}[delta in Spark-hard-15b a move takes the unknown column along]",),

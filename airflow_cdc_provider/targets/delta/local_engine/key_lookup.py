@@ -76,7 +76,7 @@ class KeySet:
         at, numbers = at[live], numbers[live]
         if not len(at) or not self.ordered:
             return at + start, numbers, pa.nulls(len(at), pa.string())
-        orders = parquet.read_row_group(group, [ORDER])[ORDER].cast(pa.string()).combine_chunks()
+        orders = _cast(parquet.read_row_group(group, [ORDER])[ORDER], pa.string()).combine_chunks()
         return at + start, numbers, orders.take(pa.array(at))
 
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
@@ -179,4 +179,11 @@ def rows_at(store: Store, table: str, file: ActiveFile, positions: Positions, co
 def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in rows.column_names:
         return pa.chunked_array([pa.nulls(len(rows), field.type)])
-    return rows[field.name].cast(field.type)
+    return _cast(rows[field.name], field.type)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        raise Unsupported(f"data files of another writer: {column.type} instead of {kind}") from None

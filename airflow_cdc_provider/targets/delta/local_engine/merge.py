@@ -42,8 +42,8 @@ def prepare_merge(store: Store, table: str, staged: pa.Table, plan: MergePlan, l
         raise StaleToken
     try:
         changes = _changes(store, table, extended, staged, plan)
-    except (UnreadableVector, pa.ArrowException):  # files of other writers may not cast to our types
-        raise Unsupported("data files of another writer") from None
+    except UnreadableVector:
+        raise Unsupported("deletion vectors of another writer") from None
     schema = [{"metaData": extended.metadata}] if plan.added else []
     info = commit_info("MERGE", {"predicate": json.dumps(plan.schema.key)}, changes.metrics, snapshot.version, label)
     content = content_of(info, label, [*schema, *changes.actions])

@@ -27,7 +27,7 @@ def count_rows(
     require_table(with_added_columns(snapshot, added), schema, soft=False)
     try:
         matches = find_rows(store, table, snapshot, KeySet(rows, ordered=False))
-    except (UnreadableVector, pa.ArrowException):
-        raise Unsupported("data files of another writer") from None
+    except UnreadableVector:
+        raise Unsupported("deletion vectors of another writer") from None
     numbers = np.concatenate([match.numbers for match in matches]) if matches else np.empty(0, np.int64)
     return [int(count) for count in np.bincount(numbers, minlength=len(rows))]
