@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
+from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.log.quarantine import build_accounting
@@ -147,6 +148,20 @@ class BatchInput:
         """Whether some values of the folded rows may not be known."""
         soft = shape.deletes and self.task.rule.on_delete is OnDelete.SOFT
         return self.is_keyed and (shape.incomplete > 0 or soft)
+
+    def require_unordered(self, shape: BatchShape) -> None:
+        """Raises IntegrityBroken where changes need the order that the source does not keep."""
+        if not (self.stats.truncated_at or shape.incomplete):
+            return
+        raise IntegrityBroken.of(
+            "TGT037",
+            "a source without ordered delivery sent a change that requires an order",
+            f"{self.task.table}, up to window {self.plan.window}",
+            "a truncate" if self.stats.truncated_at else "a row without all its columns",
+            "rows with all columns, and deletes",
+            f"airflow cdc resync {self.control.replicator} --table {self.task.table}",
+            "nothing of the batch was applied; the change log keeps it",
+        )
 
     def integrity_errors(self) -> contextlib.AbstractContextManager[None]:
         return as_integrity_error(self.job.step.definition.name, self.task.table, self.plan.window)

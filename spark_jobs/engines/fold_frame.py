@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
@@ -55,8 +54,7 @@ def _keyed(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFram
 
 
 def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None) -> FoldResult:
-    if batch.stats.truncated_at or shape.incomplete:
-        raise IntegrityBroken(_without_order(batch))
+    batch.require_unordered(shape)
     repair = bool(batch.plan.touched)
     ignore = batch.task.rule.on_delete is OnDelete.IGNORE
     fold = UnorderedFold(
@@ -73,16 +71,3 @@ def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitte
         fold,
     )
     return FoldResult(folded.rows) if repair else FoldResult(folded.rows, folded.carry, folded.late)
-
-
-def _without_order(batch: BatchInput) -> Problem:
-    table = batch.task.table
-    return Problem(
-        "TGT037",
-        "a source without ordered delivery sent a change that requires an order",
-        f"{table}, up to window {batch.plan.window}",
-        "a truncate" if batch.stats.truncated_at else "a row without all its columns",
-        "rows with all columns, and deletes",
-        f"airflow cdc resync {batch.control.replicator} --table {table}",
-        "nothing of the batch was applied; the change log keeps it",
-    )

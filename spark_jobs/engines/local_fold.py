@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log.carry_over import Carried
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from airflow_cdc_provider.core.table.schema import Regime
@@ -23,46 +26,77 @@ from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
 from spark_jobs.folds.keyless_rows import KeylessRows
+from spark_jobs.folds.unordered_rows import newest_changes, tombstones
 from spark_jobs.quarantine.arrow_entries import ArrowEntries
 from spark_jobs.quarantine.new_carry import new_carry
-from spark_jobs.quarantine.partitioning import RecordPartitioner
+from spark_jobs.quarantine.partitioning import PartitionedBatch, RecordPartitioner
 from spark_jobs.quarantine.unrepresentable import require_representable
 from spark_jobs.windows.local_records import local_records, local_records_and_carry
+
+DELETE, TOMBSTONE = Operation.DELETE.value, Carried.TOMBSTONE.value
 
 
 def fold_locally(batch: BatchInput) -> BuiltBatch | None:
     """As ``Engine.fold``. Raises NeedsSpark."""
     _require_supported(batch)
-    if batch.unreadable or batch.may_wait:
-        return _fold_with_waiting(batch)
+    if batch.unreadable or batch.may_wait or _is_unordered(batch):
+        return _fold_with_carry(batch)
     with local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries:
         rows = _rows(batch, entries, batch.stats.shape)
     _write(batch, rows)
     return BuiltBatch(batch.batch(len(rows), KNOWN in rows.column_names))
 
 
-def _fold_with_waiting(batch: BatchInput) -> BuiltBatch | None:
-    """Some records wait, or may have to."""
-    log, carry = batch.job.log, batch.control.carry
+def _fold_with_carry(batch: BatchInput) -> BuiltBatch | None:
+    """Some records wait, or may have to, or deletes leave tombstones."""
+    log, files = batch.job.log, batch.control.carry.files
     batch.require_unchanged_carry()
-    with local_records_and_carry(log, batch.plan.windows, batch.after, carry.files) as (records, carried):
-        parked = ArrowEntries.of_parked(carried, batch.after)
-        parts = RecordPartitioner[ArrowEntries](batch).partition(
-            ArrowEntries.of_records(records), parked, batch.unreadable
-        )
+    with local_records_and_carry(log, batch.plan.windows, batch.after, files) as (records, carried):
+        parts = _partitioned(batch, ArrowEntries.of_records(records), carried)
         if parts is None:
             return None
-        rows = _rows(batch, parts.entries.table.select(ENTRIES.names), batch.stats.shape + parts.shape)
+        entries, shape = parts.entries.table, batch.stats.shape + parts.shape
+        waits = [parts.waiting.table] if parts.waiting else []
+        if _is_unordered(batch):
+            entries, buried = _unordered(batch, parts, carried, shape)
+            waits.append(buried)
+        rows = _rows(batch, entries.select(ENTRIES.names), shape)
     _write(batch, rows)
-    assert parts.waiting is not None, "a repair needs Spark"
-    carry = new_carry(batch, parts.waiting.table, parts.bad)
+    carry = new_carry(batch, pa.concat_tables(waits), parts.bad)
     built = batch.batch(len(rows), KNOWN in rows.column_names, carry, parts.discarded)
     return BuiltBatch(built, parts.fetch_error.problems[0] if parts.fetch_error else None)
 
 
+def _partitioned(batch: BatchInput, entries: ArrowEntries, carried: pa.Table) -> PartitionedBatch[ArrowEntries] | None:
+    if not (batch.unreadable or batch.may_wait):
+        return PartitionedBatch(entries)
+    parked = ArrowEntries.of_parked(carried, batch.after)
+    return RecordPartitioner[ArrowEntries](batch).partition(entries, parked, batch.unreadable)
+
+
+def _unordered(
+    batch: BatchInput, parts: PartitionedBatch[ArrowEntries], carried: pa.Table, shape: BatchShape
+) -> tuple[pa.Table, pa.Table]:
+    """The newest change of each key, and the tombstones of the new carry-over."""
+    batch.require_unordered(shape)
+    entries, control = parts.entries.table, batch.control
+    if batch.task.rule.on_delete is OnDelete.IGNORE:
+        entries = entries.filter(pc.not_equal(entries["op"], DELETE))
+    with batch.integrity_errors():
+        newest = newest_changes(pa.concat_tables([entries, carried.filter(pc.equal(carried["kind"], TOMBSTONE))]))
+    new = newest.filter(pc.is_null(newest["kind"]))
+    late = pc.and_(pc.less_equal(new["order_key"], control.retired_below), pc.not_equal(new["op"], DELETE))
+    if pc.any(late).as_py():
+        raise NeedsSpark("changes that may be late")
+    retired = max(control.retired_below, batch.stats.barrier)
+    return new, tombstones(newest, retired, batch.now)
+
+
+def _is_unordered(batch: BatchInput) -> bool:
+    return batch.plan.schema.regime is Regime.UNORDERED
+
+
 def _require_supported(batch: BatchInput) -> None:
-    if batch.plan.schema.regime is Regime.UNORDERED:
-        raise NeedsSpark("a source without ordered delivery")
     if batch.plan.touched:
         raise NeedsSpark("a repair")
     if batch.searches_orphans:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.carry_over import CarryOver
+from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.windows.log_reader import RECORD_COLUMNS, require_unchanged
@@ -38,6 +38,8 @@ def write_carry(log: ChangeLog, table: str, attempt: str, rows: DataFrame | pa.T
     """``rows`` have the columns of ``CARRIED_ROW_COLUMNS``."""
     folder = carry_folder(table, attempt)
     if isinstance(rows, pa.Table):
+        if not len(rows):
+            return NOTHING
         with log.store.open_output(f"{folder}/part-00000.parquet") as content:
             pq.write_table(rows, content, store_schema=False)
     else:

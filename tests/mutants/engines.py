@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 CHOICE = "tests/core/test_engines.py"
 KEYLESS = "tests/core/test_keyless_rows.py"
+UNORDERED = "tests/core/test_unordered_rows.py"
 
 ENGINES = (
     Mutant(
@@ -35,6 +36,20 @@ ENGINES = (
         "if (remaining < 0).any():",
         "if (remaining < -99).any():",
         (KEYLESS,),
+    ),
+    Mutant(
+        "an older change that arrives later wins",
+        "spark_jobs/folds/unordered_rows.py",
+        '[("order", "ascending"), ("carried", "ascending")]',
+        '[("carried", "ascending"), ("order", "descending")]',
+        (UNORDERED,),
+    ),
+    Mutant(
+        "a tombstone stays for ever",
+        "spark_jobs/folds/unordered_rows.py",
+        'pc.greater(newest["order_key"], retired)',
+        'pc.greater(newest["order_key"], "")',
+        (UNORDERED,),
     ),
     Mutant(
         "the driver merges values that the target refuses",

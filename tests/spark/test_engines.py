@@ -69,6 +69,11 @@ BY_THE_DRIVER: dict[str, tuple[TableSchema, OnDelete, Callable[[ScriptedTable], 
     ),
     "an added column": (SMALL, OnDelete.HARD, added_column),
     "a truncate": (SMALL, OnDelete.HARD, lambda t: [t.truncate(), t.insert(small("c"))]),
+    "a source without ordered delivery": (
+        replace(SMALL, regime=Regime.UNORDERED),
+        OnDelete.HARD,
+        lambda t: [t.update(small("a", "1")), t.delete({"id": "b"})],
+    ),
     "a bad record": (
         SMALL,
         OnDelete.HARD,
@@ -114,9 +119,7 @@ def test_records_that_waited_need_no_spark(spark: SparkSession, tmp_path: Path) 
 
 
 def test_spark_names_the_reason(spark: SparkSession, tmp_path: Path) -> None:
-    unordered = copied(spark, tmp_path / "a", replace(SMALL, regime=Regime.UNORDERED), OnDelete.HARD)
-    assert engines(unordered, [unordered.update(small("a", "1"))])[0] == "a source without ordered delivery"
-    table = copied(spark, tmp_path / "b", SMALL, OnDelete.SOFT)
+    table = copied(spark, tmp_path, SMALL, OnDelete.SOFT)
     moved = table.move({"id": "a"}, {"id": "c", "v": "1"}, complete=False)
     assert engines(table, [moved])[0] == "key changes without all columns"
     assert engines(table, [table.truncate()])[1] == "a truncate of soft-deleted rows"
