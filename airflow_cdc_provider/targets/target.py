@@ -17,6 +17,8 @@ from airflow_cdc_provider.targets.restrictions import Restriction
 if TYPE_CHECKING:
     import pyarrow
 
+    from airflow_cdc_provider.targets.exact_values import Numbers
+
 
 @dataclass(frozen=True)
 class TargetState:
@@ -94,17 +96,23 @@ class TargetTables(Protocol):
         TargetUnavailable if the response was lost twice."""
 
 
-@runtime_checkable
-class CountsRows(Protocol):
-    """A target that can count rows of a table without a key, without Spark."""
+@dataclass(frozen=True)
+class RowsRead:
+    """Which rows are read: of ``version``, which must be the newest one and lacks the columns ``added`` to ``schema``.
+    ``soft``: the table marks deleted rows."""
 
-    def count_rows(
-        self,
-        target_table: str,
-        version: int | None,
-        schema: TableSchema,
-        added: Sequence[Column],
-        rows: pyarrow.Table,
-    ) -> Sequence[int]:
-        """How often each of ``rows``, which are distinct, is in a version of the table. ``schema``: of the rows;
-        ``added``: the columns that are new to the table. Raises Unsupported, TargetUnavailable."""
+    version: int | None
+    schema: TableSchema
+    added: tuple[Column, ...]
+    soft: bool
+
+
+@runtime_checkable
+class ReadsRows(Protocol):
+    """A target that can read rows of its tables without Spark. Both methods raise Unsupported and TargetUnavailable."""
+
+    def count_rows(self, target_table: str, read: RowsRead, rows: pyarrow.Table) -> Sequence[int]:
+        """How often each of ``rows``, which are distinct, is in a table without a key."""
+
+    def live_rows(self, target_table: str, read: RowsRead, keys: pyarrow.Table) -> tuple[Numbers, pyarrow.Table]:
+        """The rows that have one of ``keys``, which are distinct, and the index of the key of each."""

@@ -4,6 +4,7 @@ carry-over."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,21 +16,23 @@ from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from airflow_cdc_provider.core.table.schema import Regime
-from airflow_cdc_provider.targets.target import CountsRows
-from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
+from spark_jobs.batches.target_rows import TargetRows
 from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
 from spark_jobs.folds.keyless_rows import KeylessRows
+from spark_jobs.folds.parents import with_parents
 from spark_jobs.folds.unordered_rows import newest_changes, tombstones
 from spark_jobs.quarantine.arrow_entries import ArrowEntries
 from spark_jobs.quarantine.new_carry import new_carry
+from spark_jobs.quarantine.orphan_updates import orphan_update
 from spark_jobs.quarantine.partitioning import PartitionedBatch, RecordPartitioner
+from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.quarantine.unrepresentable import require_representable
 from spark_jobs.windows.local_records import local_records, local_records_and_carry
 
@@ -71,7 +74,19 @@ def _partitioned(batch: BatchInput, entries: ArrowEntries, carried: pa.Table) ->
     if not (batch.unreadable or batch.may_wait):
         return PartitionedBatch(entries)
     parked = ArrowEntries.of_parked(carried, batch.after)
-    return RecordPartitioner[ArrowEntries](batch).partition(entries, parked, batch.unreadable)
+    orphans = partial(_orphan_updates, batch) if batch.searches_orphans else None
+    return RecordPartitioner(batch, orphans).partition(entries, parked, batch.unreadable)
+
+
+def _orphan_updates(batch: BatchInput, entries: ArrowEntries) -> list[DirtyKey]:
+    updates = entries.first_partial_updates()
+    found, _ = TargetRows(batch).live([update.k for update in updates])
+    present = set(found.tolist())
+    return [
+        orphan_update(batch.plan.schema, update.k, update.order_key, update.tx_id)
+        for number, update in enumerate(updates)
+        if number not in present
+    ]
 
 
 def _unordered(
@@ -86,8 +101,9 @@ def _unordered(
         newest = newest_changes(pa.concat_tables([entries, carried.filter(pc.equal(carried["kind"], TOMBSTONE))]))
     new = newest.filter(pc.is_null(newest["kind"]))
     late = pc.and_(pc.less_equal(new["order_key"], control.retired_below), pc.not_equal(new["op"], DELETE))
-    if pc.any(late).as_py():
-        raise NeedsSpark("changes that may be late")
+    keys = new["key"].filter(late).to_pylist()
+    if keys and len(TargetRows(batch).live(keys)[0]) < len(keys):
+        raise NeedsSpark("late changes without a row")
     retired = max(control.retired_below, batch.stats.barrier)
     return new, tombstones(newest, retired, batch.now)
 
@@ -99,8 +115,6 @@ def _is_unordered(batch: BatchInput) -> bool:
 def _require_supported(batch: BatchInput) -> None:
     if batch.plan.touched:
         raise NeedsSpark("a repair")
-    if batch.searches_orphans:
-        raise NeedsSpark("a search for rows that the target lacks")
 
 
 def _rows(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
@@ -117,25 +131,20 @@ def _rows(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
 def _keyed(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
     folded = batch.fold(shape).rows(entries)
     if folded["root"].null_count < len(folded):
-        raise NeedsSpark("key changes without all columns")
+        rows = arrow_rows(folded, batch.plan.schema, partial=True)
+        return with_parents(rows, folded, batch.plan.schema, TargetRows(batch).live)
     return arrow_rows(folded, batch.plan.schema, batch.may_be_partial(shape) and is_partial(folded))
 
 
 def _keyless(batch: BatchInput, entries: pa.Table) -> pa.Table:
-    tables, schema = batch.job.tables, batch.plan.schema
-
-    def count(rows: pa.Table) -> Sequence[int]:
-        if batch.truncated_at is not None:
-            return [0] * len(rows)
-        if not isinstance(tables, CountsRows):
-            raise NeedsSpark("rows without a key, which must be counted")
-        try:
-            return tables.count_rows(batch.task.target, batch.version, schema, batch.plan.added, rows)
-        except Unsupported as limit:
-            raise NeedsSpark(str(limit)) from None
-
+    count = TargetRows(batch).count if batch.truncated_at is None else _count_none
     ignore = batch.task.rule.on_delete is OnDelete.IGNORE
-    return KeylessRows(schema, batch.images.initials(), ignore, count).fold(entries)
+    return KeylessRows(batch.plan.schema, batch.images.initials(), ignore, count).fold(entries)
+
+
+def _count_none(rows: pa.Table) -> Sequence[int]:
+    """Nothing is left behind a truncate."""
+    return [0] * len(rows)
 
 
 def _write(batch: BatchInput, rows: pa.Table) -> None:

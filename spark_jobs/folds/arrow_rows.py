@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ from airflow_cdc_provider.core.log.change_records import canonical
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import FLOATING
+from spark_jobs.folds.json_members import elements, image_of
 
 NON_FINITE = ("NaN", "Infinity", "-Infinity")
 CONVERSION_ERRORS = (pa.ArrowInvalid, binascii.Error)
@@ -41,6 +43,13 @@ def typed_arrays(images: pa.ChunkedArray, schema: TableSchema) -> list[pa.Chunke
     pieces = [_read(images.slice(at, PIECE_ROWS), schema) for at in range(0, len(images), PIECE_ROWS)]
     read = pa.concat_tables(pieces) if pieces else _json_schema(schema).empty_table()
     return [_converted(read[column.name], column.type) for column in schema.columns]
+
+
+def key_arrays(keys: Sequence[str], schema: TableSchema) -> list[pa.ChunkedArray]:
+    """The columns of these canonical keys. Raises one of CONVERSION_ERRORS."""
+    images = [image_of(dict(zip(schema.key, elements(key), strict=True))) for key in keys]
+    columns = replace(schema, columns=tuple(map(schema.column, schema.key)))
+    return typed_arrays(pa.chunked_array([pa.array(images, pa.string())]), columns)
 
 
 def _read(images: pa.StringArray, schema: TableSchema) -> pa.Table:

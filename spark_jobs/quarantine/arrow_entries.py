@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     order_key: str
     op: str
     after_complete: bool
+    phase: int | None
     link_id: str | None
     tx_id: str | None
     commit_ts: datetime | None
@@ -113,6 +114,15 @@ class ArrowEntries:
     def keys_with_rows(self, keys: Collection[str]) -> set[str]:
         entries = self.entries(self.has_key(keys))
         return {entry.k for entry in entries if not entry.is_partial_update and entry.op != Operation.DELETE}
+
+    def first_partial_updates(self) -> list[Entry]:
+        """The first entry of each key whose first entry changes some columns of its row."""
+        first = dict[str, Entry]()
+        updated = {entry.k for entry in self.entries(pc.equal(self.table["op"], Operation.UPDATE.value))}
+        for entry in self.entries(self.has_key(updated)):
+            if entry.k not in first or entry.order_key < first[entry.k].order_key:
+                first[entry.k] = entry
+        return [entry for entry in first.values() if entry.is_partial_update and entry.phase is None]
 
     def marked(self, moves: bool, ignore_deletes: bool) -> MarkedTable:
         halves = pa.array([], pa.string())

@@ -1,4 +1,4 @@
-"""Changes of some columns whose row is not in the target: searched for by Spark, after a merge has failed for it."""
+"""Changes of some columns whose row is not in the target: searched for after a merge has failed for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.table.merge_plan import DELETED
+from airflow_cdc_provider.core.table.schema import TableSchema
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.folds.record_columns import is_incomplete
 from spark_jobs.folds.record_columns import own_key as key_column
@@ -27,17 +28,9 @@ def orphan_updates(entries: DataFrame, images: ImageColumns, target: Callable[[]
     rows = target()
     live = rows.where(~F.col(DELETED)) if DELETED in rows.columns else rows
     orphans = entries_without_row(updates, images, live).collect()
-    return [
-        DirtyKey(
-            ChangeRecord(
-                schema.table,
-                Operation.GAP.value,
-                row["order_key"],
-                schema.schema_id,
-                key=row["k"],
-                tx_id=row["tx_id"],
-            ),
-            "a change of some columns found no row in the target",
-        )
-        for row in orphans
-    ]
+    return [orphan_update(schema, row["k"], row["order_key"], row["tx_id"]) for row in orphans]
+
+
+def orphan_update(schema: TableSchema, key: str, order_key: str, tx_id: str | None) -> DirtyKey:
+    record = ChangeRecord(schema.table, Operation.GAP.value, order_key, schema.schema_id, key=key, tx_id=tx_id)
+    return DirtyKey(record, "a change of some columns found no row in the target")

@@ -16,7 +16,6 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
@@ -28,12 +27,14 @@ from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from airflow_cdc_provider.targets.fencing import cannot_restore, table_changed
-from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
+from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
 from airflow_cdc_provider.targets.unsupported import Unsupported
 from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from airflow_cdc_provider.targets.exact_values import Numbers
 
 HISTORY_COMMITS = (20, 500, None)
 """How many commits of the history are read, in steps: nearly always one of the newest is ours."""
@@ -135,13 +136,17 @@ class DeltaTarget(VersionedTarget):
             except Unsupported:
                 return None
 
-    def count_rows(
-        self, target_table: str, version: int | None, schema: TableSchema, added: Sequence[Column], rows: pyarrow.Table
-    ) -> Sequence[int]:
-        from airflow_cdc_provider.targets.delta.local_engine.row_counts import count_rows
+    def count_rows(self, target_table: str, read: RowsRead, rows: pyarrow.Table) -> Sequence[int]:
+        from airflow_cdc_provider.targets.delta.local_engine.row_reads import count_rows
 
         with self.translate_errors(target_table):
-            return count_rows(self.store, target_table, version, schema, added, rows)
+            return count_rows(self.store, target_table, read, rows)
+
+    def live_rows(self, target_table: str, read: RowsRead, keys: pyarrow.Table) -> tuple[Numbers, pyarrow.Table]:
+        from airflow_cdc_provider.targets.delta.local_engine.row_reads import live_rows_of
+
+        with self.translate_errors(target_table):
+            return live_rows_of(self.store, target_table, read, keys)
 
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """From the commit with this record. Raises TargetUnavailable (TGT023)."""
