@@ -114,5 +114,8 @@ class ReadsRows(Protocol):
     def count_rows(self, target_table: str, read: RowsRead, rows: pyarrow.Table) -> Sequence[int]:
         """How often each of ``rows``, which are distinct, is in a table without a key."""
 
-    def live_rows(self, target_table: str, read: RowsRead, keys: pyarrow.Table) -> tuple[Numbers, pyarrow.Table]:
-        """The rows that have one of ``keys``, which are distinct, and the index of the key of each."""
+    def live_rows(
+        self, target_table: str, read: RowsRead, keys: pyarrow.Table, columns: pyarrow.Schema
+    ) -> tuple[Numbers, pyarrow.Table]:
+        """The ``columns`` of the rows that have one of ``keys``, which are distinct; and the index of the key of
+        each."""

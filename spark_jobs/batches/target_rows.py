@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.targets.exact_values import Numbers
 from airflow_cdc_provider.targets.target import ReadsRows, RowsRead
@@ -37,7 +38,7 @@ class TargetRows:
         except CONVERSION_ERRORS:
             raise NeedsSpark("keys in an unusual notation") from None
         try:
-            return self._readable().live_rows(self._table, self._read, typed)
+            return self._readable().live_rows(self._table, self._read, typed, arrow_schema(self._schema))
         except Unsupported as limit:
             raise NeedsSpark(str(limit)) from None
 

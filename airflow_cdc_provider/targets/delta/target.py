@@ -142,11 +142,13 @@ class DeltaTarget(VersionedTarget):
         with self.translate_errors(target_table):
             return count_rows(self.store, target_table, read, rows)
 
-    def live_rows(self, target_table: str, read: RowsRead, keys: pyarrow.Table) -> tuple[Numbers, pyarrow.Table]:
+    def live_rows(
+        self, target_table: str, read: RowsRead, keys: pyarrow.Table, columns: pyarrow.Schema
+    ) -> tuple[Numbers, pyarrow.Table]:
         from airflow_cdc_provider.targets.delta.local_engine.row_reads import live_rows_of
 
         with self.translate_errors(target_table):
-            return live_rows_of(self.store, target_table, read, keys)
+            return live_rows_of(self.store, target_table, read, keys, columns)
 
     def rows_written(self, target_table: str, record: ControlRecord) -> int:
         """From the commit with this record. Raises TargetUnavailable (TGT023)."""

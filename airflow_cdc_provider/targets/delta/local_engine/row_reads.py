@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import UnreadableVector
@@ -25,10 +24,11 @@ def count_rows(store: Store, table: str, read: RowsRead, rows: pa.Table) -> Sequ
     return [int(count) for count in np.bincount(_numbers(matches), minlength=len(rows))]
 
 
-def live_rows_of(store: Store, table: str, read: RowsRead, keys: pa.Table) -> tuple[Numbers, pa.Table]:
+def live_rows_of(
+    store: Store, table: str, read: RowsRead, keys: pa.Table, columns: pa.Schema
+) -> tuple[Numbers, pa.Table]:
     """As ``ReadsRows.live_rows``."""
     matches = _matches(store, table, read, KeySet(keys))
-    columns = arrow_schema(read.schema)
     if read.soft:
         columns = columns.append(pa.field(DELETED, pa.bool_()))
     parts = [part for one in matches for part in rows_at(store, table, one.file, one.positions, columns)]
