@@ -10,6 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.decisions.steps import Batch
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
@@ -51,8 +52,16 @@ class StagedRows:
         files = part_files(self.store, self._folder)
         if not files:
             raise NeedsSpark("no file of rows")
-        with read_small_files(self.store, (files, None)) as (rows,):
+        with read_small_files(self.store, (files, self._columns)) as (rows,):
             yield rows
+
+    @property
+    def _columns(self) -> pa.Schema:
+        """Of the rows, whichever engine wrote them."""
+        columns = arrow_schema(self.batch.schema)
+        texts = [*([ORDER] if self.batch.schema.key else []), OP]
+        known = [(KNOWN, pa.list_(pa.string()))] if self.batch.partial else []
+        return pa.schema([*columns, *((name, pa.string()) for name in texts), *known])
 
     @property
     def _folder(self) -> str:

@@ -44,8 +44,8 @@ class MemoryBudget:
 BUDGET = MemoryBudget(MAX_BYTES)
 
 
-FileGroup = tuple[Sequence[str], pa.Schema | None]
-"""Paths, and the columns to read of them; None: all."""
+FileGroup = tuple[Sequence[str], pa.Schema]
+"""Paths, and the columns to read of them."""
 
 
 @contextlib.contextmanager
@@ -65,19 +65,19 @@ def read_small_files(store: Store, *groups: FileGroup) -> Iterator[list[pa.Table
 
 
 def _read_group(
-    store: Store, paths: Sequence[str], columns: pa.Schema | None, footers: Mapping[str, pq.FileMetaData]
+    store: Store, paths: Sequence[str], columns: pa.Schema, footers: Mapping[str, pq.FileMetaData]
 ) -> pa.Table:
     tables = [_read(store, path, footers[path], columns) for path in paths]
-    return pa.concat_tables(tables) if tables else (columns or pa.schema([])).empty_table()
+    return pa.concat_tables(tables) if tables else columns.empty_table()
 
 
-def _read(store: Store, path: str, footer: pq.FileMetaData, columns: pa.Schema | None) -> pa.Table:
+def _read(store: Store, path: str, footer: pq.FileMetaData, columns: pa.Schema) -> pa.Table:
     with open_parquet(store, path, footer) as file:
-        return file.read() if columns is None else file.read(columns.names).select(columns.names).cast(columns)
+        return file.read(columns.names).select(columns.names).cast(columns)
 
 
-def _bytes(file: pq.FileMetaData, columns: pa.Schema | None) -> int:
+def _bytes(file: pq.FileMetaData, columns: pa.Schema) -> int:
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    selected = (chunk for chunk in chunks if columns is None or chunk.path_in_schema.split(".")[0] in columns.names)
+    selected = (chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns.names)
     return sum(chunk.total_uncompressed_size for chunk in selected)

@@ -18,6 +18,7 @@ from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime import memory_budget
 
 TABLES = 8
+COLUMNS = pa.schema([("n", pa.int64())])
 
 
 def _store(folder: Path, rows: int) -> tuple[Store, int]:
@@ -35,7 +36,7 @@ def test_all_tables_together_stay_within_the_budget(tmp_path: Path, monkeypatch:
 
     def work(number: int) -> int:
         nonlocal used, peak
-        with memory_budget.read_small_files(store, ([f"{number}.parquet"], None)) as (rows,):
+        with memory_budget.read_small_files(store, ([f"{number}.parquet"], COLUMNS)) as (rows,):
             with lock:
                 used += size
                 peak = max(peak, used)
@@ -52,11 +53,11 @@ def test_all_tables_together_stay_within_the_budget(tmp_path: Path, monkeypatch:
 def test_rows_that_never_fit_are_refused_immediately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(2 * size - 1))
-    with memory_budget.read_small_files(store, (["0.parquet"], None)) as (rows,):
+    with memory_budget.read_small_files(store, (["0.parquet"], COLUMNS)) as (rows,):
         assert len(rows) == 1000
     with (
         pytest.raises(NeedsSpark, match="MiB of rows"),
-        memory_budget.read_small_files(store, (["1.parquet", "2.parquet"], None)),
+        memory_budget.read_small_files(store, (["1.parquet", "2.parquet"], COLUMNS)),
     ):
         pass
 
@@ -64,7 +65,7 @@ def test_rows_that_never_fit_are_refused_immediately(tmp_path: Path, monkeypatch
 def test_a_failing_table_releases_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, size = _store(tmp_path, 1000)
     monkeypatch.setattr(memory_budget, "BUDGET", memory_budget.MemoryBudget(size))
-    with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, (["0.parquet"], None)):
+    with pytest.raises(ZeroDivisionError), memory_budget.read_small_files(store, (["0.parquet"], COLUMNS)):
         raise ZeroDivisionError
-    with memory_budget.read_small_files(store, (["1.parquet"], None)) as (rows,):
+    with memory_budget.read_small_files(store, (["1.parquet"], COLUMNS)) as (rows,):
         assert rows is not None
