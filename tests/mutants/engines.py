@@ -52,13 +52,6 @@ ENGINES = (
         (UNORDERED,),
     ),
     Mutant(
-        "the driver merges values that the target refuses",
-        "spark_jobs/quarantine/unrepresentable.py",
-        "if restriction and restriction.refuses_any(rows[column.name]):",
-        "if restriction is not None and not rows.num_columns:",
-        ("tests/spark/contract/test_types.py",),
-    ),
-    Mutant(
         "equal rows of a table without a key stay beside their copies",
         "airflow_cdc_provider/targets/delta/local_engine/keyless_merge.py",
         "[(match, match.positions) for match in matches]",
