@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,20 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([one_nan.combine_chunks().view(bits)])
 
 
-def row_codes(columns: Iterable[pa.ChunkedArray], rows: int) -> Numbers:
-    """The same number for equal rows: 0, 1, 2, …"""
-    codes = np.zeros(rows, np.int64)
+@dataclass(frozen=True)
+class EncodedRows:
+    """``codes``: the same number for equal rows: 0, 1, 2, … ``steps``: per column its distinct values, and the known
+    combinations with the values of the columns before."""
+
+    steps: Sequence[tuple[pa.Array, Numbers]]
+    codes: Numbers
+
+
+def encode_rows(columns: Iterable[pa.ChunkedArray], rows: int) -> EncodedRows:
+    steps, codes = list[tuple[pa.Array, Numbers]](), np.zeros(rows, np.int64)
     for column in map(comparable, columns):
         values = column.unique()
         combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
-        _, codes = np.unique(combined, return_inverse=True)
-    return codes
+        known, codes = np.unique(combined, return_inverse=True)
+        steps.append((values, known))
+    return EncodedRows(steps, codes)

@@ -109,7 +109,7 @@ class RowsRead:
 
 @runtime_checkable
 class ReadsRows(Protocol):
-    """A target that can read rows of its tables without Spark. Both methods raise Unsupported and TargetUnavailable."""
+    """A target that can read rows of its tables without Spark. Both methods raise NeedsSpark and TargetUnavailable."""
 
     def count_rows(self, target_table: str, read: RowsRead, rows: pyarrow.Table) -> Sequence[int]:
         """How often each of ``rows``, which are distinct, is in a table without a key."""

@@ -96,9 +96,14 @@ class BatchInput:
         return unreadable_records(self.job.log, self.plan.windows, self.after)
 
     @property
-    def is_keyed(self) -> bool:
-        """The rows have a key, and their changes an order."""
-        return bool(self.plan.schema.key) and self.plan.schema.regime is not Regime.UNORDERED
+    def is_unordered(self) -> bool:
+        """The source delivers changes out of order."""
+        return self.plan.schema.regime is Regime.UNORDERED
+
+    @property
+    def retired_below(self) -> str:
+        """Older changes than this order key are late after this batch."""
+        return max(self.control.retired_below, self.stats.barrier)
 
     @property
     def may_wait(self) -> bool:
@@ -147,7 +152,7 @@ class BatchInput:
     def may_be_partial(self, shape: BatchShape) -> bool:
         """Whether some values of the folded rows may not be known."""
         soft = shape.deletes and self.task.rule.on_delete is OnDelete.SOFT
-        return self.is_keyed and (shape.incomplete > 0 or soft)
+        return bool(self.plan.schema.key) and not self.is_unordered and (shape.incomplete > 0 or soft)
 
     def require_unordered(self, shape: BatchShape) -> None:
         """Raises IntegrityBroken where changes need the order that the source does not keep."""
@@ -197,7 +202,7 @@ class BatchInput:
             added=self.plan.added,
             accounting=accounting,
             carry=carry,
-            retired_below=max(self.control.retired_below, stats.barrier),
+            retired_below=self.retired_below,
         )
 
     # As Spark frames

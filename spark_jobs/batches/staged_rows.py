@@ -14,9 +14,9 @@ from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.decisions.steps import Batch
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import open_parquet, part_files
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.targets.exact_values import Numbers
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import ReadsRows, RowsRead
-from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.batch_input import BatchInput
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, key_arrays
 
 
@@ -26,10 +25,7 @@ class TargetRows:
 
     def count(self, rows: pa.Table) -> Sequence[int]:
         """How often each of these distinct rows is in the table."""
-        try:
-            return self._readable().count_rows(self._table, self._read, rows)
-        except Unsupported as limit:
-            raise NeedsSpark(str(limit)) from None
+        return self._readable().count_rows(self._table, self._read, rows)
 
     def live(self, keys: Sequence[str]) -> tuple[Numbers, pa.Table]:
         """The live rows with these distinct canonical keys, and the index of the key of each."""
@@ -37,10 +33,7 @@ class TargetRows:
             typed = pa.table(key_arrays(keys, self._schema), list(self._schema.key))
         except CONVERSION_ERRORS:
             raise NeedsSpark("keys in an unusual notation") from None
-        try:
-            return self._readable().live_rows(self._table, self._read, typed, arrow_schema(self._schema))
-        except Unsupported as limit:
-            raise NeedsSpark(str(limit)) from None
+        return self._readable().live_rows(self._table, self._read, typed, arrow_schema(self._schema))
 
     def _readable(self) -> ReadsRows:
         if not isinstance(self._tables, ReadsRows):

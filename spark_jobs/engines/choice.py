@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from airflow_cdc_provider.core.spec.engines import EngineName, EngineUse, why_spark
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.engines.engine import Engine
 from spark_jobs.engines.local import LocalEngine
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.engines.spark import SparkEngine
 from spark_jobs.runtime.job import Job, TableWork
 

@@ -36,7 +36,7 @@ def fold_frame(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitte
     carry-over. Raises IntegrityBroken where the table's regime does not support the records."""
     if not batch.plan.schema.key:
         return FoldResult(_keyless(batch, entries))
-    if not batch.is_keyed:
+    if batch.is_unordered:
         return _unordered(batch, entries, shape, admitted)
     return FoldResult(_keyed(batch, entries, shape))
 
@@ -60,7 +60,7 @@ def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitte
     fold = UnorderedFold(
         batch.images,
         retired_before="" if repair else batch.control.retired_below,
-        retired=max(batch.control.retired_below, batch.stats.barrier),
+        retired=batch.retired_below,
         now=batch.now,
         admitted=admitted,
         target=batch.target,

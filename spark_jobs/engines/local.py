@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.engines.local_fold import fold_locally
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, WritesLocally, open_writer
 

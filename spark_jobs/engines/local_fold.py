@@ -15,13 +15,12 @@ from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
-from airflow_cdc_provider.core.table.schema import Regime
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.batches.target_rows import TargetRows
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
@@ -41,8 +40,9 @@ DELETE, TOMBSTONE = Operation.DELETE.value, Carried.TOMBSTONE.value
 
 def fold_locally(batch: BatchInput) -> BuiltBatch | None:
     """As ``Engine.fold``. Raises NeedsSpark."""
-    _require_supported(batch)
-    if batch.unreadable or batch.may_wait or _is_unordered(batch):
+    if batch.plan.touched:
+        raise NeedsSpark("a repair")
+    if batch.unreadable or batch.may_wait or batch.is_unordered:
         return _fold_with_carry(batch)
     with local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries:
         rows = _rows(batch, entries, batch.stats.shape)
@@ -60,7 +60,7 @@ def _fold_with_carry(batch: BatchInput) -> BuiltBatch | None:
             return None
         entries, shape = parts.entries.table, batch.stats.shape + parts.shape
         waits = [parts.waiting.table] if parts.waiting else []
-        if _is_unordered(batch):
+        if batch.is_unordered:
             entries, buried = _unordered(batch, parts, carried, shape)
             waits.append(buried)
         rows = _rows(batch, entries.select(ENTRIES.names), shape)
@@ -94,27 +94,17 @@ def _unordered(
 ) -> tuple[pa.Table, pa.Table]:
     """The newest change of each key, and the tombstones of the new carry-over."""
     batch.require_unordered(shape)
-    entries, control = parts.entries.table, batch.control
+    entries = parts.entries.table
     if batch.task.rule.on_delete is OnDelete.IGNORE:
         entries = entries.filter(pc.not_equal(entries["op"], DELETE))
     with batch.integrity_errors():
         newest = newest_changes(pa.concat_tables([entries, carried.filter(pc.equal(carried["kind"], TOMBSTONE))]))
     new = newest.filter(pc.is_null(newest["kind"]))
-    late = pc.and_(pc.less_equal(new["order_key"], control.retired_below), pc.not_equal(new["op"], DELETE))
+    late = pc.and_(pc.less_equal(new["order_key"], batch.control.retired_below), pc.not_equal(new["op"], DELETE))
     keys = new["key"].filter(late).to_pylist()
     if keys and len(TargetRows(batch).live(keys)[0]) < len(keys):
         raise NeedsSpark("late changes without a row")
-    retired = max(control.retired_below, batch.stats.barrier)
-    return new, tombstones(newest, retired, batch.now)
-
-
-def _is_unordered(batch: BatchInput) -> bool:
-    return batch.plan.schema.regime is Regime.UNORDERED
-
-
-def _require_supported(batch: BatchInput) -> None:
-    if batch.plan.touched:
-        raise NeedsSpark("a repair")
+    return new, tombstones(newest, batch.retired_below, batch.now)
 
 
 def _rows(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.log.change_records import canonical
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import FLOATING
-from spark_jobs.folds.json_members import elements, image_of
+from spark_jobs.folds.json_members import key_image
 
 NON_FINITE = ("NaN", "Infinity", "-Infinity")
 CONVERSION_ERRORS = (pa.ArrowInvalid, binascii.Error)
@@ -47,7 +47,7 @@ def typed_arrays(images: pa.ChunkedArray, schema: TableSchema) -> list[pa.Chunke
 
 def key_arrays(keys: Sequence[str], schema: TableSchema) -> list[pa.ChunkedArray]:
     """The columns of these canonical keys. Raises one of CONVERSION_ERRORS."""
-    images = [image_of(dict(zip(schema.key, elements(key), strict=True))) for key in keys]
+    images = [key_image(schema.key, key) for key in keys]
     columns = replace(schema, columns=tuple(map(schema.column, schema.key)))
     return typed_arrays(pa.chunked_array([pa.array(images, pa.string())]), columns)
 

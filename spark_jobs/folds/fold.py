@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, IMAGE
 from airflow_cdc_provider.core.table.merge_plan import CONFLICTING_CHANGES, GONE, LIVE
 from spark_jobs.folds.duplicates import have_conflicts
 from spark_jobs.folds.initial_values import with_initials
-from spark_jobs.folds.json_members import elements, image_of
+from spark_jobs.folds.json_members import key_image
 from spark_jobs.folds.key_groups import TEXT, KeyGroups, Mask
 from spark_jobs.folds.key_holders import without_passing_rows
 from spark_jobs.folds.lives import FoldError, Row, Rules, last_rows
@@ -82,15 +82,12 @@ class Fold:
         images = pc.replace_with_mask(
             with_initials(last["after"], last["schema_id"], self.rules.initials).combine_chunks(),
             without_image,
-            pa.array([self._key_image(key) for key in last["k"].filter(without_image).to_pylist()], TEXT),
+            pa.array([key_image(self.rules.key, key) for key in last["k"].filter(without_image).to_pylist()], TEXT),
         )
         known = pa.array([[] if nothing else None for nothing in without_image.to_pylist()], pa.list_(TEXT))
         no_root = pa.nulls(len(last), TEXT)
         columns = [last["k"], pc.if_else(gone, GONE, LIVE), last["order_key"], images, known, no_root]
         return pa.table([*columns, pa.repeat(False, len(last))], schema=ROWS)
-
-    def _key_image(self, key: str) -> str:
-        return image_of(dict(zip(self.rules.key, elements(key), strict=True)))
 
 
 def is_partial(rows: pa.Table) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
@@ -28,6 +28,11 @@ def elements(key: str) -> list[str]:
         values.append(key[at:end])
         at = end + 1 if key[end] == "," else end
     return values
+
+
+def key_image(names: Iterable[str], key: str) -> str:
+    """The image with the columns of a canonical key alone."""
+    return image_of(dict(zip(names, elements(key), strict=True)))
 
 
 def image_of(values: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.merge_plan import COPY, GONE, NO_ROW, OP
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.targets.exact_values import Numbers, row_codes
+from airflow_cdc_provider.targets.exact_values import Numbers, encode_rows
 from spark_jobs.folds.arrow_rows import typed_arrays
 from spark_jobs.folds.initial_values import with_initials
 from spark_jobs.folds.lives import FoldError
@@ -62,7 +62,7 @@ class KeylessRows:
             raise FoldError(NO_ROW)
         columns = typed_arrays(with_initials(images["image"], images["schema_id"], self.initials), self.schema)
         rows = pa.table(columns, self.schema.names)
-        codes = row_codes(rows.columns, len(rows))
+        codes = encode_rows(rows.columns, len(rows)).codes
         signs = np.repeat([1, -1], [len(arrivals), len(departures)])
         _, first = np.unique(codes, return_index=True)
         return rows.take(pa.array(first)), np.bincount(codes, signs, len(first)).astype(np.int64)
@@ -70,7 +70,7 @@ class KeylessRows:
 
 def _first_of_each(order_keys: pa.ChunkedArray) -> Numbers:
     """Records that come again have the order key of the first one."""
-    codes = row_codes([order_keys], len(order_keys))
+    codes = encode_rows([order_keys], len(order_keys)).codes
     return np.unique(codes, return_index=True)[1].astype(np.int64)
 
 

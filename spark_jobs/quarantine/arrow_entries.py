@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import ARRIVES, IMAGE_OPERATIONS, ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey, own_key
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, typed_arrays
-from spark_jobs.folds.json_members import elements, image_of
+from spark_jobs.folds.json_members import key_image
 from spark_jobs.folds.key_groups import entry_keys
 from spark_jobs.folds.lives import BEGINS
 from spark_jobs.quarantine.entries import Mark, MarkContext, Span, Split
@@ -140,7 +140,7 @@ class ArrowEntries:
         schema = images.schema
         keys = self.keys.to_pylist()
         rows = [
-            image_of(dict(zip(schema.key, elements(key), strict=True))) if op == Operation.DELETE else after
+            key_image(schema.key, key) if op == Operation.DELETE else after
             for key, op, after in zip(keys, self.table["op"].to_pylist(), self.table["after"].to_pylist(), strict=True)
         ]
         try:

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type, try_from_text
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.folds.record_columns import own_key
 
 UNREPRESENTABLE = "CDC_UNFIT"

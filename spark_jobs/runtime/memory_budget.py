@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.engines.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.windows.parquet_files import open_parquet
 
 MAX_BYTES = 64 << 20

@@ -39,12 +39,12 @@ from airflow_cdc_provider.targets.database.staging import (
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.fencing import superseded_by
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan

@@ -40,11 +40,11 @@ from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter

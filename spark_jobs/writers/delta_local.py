@@ -31,11 +31,10 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import exp
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import TargetState
-from airflow_cdc_provider.targets.unsupported import Unsupported
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows, EachSplit
-from spark_jobs.engines.needs_spark import NeedsSpark
 from spark_jobs.writers.writer import CopyCommit, MergeCounts
 
 TRIES = 5
@@ -62,8 +61,6 @@ class DeltaLocalWriter:
                     commit = prepare_merge(self.tables.store, task.target, staged, plan, self._commit_label(record))
             except StaleToken:
                 raise superseded_by(self.tables.state(task.table, task.target), record) from None
-            except Unsupported as limit:
-                raise NeedsSpark(str(limit)) from None
             error = self._merge_error(task, commit)
             after = self.tables.state(task.table, task.target)
             if has_commit(after, record):
@@ -81,10 +78,7 @@ class DeltaLocalWriter:
             raise NeedsSpark("a comparison with the old rows")
         if needs_column_mapping(task.schema.names):
             raise NeedsSpark("column names with special characters")
-        try:
-            replaced = self._replaced_version(task, before)
-        except Unsupported as limit:
-            raise NeedsSpark(str(limit)) from None
+        replaced = self._replaced_version(task, before)
         layout = file_layout(replaced, rows.order, rows.high_cardinality)
         written = each_split(partial(_write_split, self.tables.location, self.tables.connection, task.target, layout))
         adds = [add for files in written.results for add in files]
@@ -96,7 +90,7 @@ class DeltaLocalWriter:
             try:
                 replaced = self._replaced_version(task, current)
                 commit = prepare_copy(self.tables.store, task.target, replaced, adds, rows, self._commit_label(record))
-            except (StaleToken, Unsupported):
+            except (StaleToken, NeedsSpark):
                 break
             error = self._copy_error(task, commit)
             current = self.tables.state(task.table, task.target)

@@ -13,7 +13,7 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFil
 from airflow_cdc_provider.targets.delta.maintenance import MaintenanceTask, TableStatistics, due_tasks
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 SHORTEST_VACUUM = timedelta(days=7)
 """Delta refuses to remove younger files: a reader or a writer may still use them."""
@@ -43,7 +43,7 @@ def _statistics(session: Callable[[], SparkSession], tables: DeltaTarget, task: 
     try:
         with tables.translate_errors(task.target):
             files = _file_statistics(read_snapshot(tables.store, task.target).files)
-    except Unsupported:
+    except NeedsSpark:
         files = _file_statistics_by_spark(session(), tables, task)
     return TableStatistics(
         *files, _unvacuumed(tables.open(task.target).history()), tables.commits_since_checkpoint(task.target)

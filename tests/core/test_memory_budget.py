@@ -14,7 +14,7 @@ import pytest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
-from spark_jobs.engines.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.runtime import memory_budget
 
 TABLES = 8

@@ -80,7 +80,7 @@ DIRECT_MERGES = (
         "rows older than a column have a value in it",
         f"{DIRECT}/protocol_support.py",
         "    if any(column.initial is not None for column in delta.added):\n"
-        '        raise Unsupported("an added column with an initial value")\n',
+        '        raise NeedsSpark("an added column with an initial value")\n',
         "",
         (f"{TESTS}::test_a_plan_that_requires_more_is_left_to_spark",),
     ),

@@ -36,7 +36,7 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from tests.delta_tables import read
 
 pytestmark = pytest.mark.jvm
@@ -239,7 +239,7 @@ def test_a_table_that_requires_more_of_its_writers_is_left_to_spark(
     copying.copy(KEYED, [])
     spark.sql(statement.format(t=f"delta.`{copying.path}`"))
     copying.token += 1
-    with pytest.raises(Unsupported):
+    with pytest.raises(NeedsSpark):
         copying.replaced(KEYED)
 
 
@@ -249,7 +249,7 @@ def test_a_table_without_times_that_gets_some_is_left_to_spark(tmp_path: Path) -
     copying.copy(plain, [{"id": 1}])
     copying.token += 1
     copying.replaced(plain)
-    with pytest.raises(Unsupported, match="timestampNtz"):
+    with pytest.raises(NeedsSpark, match="timestampNtz"):
         copying.replaced(KEYED)
 
 

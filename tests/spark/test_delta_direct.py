@@ -33,7 +33,7 @@ from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import (
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import require_table
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from tests.delta_tables import read
 from tests.model import seeds
 from tests.spark.merged_table import KINDS, MergedTable
@@ -164,7 +164,7 @@ def test_a_table_that_requires_more_of_its_writers_is_left_to_spark(table: Merge
     staged = table.staged(Random(1), [1], 99)
     table.prepared(staged)
     table.spark.sql(ask.format(t=f"delta.`{table.path}`"))
-    with pytest.raises(Unsupported):
+    with pytest.raises(NeedsSpark):
         table.prepared(staged)
 
 
@@ -175,7 +175,7 @@ def test_a_table_with_rules_for_a_column_is_left_to_spark(table: MergedTable) ->
     for rule in ({"nullable": False}, {"type": "integer"}, {"metadata": {"delta.generationExpression": "1"}}):
         written = json.dumps({"fields": [{**fields[0], **rule}, *fields[1:]]})
         ruled = replace(snapshot, metadata={**snapshot.metadata, "schemaString": written})
-        with pytest.raises(Unsupported, match="other columns"):
+        with pytest.raises(NeedsSpark, match="other columns"):
             require_table(ruled, table.schema, soft=False)
 
 
@@ -189,7 +189,7 @@ def test_a_table_with_rules_for_a_column_is_left_to_spark(table: MergedTable) ->
     ],
 )
 def test_a_plan_that_requires_more_is_left_to_spark(table: MergedTable, more: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported):
+    with pytest.raises(NeedsSpark):
         table.prepared(table.staged(Random(1), [1], 99), **more)
 
 
@@ -223,7 +223,7 @@ def test_a_file_that_another_library_has_written_is_read_too(spark: SparkSession
 
 def test_a_duplicate_key_is_left_to_spark(table: MergedTable) -> None:
     table.spark.sql(f"INSERT INTO delta.`{table.path}` SELECT * FROM delta.`{table.path}` WHERE number = -49")
-    with pytest.raises(Unsupported, match="several rows with one key"):
+    with pytest.raises(NeedsSpark, match="several rows with one key"):
         table.prepared(table.staged(Random(1), [1], 99))
     table.prepared(table.staged(Random(1), [2], 99))
 

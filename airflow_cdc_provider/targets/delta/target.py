@@ -27,8 +27,8 @@ from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
 from airflow_cdc_provider.targets.fencing import cannot_restore, table_changed
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
-from airflow_cdc_provider.targets.unsupported import Unsupported
 from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class DeltaTarget(VersionedTarget):
         with self.translate_errors(target_table):
             try:
                 return live_rows(read_snapshot(self.store, target_table))
-            except Unsupported:
+            except NeedsSpark:
                 return None
 
     def count_rows(self, target_table: str, read: RowsRead, rows: pyarrow.Table) -> Sequence[int]:

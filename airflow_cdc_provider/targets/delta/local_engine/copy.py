@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     columns_with_statistics,
     require_writable,
 )
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 FILE_BYTES = 128 << 20
 """Size at which a new file is started."""
@@ -90,11 +90,11 @@ def new_table(columns: Sequence[tuple[str, str]], properties: Mapping[str, str])
 def existing_table(
     store: Store, table: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]
 ) -> ReplacedVersion:
-    """For a table that exists. Raises Unsupported."""
+    """For a table that exists. Raises NeedsSpark."""
     snapshot = read_snapshot(store, table)
     require_writable(snapshot)
     if TIMESTAMP_NTZ in dict(columns).values() and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
-        raise Unsupported("a table without the feature timestampNtz")
+        raise NeedsSpark("a table without the feature timestampNtz")
     settings: Mapping[str, str] = snapshot.metadata.get("configuration", {})
     kept = {name: value for name, value in settings.items() if not name.startswith(LAYOUT_SETTINGS)}
     metadata = {**snapshot.metadata, "schemaString": _schema_text(columns), "configuration": {**kept, **properties}}

@@ -19,8 +19,8 @@ from airflow_cdc_provider.core.table.merge_plan import ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import Positions, read_vector
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
-from airflow_cdc_provider.targets.exact_values import Numbers, comparable
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.exact_values import EncodedRows, Numbers, comparable, encode_rows
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 NO_POSITIONS: Positions = np.empty(0, np.int64)
 
@@ -82,7 +82,7 @@ class KeySet:
     def _matches(self, rows: pa.Table) -> tuple[Numbers, Numbers]:
         """Positions in ``rows``, ascending, and the numbers of their keys."""
         at, codes = np.arange(len(rows)), np.zeros(len(rows), np.int64)
-        for column, (values, known) in zip(map(comparable, rows.columns), self._steps, strict=True):
+        for column, (values, known) in zip(map(comparable, rows.columns), self._encoded.steps, strict=True):
             indices = pc.index_in(column.take(pa.array(at)) if len(at) < len(column) else column, value_set=values)
             present = indices.is_valid().to_numpy()
             combined = codes[present] * len(values) + indices.drop_null().to_numpy()
@@ -131,32 +131,21 @@ class KeySet:
         return sorted(self.keys.column(0).to_pylist())
 
     @cached_property
-    def _steps(self) -> list[tuple[pa.Array, Numbers]]:
-        """Per column its distinct values, and the known combinations with the values of the columns before."""
-        return self._encoded[0]
-
-    @cached_property
     def _numbers(self) -> Numbers:
         """The number of each key by its code."""
-        return np.argsort(self._encoded[1])
+        return np.argsort(self._encoded.codes)
 
     @cached_property
-    def _encoded(self) -> tuple[list[tuple[pa.Array, Numbers]], Numbers]:
-        """The steps, and the code of each key, which is unique."""
-        steps, codes = [], np.zeros(len(self.keys), np.int64)
-        for column in map(comparable, self.keys.columns):
-            values = column.unique()
-            combined = codes * len(values) + pc.index_in(column, value_set=values).to_numpy()
-            known, codes = np.unique(combined, return_inverse=True)
-            steps.append((values, known))
-        return steps, codes
+    def _encoded(self) -> EncodedRows:
+        """The code of each key is unique."""
+        return encode_rows(self.keys.columns, len(self.keys))
 
 
 def find_rows(store: Store, table: str, snapshot: TableSnapshot, keys: KeySet) -> Sequence[KeyMatches]:
-    """Raises Unsupported where too many rows must be read."""
+    """Raises NeedsSpark where too many rows must be read."""
     candidates = [file for file in snapshot.files if len(keys.keys) and keys.may_be_in(file)]
     if sum(file.rows or 0 for file in candidates) > MAX_ROWS:
-        raise Unsupported(f"more than {MAX_ROWS:,} rows to search")
+        raise NeedsSpark(f"more than {MAX_ROWS:,} rows to search")
     with ThreadPoolExecutor(READERS, thread_name_prefix="lookup") as pool:
         lookups = pool.map(partial(keys.matches, store, table), candidates)
         return [match for match in lookups if match is not None]
@@ -186,4 +175,4 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     try:
         return column.cast(kind)
     except pa.ArrowException:
-        raise Unsupported(f"data files of another writer: {column.type} instead of {kind}") from None
+        raise NeedsSpark(f"data files of another writer: {column.type} instead of {kind}") from None

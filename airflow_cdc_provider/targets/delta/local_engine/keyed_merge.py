@@ -20,7 +20,7 @@ from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatche
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import TableSnapshot, live_rows
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import column_order
 from airflow_cdc_provider.targets.exact_values import Numbers
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 Mask = npt.NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class KeyedMerge:
     plan: MergePlan
 
     def changes(self, matches: Sequence[KeyMatches]) -> Changes:
-        """Raises Unsupported where a row is missing that must exist, which Spark reports."""
+        """Raises NeedsSpark where a row is missing that must exist, which Spark reports."""
         _require_distinct(matches)
         is_delete, is_partial = self._is_delete, self._is_partial
         has_row = np.zeros(len(self.staged), bool)
@@ -55,7 +55,7 @@ class KeyedMerge:
             has_row[match.numbers] = True
             newer = self._newer(match)
             if self.plan.truncated and not newer.all():
-                raise Unsupported("rows newer than a truncate")
+                raise NeedsSpark("rows newer than a truncate")
             deletes = newer & is_delete[match.numbers] & (self.plan.on_delete is not OnDelete.IGNORE)
             updates = newer & ~is_delete[match.numbers]
             rewritten = updates & is_partial[match.numbers]
@@ -70,7 +70,7 @@ class KeyedMerge:
                 )
         inserted = ~has_row & ~is_delete
         if (inserted & is_partial & self._requires_row).any():
-            raise Unsupported("a change without its row")
+            raise NeedsSpark("a change without its row")
         rows = self._new_rows(written | inserted, self._rewritten_rows(marked_rows))
         if self.plan.truncated:
             removed = all_removed(self.snapshot)
@@ -102,7 +102,7 @@ class KeyedMerge:
 
     def _new_rows(self, written: Mask, rewritten: Sequence[pa.Table]) -> pa.Table:
         if self.plan.truncated and rewritten:
-            raise Unsupported("a truncate before changes without all columns")
+            raise NeedsSpark("a truncate before changes without all columns")
         staged = self._in_table_columns(self.staged.filter(pa.array(written)), np.zeros(int(written.sum()), bool))
         return pa.concat_tables([staged, *rewritten]).sort_by([(name, "ascending") for name in self.plan.schema.key])
 
@@ -122,13 +122,13 @@ class KeyedMerge:
 
     def _changed(self, old: pa.Table, by: Numbers) -> pa.Table:
         """Old rows with the known values of staged rows. A soft-deleted row that comes back keeps none of its own.
-        Raises Unsupported where it gets a change that requires a live one."""
+        Raises NeedsSpark where it gets a change that requires a live one."""
         staged, gone = self.staged.take(pa.array(by)), self._is_delete[by]
         revived = np.zeros(len(by), bool)
         if self.plan.soft:
             revived = old[DELETED].fill_null(False).to_numpy() & ~gone
             if (revived & self._requires_row[by]).any():
-                raise Unsupported("a change of a soft-deleted row")
+                raise NeedsSpark("a change of a soft-deleted row")
         columns = dict[str, pa.ChunkedArray]()
         for name in self.plan.schema.names:
             kept = pc.if_else(pa.array(revived), pa.scalar(None, old.schema.field(name).type), old[name])
@@ -149,4 +149,4 @@ class KeyedMerge:
 def _require_distinct(matches: Sequence[KeyMatches]) -> None:
     numbers = np.concatenate([match.numbers for match in matches]) if matches else np.empty(0)
     if len(np.unique(numbers)) < len(numbers):
-        raise Unsupported("several rows with one key")
+        raise NeedsSpark("several rows with one key")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.names import LOG
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 REPLAYED = ("protocol", "metaData", "txn", "add")
 MAX_ACTIONS = 20_000
@@ -62,10 +62,10 @@ class TableSnapshot:
 
 
 def live_rows(snapshot: TableSnapshot) -> int:
-    """Raises Unsupported."""
+    """Raises NeedsSpark."""
     counts = [file.live_rows for file in snapshot.files]
     if None in counts:
-        raise Unsupported("data files without statistics")
+        raise NeedsSpark("data files without statistics")
     return sum(filter(None, counts))
 
 
@@ -74,26 +74,26 @@ def commit_path(table: str, version: int) -> str:
 
 
 def read_snapshot(store: Store, table: str) -> TableSnapshot:
-    """The newest version of a table. ``store``: the target's location. Raises Unsupported."""
+    """The newest version of a table. ``store``: the target's location. Raises NeedsSpark."""
     version, actions = -1, list[dict[str, Any]]()
     checkpoint = last_checkpoint(store, table)
     if checkpoint is not None:
         if checkpoint.keys() & {"parts", "v2Checkpoint"}:
-            raise Unsupported("a log with checkpoints of several files")
+            raise NeedsSpark("a log with checkpoints of several files")
         if int(checkpoint.get("size") or 0) > MAX_ACTIONS:
-            raise Unsupported(f"a log of more than {MAX_ACTIONS:,} actions")
+            raise NeedsSpark(f"a log of more than {MAX_ACTIONS:,} actions")
         version = int(checkpoint["version"])
         path = f"{table}/{LOG}/{version:020d}.checkpoint.parquet"
         try:
             actions = _checkpointed(store, path)
         except FileNotFoundError:
-            raise Unsupported("a log without its checkpoint") from None
+            raise NeedsSpark("a log without its checkpoint") from None
     replay = _Replay(actions)
     for commit in _commits(store, table, version + 1):
         version += 1
         replay.apply(commit)
     if replay.protocol is None or replay.metadata is None:
-        raise Unsupported("an incomplete log")
+        raise NeedsSpark("an incomplete log")
     files = tuple(ActiveFile(add) for add in replay.adds.values())
     return TableSnapshot(version, replay.protocol, replay.metadata, replay.tokens, files)
 

@@ -27,11 +27,11 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import (
     require_writable,
     with_added_columns,
 )
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 
 def prepare_merge(store: Store, table: str, staged: pa.Table, plan: MergePlan, label: CommitLabel) -> PreparedCommit:
-    """``store``: the target's location; ``staged``: rows as ``core.table.merge_plan`` defines them. Raises Unsupported,
+    """``store``: the target's location; ``staged``: rows as ``core.table.merge_plan`` defines them. Raises NeedsSpark,
     StaleToken, and errors of reading the table; nothing is written then."""
     require_plan(plan)
     snapshot = read_snapshot(store, table)
@@ -43,7 +43,7 @@ def prepare_merge(store: Store, table: str, staged: pa.Table, plan: MergePlan, l
     try:
         changes = _changes(store, table, extended, staged, plan)
     except UnreadableVector:
-        raise Unsupported("deletion vectors of another writer") from None
+        raise NeedsSpark("deletion vectors of another writer") from None
     schema = [{"metaData": extended.metadata}] if plan.added else []
     info = commit_info("MERGE", {"predicate": json.dumps(plan.schema.key)}, changes.metrics, snapshot.version, label)
     content = content_of(info, label, [*schema, *changes.actions])

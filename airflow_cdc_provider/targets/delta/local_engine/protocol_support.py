@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
-from airflow_cdc_provider.targets.unsupported import Unsupported
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 READER, WRITER = 3, 7
 FEATURES = frozenset({"deletionVectors", "timestampNtz", "appendOnly", "invariants"})
@@ -53,37 +53,37 @@ _TYPES: dict[Kind, str] = {
 
 
 def require_plan(plan: MergePlan) -> None:
-    """Raises Unsupported."""
+    """Raises NeedsSpark."""
     if any(plan.schema.column(name).type.kind in FLOATING for name in plan.schema.key):
-        raise Unsupported("a key of floating-point numbers")
+        raise NeedsSpark("a key of floating-point numbers")
     if plan.inserts_deleted:
-        raise Unsupported("a repair of soft-deleted rows")
+        raise NeedsSpark("a repair of soft-deleted rows")
     if plan.truncated and plan.soft:
-        raise Unsupported("a truncate of soft-deleted rows")
+        raise NeedsSpark("a truncate of soft-deleted rows")
     if plan.truncated and plan.not_older:
-        raise Unsupported("a repair of a truncate")
+        raise NeedsSpark("a repair of a truncate")
 
 
 def require_table(snapshot: TableSnapshot, schema: TableSchema, soft: bool) -> None:
     """The table requires only deletion vectors of its writers, and has exactly the columns of the schema. Raises
-    Unsupported."""
+    NeedsSpark."""
     require_writable(snapshot)
     if dict(_columns(snapshot.metadata)) != dict(expected_columns(schema, soft)):
-        raise Unsupported("a table with other columns")
+        raise NeedsSpark("a table with other columns")
     if not all(map(_simple_file, snapshot.files)):
-        raise Unsupported("data files of another writer")
+        raise NeedsSpark("data files of another writer")
 
 
 def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> TableSnapshot:
-    """The snapshot with new columns in its metadata. Raises Unsupported."""
+    """The snapshot with new columns in its metadata. Raises NeedsSpark."""
     delta = schema_delta(columns, column_order(snapshot))
     if needs_column_mapping(column.name for column in delta.missing):
-        raise Unsupported("column names with special characters")
+        raise NeedsSpark("column names with special characters")
     if any(column.initial is not None for column in delta.added):
-        raise Unsupported("an added column with an initial value")
+        raise NeedsSpark("an added column with an initial value")
     types = [_type(column.type) for column in delta.missing]
     if TIMESTAMP_NTZ in types and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
-        raise Unsupported("a table without the feature timestampNtz")
+        raise NeedsSpark("a table without the feature timestampNtz")
     schema = json.loads(snapshot.metadata["schemaString"])
     for column, kind in zip(delta.missing, types, strict=True):
         schema["fields"].append({"name": column.name, "type": kind, "nullable": True, "metadata": {}})
@@ -91,9 +91,9 @@ def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> Ta
 
 
 def require_writable(snapshot: TableSnapshot) -> None:
-    """Raises Unsupported."""
+    """Raises NeedsSpark."""
     if not _is_writable(snapshot):
-        raise Unsupported("a table with other features or settings")
+        raise NeedsSpark("a table with other features or settings")
 
 
 def _is_writable(snapshot: TableSnapshot) -> bool:

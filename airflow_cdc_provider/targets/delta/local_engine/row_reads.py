@@ -14,8 +14,8 @@ from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatche
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import require_table, with_added_columns
 from airflow_cdc_provider.targets.exact_values import Numbers
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import RowsRead
-from airflow_cdc_provider.targets.unsupported import Unsupported
 
 
 def count_rows(store: Store, table: str, read: RowsRead, rows: pa.Table) -> Sequence[int]:
@@ -42,12 +42,12 @@ def live_rows_of(
 def _matches(store: Store, table: str, read: RowsRead, keys: KeySet) -> Sequence[KeyMatches]:
     snapshot = read_snapshot(store, table)
     if snapshot.version != read.version:
-        raise Unsupported("another version of the table")
+        raise NeedsSpark("another version of the table")
     require_table(with_added_columns(snapshot, read.added), read.schema, read.soft)
     try:
         return find_rows(store, table, snapshot, keys)
     except UnreadableVector:
-        raise Unsupported("deletion vectors of another writer") from None
+        raise NeedsSpark("deletion vectors of another writer") from None
 
 
 def _numbers(matches: Sequence[KeyMatches]) -> Numbers:

@@ -1,4 +1,4 @@
-"""Raised by the local engine for work that it does not support."""
+"""Raised for work that the driver cannot do without Spark."""
 
 
 class NeedsSpark(Exception):
