@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 CHOICE = "tests/core/test_engines.py"
 KEYLESS = "tests/core/test_keyless_rows.py"
+REFUSED = "tests/spark/contract/test_quarantine.py::test_a_value_that_only_the_target_refuses_waits"
 UNORDERED = "tests/core/test_unordered_rows.py"
 
 ENGINES = (
@@ -50,6 +51,13 @@ ENGINES = (
         'pc.greater(newest["order_key"], retired)',
         'pc.greater(newest["order_key"], "")',
         (UNORDERED,),
+    ),
+    Mutant(
+        "the driver stages values that the target refuses",
+        "spark_jobs/quarantine/unrepresentable.py",
+        "if restriction and restriction.refuses_any(rows[column.name]):",
+        "if restriction is not None and not rows.num_columns:",
+        (REFUSED,),
     ),
     Mutant(
         "equal rows of a table without a key stay beside their copies",

@@ -56,3 +56,17 @@ def test_unrepresentable_values_wait_and_are_released_once_although_the_answer_o
     assert table.rows() == [(1, "c", 1.5), (2, "b", 0.5)]
     control = table.target_state().control
     assert control is not None and control.carry.counts == {}
+
+
+@pytest.mark.parametrize("kit", ["postgres"], indirect=True)
+def test_a_value_that_only_the_target_refuses_waits(kit: TargetKit, tmp_path: Path) -> None:
+    """All values are valid in Arrow and in Spark, so that no conversion fails."""
+    table = KitTable(kit, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([row(1), row(2)])
+    table.land([table.update(row(1, **BEYOND[kit.kind])), table.update(row(2, v="b"))])
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE, staged.problem
+    assert table.merged(job).outcome is Outcome.DONE
+    assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
+    control = table.target_state().control
+    assert control is not None and control.carry.counts == {"quarantined": 1}
