@@ -117,10 +117,8 @@ def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> d
 def _splits(job: Job, limits: Limits) -> list[WindowSplit]:
     step = job.step
     known = newest_schemas(job.log, step.tables, step.window - 1)
-    partitions = job.source.partitions(step.lo, step.limit)
-    return [
-        WindowSplit(step, job.secrets, known, partition, number, limits) for number, partition in enumerate(partitions)
-    ]
+    streams = job.source.splits(step.lo, step.limit)
+    return [WindowSplit(step, job.secrets, known, stream, number, limits) for number, stream in enumerate(streams)]
 
 
 @dataclass(frozen=True)
@@ -140,15 +138,15 @@ def _read_splits(job: Job, splits: Sequence[WindowSplit]) -> _ReadSplits:
     pairs = list(zip(splits, results, strict=True))
     errors = [(split, result.error) for split, result in pairs if result.error]
     for split, error in errors:
-        if len(errors) == len(splits) or not split.partition.table or not isinstance(error, CheckFailed):
+        if len(errors) == len(splits) or not split.stream.table or not isinstance(error, CheckFailed):
             raise error
-    failed = {split.partition.table: error.problems[0] for split, error in errors}
+    failed = {split.stream.table: error.problems[0] for split, error in errors}
     return _ReadSplits([(split, result.landed) for split, result in pairs if result.landed], failed)
 
 
 def _choose_reader(job: Job, splits: Sequence[WindowSplit]) -> RunSplits:
     """Sources make several splits of many records only, except those that read each table separately."""
-    small = len(splits) == 1 or all(split.partition.table for split in splits)
+    small = len(splits) == 1 or all(split.stream.table for split in splits)
     local = small and job.step.definition.spark.engine is EngineMode.AUTO
     return run_in_driver if local else run_in_tasks
 
@@ -202,7 +200,7 @@ def _end_position(lo: Position, read: _ReadSplits) -> dict[str, str]:
         if part.hi is not None:
             hi.update(part.hi)
         elif part.end is WindowEnd.LIMIT:
-            hi.update(split.partition.limit)
+            hi.update(split.stream.limit)
     return hi
 
 

@@ -302,7 +302,7 @@ class SourceConnector(Protocol):
     def drop_stream(self) -> None:
         """Remove what the source retains for us. It is no error if there is nothing."""
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]: ...
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]: ...
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         """Records of transactions that end in ``(lo, limit]``, whole transactions only, in stream order."""

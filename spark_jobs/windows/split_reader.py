@@ -30,13 +30,13 @@ from spark_jobs.windows.window_writer import LandedSplit, Limits, land_changes
 
 @dataclass(frozen=True)
 class WindowSplit:
-    """What one task reads: ``partition`` number ``number`` of the window. Contains secrets: it travels only inside the
+    """What one task reads: split number ``number`` of the window. Contains secrets: it travels only inside the
     serialised task."""
 
     step: Step
     secrets: Secrets
     known: Mapping[str, TableSchema]
-    partition: StreamSplit
+    stream: StreamSplit
     number: int
     limits: Limits
 
@@ -93,7 +93,7 @@ def _land(split: WindowSplit) -> LandedSplit:
 
     source = open_source(step.definition, split.secrets.source)
     known = split.known if source.has_transactions else None
-    items = source.read(split.partition, _with_known_schemas(step.tables, known or {}), step.epoch)
+    items = source.read(split.stream, _with_known_schemas(step.tables, known or {}), step.epoch)
     if source.duplicates_within:
         seen = recent_event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))
         items = drop_duplicates(items, seen)

@@ -61,12 +61,12 @@ def landed(source: SalesforceSource, start: Position, folder: Path, events: int)
     """Seconds of one window."""
     schema = next(one for one in source.tables() if one.table == OBJECT)
     task = TableTask(OBJECT, "t", schema, TableRule(OBJECT), "0" * 64, TableState.REPLICATING)
-    (partition,) = source.partitions(start, start)
+    (split,) = source.splits(start, start)
     store, made = LocalStore(f"{folder}/{time.monotonic_ns()}"), count()
     found: list[LandedSplit] = []
 
     def window() -> None:
-        items = source.read(partition, [task], 1)
+        items = source.read(split, [task], 1)
         # A transaction ends where the next one begins, the last one after an idle time that is not measured.
         limits = Limits(window_records=events - AT_ONCE)
         found.append(

@@ -66,8 +66,8 @@ class Database:
         return table_task(self.source.tables(), table, held, replicator=self.replicator, **rule)
 
     def read(self, lo: Position, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
-        (partition,) = self.source.partitions(lo, limit or self.now())
-        return list(unpacked(self.source.read(partition, tasks, epoch=1)))
+        (split,) = self.source.splits(lo, limit or self.now())
+        return list(unpacked(self.source.read(split, tasks, epoch=1)))
 
     def copied(self, copy: Copy) -> list[dict[str, Any]]:
         """The rows of all splits."""

@@ -107,7 +107,7 @@ class Topics:
         status = source.status(lo, [task.table for task in tasks])
         if not status.has_changes:
             return [], lo
-        items = [item for part in source.partitions(lo, status.limit) for item in unpacked(source.read(part, tasks, 1))]
+        items = [item for part in source.splits(lo, status.limit) for item in unpacked(source.read(part, tasks, 1))]
         (end,) = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
         return items, {**lo, **json.loads(end)}
 

@@ -74,8 +74,8 @@ class Shop:
     def window(self, *tasks: TableTask, limit: Position | None = None) -> list[StreamItem]:
         """From the end of the last window to the present end of the binlog."""
         limit = limit or self.source.status(self.position, [task.table for task in tasks]).limit
-        (partition,) = self.source.partitions(self.position, limit)
-        items = list(self.source.read(partition, tasks, 1))
+        (split,) = self.source.splits(self.position, limit)
+        items = list(self.source.read(split, tasks, 1))
         self.position = next((item.position for item in reversed(items) if isinstance(item, Boundary)), limit)
         return items
 

@@ -44,8 +44,8 @@ class Polling:
             self.position = status.idle or self.position
             return []
         items: list[StreamItem] = []
-        for partition in self.source.partitions(self.position, status.limit):
-            for item in self.source.read(partition, tasks, 1):
+        for split in self.source.splits(self.position, status.limit):
+            for item in self.source.read(split, tasks, 1):
                 items.append(item)
                 if isinstance(item, Boundary):
                     self.position = {**self.position, **item.position}

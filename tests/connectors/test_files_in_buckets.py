@@ -50,8 +50,8 @@ def keys(location: str, connection: ConnectionInfo) -> list[str]:
     tasks = [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in source.tables()]
     start = source.open_stream([])
     found, ends = [], []
-    for partition in source.partitions(start, source.status(start, []).limit):
-        for item in unpacked(source.read(partition, tasks, 1)):
+    for split in source.splits(start, source.status(start, []).limit):
+        for item in unpacked(source.read(split, tasks, 1)):
             found += [item.order_key] if isinstance(item, ChangeRecord) else []
             ends += [item.position] if isinstance(item, Boundary) else []
     assert not source.status(ends[-1], []).has_changes

@@ -93,8 +93,8 @@ class Feed:
             return [], lo
         items = [
             item
-            for partition in self.source.partitions(lo, status.limit)
-            for item in with_records(self.source.read(partition, tasks, 1))
+            for split in self.source.splits(lo, status.limit)
+            for item in with_records(self.source.read(split, tasks, 1))
         ]
         ends = {json.dumps(dict(item.position)) for item in items if isinstance(item, Boundary)}
         (end,) = ends
@@ -268,12 +268,12 @@ def test_a_file_removed_before_it_is_read_leaves_a_hole(feed: Feed) -> None:
     tasks, lo = feed.tasks(), feed.source.open_stream([])
     limit = feed.source.status(lo, []).limit
     (feed.folder / "2.jsonl").unlink()
-    (partition,) = feed.source.partitions(lo, limit)
-    hole, *_, end = feed.source.read(partition, tasks, 1)
+    (split,) = feed.source.splits(lo, limit)
+    hole, *_, end = feed.source.read(split, tasks, 1)
     assert isinstance(hole, HoleFound) and "1 files were removed" in hole.detail
     assert isinstance(end, Boundary)
     (feed.folder / "1.jsonl").unlink()
-    hole = next(item for item in feed.source.read(partition, tasks, 1) if isinstance(item, HoleFound))
+    hole = next(item for item in feed.source.read(split, tasks, 1) if isinstance(item, HoleFound))
 
 
 def test_compressed_lines_and_parquet_give_the_records_of_lines(feed: Feed) -> None:
@@ -375,7 +375,7 @@ def test_an_old_oracle_stream_has_no_keys_and_is_copied_by_the_keys_of_the_yaml(
     keyed = replace(task, rule=replace(rule, key=("id",)), schema=replace(schema, key=("id",)))
     assert list(source.check([keyed])) == []
     limit = source.status(source.open_stream([]), []).limit
-    items = [item for part in source.partitions({}, limit) for item in with_records(source.read(part, [keyed], 1))]
+    items = [item for part in source.splits({}, limit) for item in with_records(source.read(part, [keyed], 1))]
     (record,) = [item for item in items if isinstance(item, ChangeRecord)]
     assert (record.key, record.warnings) == ("[1]", ())
 

@@ -204,10 +204,8 @@ def test_no_transaction_stays_open_between_two_pages(database: Database) -> None
     polling = of(database, page_rows=100)
     polling.position = polling.source.open_stream(["public.t"])
     task = polling.task("public.t")
-    (partition,) = polling.source.partitions(
-        polling.position, polling.source.status(polling.position, ["public.t"]).limit
-    )
-    reading = polling.source.read(partition, [task], 1)
+    (split,) = polling.source.splits(polling.position, polling.source.status(polling.position, ["public.t"]).limit)
+    reading = polling.source.read(split, [task], 1)
     for _ in range(50):
         next(reading)
     with psycopg.connect(database.server.dsn(database.name)) as other:

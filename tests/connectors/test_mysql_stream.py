@@ -375,8 +375,8 @@ def test_a_disconnected_reader_retries_and_its_position_is_not_lost(shop: Shop) 
 
 def test_reading_the_status_does_not_disconnect_a_reader(shop: Shop) -> None:
     shop.sql(*[f"INSERT INTO t VALUES ({n}, 'x', 1)" for n in range(20)])
-    (partition,) = shop.source.partitions(shop.position, shop.status("t").limit)
-    reading = shop.source.read(partition, [shop.task("t")], 1)
+    (split,) = shop.source.splits(shop.position, shop.status("t").limit)
+    reading = shop.source.read(split, [shop.task("t")], 1)
     first = next(reading)
     assert shop.status("t").has_changes
     assert len(records([first, *reading])) == 20

@@ -129,8 +129,8 @@ def test_a_role_with_only_the_granted_rights_can_read_everything(database: Datab
     database.sql("INSERT INTO item VALUES (1)")
     assert source.identity() == database.source.identity()
     assert source.status(start, ["public.item"]).has_changes
-    (partition,) = source.partitions(start, database.now())
-    items = list(source.read(partition, [task], 1))
+    (split,) = source.splits(start, database.now())
+    items = list(source.read(split, [task], 1))
     with source.copy(task, 1, {}, 1) as copy:
         (rows,) = source.read_split(copy.read.splits[0], copy.schema)
         assert rows.to_pylist() == [{"id": 1}]

@@ -98,8 +98,8 @@ def test_a_reader_may_take_longer_than_the_timeout_of_the_server(database: Datab
     start = prepared(database)
     database.sql(f"ALTER DATABASE {database.name} SET wal_sender_timeout = '500ms'")
     database.sql("INSERT INTO item SELECT n, repeat('x', 2000) FROM generate_series(1, 8000) n")
-    (partition,) = database.source.partitions(start, database.now())
-    items = unpacked(database.source.read(partition, [database.task(ITEM)], epoch=1))
+    (split,) = database.source.splits(start, database.now())
+    items = unpacked(database.source.read(split, [database.task(ITEM)], epoch=1))
     seen = list(islice(items, 2))
     time.sleep(1.5)
     assert len(records([*seen, *items])) == 8000

@@ -80,8 +80,8 @@ class Crm:
             self.position = status.idle or self.position
             return []
         items: list[StreamItem] = []
-        for partition in self.source.partitions(self.position, status.limit):
-            for item in self.source.read(partition, [self.task(table) for table in partition.lo], 1):
+        for split in self.source.splits(self.position, status.limit):
+            for item in self.source.read(split, [self.task(table) for table in split.lo], 1):
                 items.append(item)
                 if isinstance(item, Boundary):
                     self.position = {**self.position, **item.position}
@@ -180,9 +180,9 @@ def test_case_38_a_window_that_ends_in_an_interval_continues_where_it_ended(org:
     fill(org, "Account", 250)
     org.clock.advance(LATER_S)
     status = copy.source.status(copy.position, ["Account"])
-    (partition,) = copy.source.partitions(copy.position, status.limit)
+    (split,) = copy.source.splits(copy.position, status.limit)
     keys: list[str | None] = []
-    for item in copy.source.read(partition, [copy.task("Account")], 1):
+    for item in copy.source.read(split, [copy.task("Account")], 1):
         if isinstance(item, Boundary):
             copy.position = {**copy.position, **item.position}
             break
@@ -309,10 +309,10 @@ def test_a_lost_right_is_reported_and_no_row_is_emitted_as_deleted(org: Salesfor
     task = copy.task("Account")
     org.clock.advance(LATER_S)
     limit = copy.source.status(copy.position, ["Account"]).limit
-    (partition,) = copy.source.partitions(copy.position, limit)
+    (split,) = copy.source.splits(copy.position, limit)
     org.faults.http.append(HttpFault("GET .*/query", 403, "INSUFFICIENT_ACCESS", "no", times=9))
     with pytest.raises(CheckFailed, match="SRC010"):
-        list(copy.source.read(partition, [task], 1))
+        list(copy.source.read(split, [task], 1))
 
 
 def test_check_reports_hidden_objects_row_filters_and_fields_without_timestamps(org: SalesforceOrg) -> None:

@@ -66,8 +66,8 @@ def test_a_stream_has_the_new_changes_and_then_no_more(sandbox: SalesforceOrg, s
     with sandbox.transaction() as tx:
         tx.update("Account", one, {"Phone": "1"})
     assert source.status(start, ["Account"]) == SourceStatus(True, start)
-    (partition,) = source.partitions(start, source.status(start, ["Account"]).limit)
-    items = list(source.read(partition, [task(source, "Account")], 1))
+    (split,) = source.splits(start, source.status(start, ["Account"]).limit)
+    items = list(source.read(split, [task(source, "Account")], 1))
     (record,) = [item for item in items if isinstance(item, ChangeRecord)]
     assert (record.op, json.loads(record.after or "")["Phone"]) == ("update", "1")
     end = items[-1]
@@ -127,8 +127,8 @@ def test_case_14_the_anchor_of_a_copy_is_the_end_of_the_last_window_and_later_ch
         ]
     assert (copy.position, copy.rows, len(rows)) == (sealed, 10, 10)
     assert rows[0]["Phone"] == "before the copy", "and yet the change is read again:"
-    (partition,) = source.partitions(sealed, sealed)
-    (again,) = [item for item in source.read(partition, [table], 1) if isinstance(item, ChangeRecord)]
+    (split,) = source.splits(sealed, sealed)
+    (again,) = [item for item in source.read(split, [table], 1) if isinstance(item, ChangeRecord)]
     assert again.order_key > copy.floor
 
 
@@ -162,7 +162,7 @@ def test_a_rule_that_partial_changes_cannot_keep_is_refused_before_reading(
     start = source.open_stream([])
     table = task(source, "Account", **rule)
     with pytest.raises(CheckFailed, match=code):
-        list(source.read(source.partitions(start, start)[0], [table], 1))
+        list(source.read(source.splits(start, start)[0], [table], 1))
     with pytest.raises(CheckFailed, match=code), source.copy(table, 1, start, 1):
         pass
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
+import duckdb_ext
 import polars
 import pyarrow as pa
 import pytest
@@ -34,9 +36,21 @@ from tests.spark.merged_table import MergedTable
 pytestmark = [pytest.mark.jvm, pytest.mark.nightly]
 
 Read = Callable[[SparkSession, str], pa.Table]
+
+
+def read_with_duckdb(_: SparkSession, path: str) -> pa.Table:
+    """The extension comes as a package: DuckDB downloads nothing."""
+    (folder,) = duckdb_ext.__path__
+    (extension,) = Path(folder).rglob("delta.duckdb_extension")
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        connection.execute(f"SET TimeZone = 'UTC'; LOAD '{extension}'")
+        return connection.execute("SELECT * FROM delta_scan($path)", {"path": path}).fetch_arrow_table()
+
+
 READERS: dict[str, Read] = {
     "deltalake": lambda _, path: read(DeltaTable(path)),
     "Polars": lambda _, path: polars.read_delta(path).to_arrow(),
+    "DuckDB": read_with_duckdb,
     "Spark": lambda spark, path: spark.read.format("delta").load(path).toArrow(),
 }
 COLUMNS = pa.schema([("v", pa.string()), ("n", pa.int32())])

@@ -107,7 +107,7 @@ def test_a_folder_of_such_files_gives_the_rows_of_the_source(
     }
     tasks = [TableTask(name, "t", one, TableRule(name), "", TableState.PENDING) for name, one in schemas.items()]
     limit = feed.status(feed.open_stream([]), []).limit
-    items = [item for one in feed.partitions({}, limit) for item in unpacked(feed.read(one, tasks, 1))]
+    items = [item for one in feed.splits({}, limit) for item in unpacked(feed.read(one, tasks, 1))]
     found = [item for item in items if isinstance(item, ChangeRecord)]
     assert end(source).keys() <= schemas.keys()
     for table, rows in end(source).items():

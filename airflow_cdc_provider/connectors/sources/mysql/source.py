@@ -78,7 +78,7 @@ class MysqlSource(KeepsNoState):
     def retained_log(self, position: Position | None) -> RetainedLog:
         return self.stream.retained_log(position)
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """The binlog is one stream."""
         return [StreamSplit(lo, limit, {})]
 

@@ -40,7 +40,7 @@ class PollingSource(KeepsNoState, ABC):
     def capture_delay(self) -> timedelta:
         return self.options.commit_latency
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         return split_intervals(lo, limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:

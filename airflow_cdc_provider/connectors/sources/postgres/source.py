@@ -115,7 +115,7 @@ class PostgresSource:
             )
         return without_streamed(changes, truncated, non_empty)
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """One split per window, because only one session at a time can read a slot."""
         return [StreamSplit(lo, limit, {})]
 

@@ -77,7 +77,7 @@ class SalesforceSource(KeepsNoState):
         with self.org.pubsub.connected() as connection:
             return read_status(connection, self.options, position, time.time())
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """A channel is one ordered stream. A second reader would count its events against the allocation again."""
         return [StreamSplit(lo, limit, {})]
 

@@ -64,7 +64,7 @@ class FilesSource(FeedSource):
         stable_ms, lateness_ms = _ms(self.options.stable_for), _ms(self.options.lateness)
         return read_status(position, self._listed, round(time.time() * 1000), stable_ms, lateness_ms)
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """Includes late files that appeared since the limit was determined."""
         return split_window(lo, limit, self.folder.files())
 

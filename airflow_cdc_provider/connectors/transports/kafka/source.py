@@ -79,7 +79,7 @@ class KafkaSource(FeedSource):
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
         return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)))
 
-    def partitions(self, lo: Position, limit: Position) -> list[StreamSplit]:
+    def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """An additional split reports lost messages."""
         end = {name: text for name, text in limit.items() if name != LOST}
         bodies = [{"ranges": json.dumps(split)} for split in pack_splits(list(ranges_of(lo, limit)))]
