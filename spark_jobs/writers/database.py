@@ -45,11 +45,15 @@ from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
 from spark_jobs.writers.row_texts import as_texts, is_binary
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 FETCH_ROWS = 5_000
+
+LoadCopy = Callable[[str, Sequence[str], TableSchema], int]
+"""Loads all rows of a copy into a table with these columns; returns their number."""
 
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
 DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
@@ -92,9 +96,29 @@ class DatabaseWriter:
         return read_jdbc(self.spark, query, [column.name for column in columns])
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        return partial(self._copy, task, rows.frame())
+        frame = rows.frame()
 
-    def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        def load(shadow: str, columns: Sequence[str], schema: TableSchema) -> int:
+            return self._load(frame.select(*map(quoted, columns)), shadow, schema)
+
+        return partial(self._copy, task, load)
+
+    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        """Raises NeedsSpark before any row is read."""
+        if rows.in_driver is None:
+            raise NeedsSpark("a comparison with the old rows")
+        splits = rows.in_driver(SpooledRows).results
+
+        def load(shadow: str, columns: Sequence[str], schema: TableSchema) -> int:
+            parts = (split.batches() for split in splits)
+            return sum(
+                _load_partition(self.tables.server, shadow, number, part, schema.names)
+                for number, part in enumerate(parts)
+            )
+
+        return partial(self._copy, task, load)
+
+    def _copy(self, task: TableTask, load: LoadCopy, record: ControlRecord) -> int:
         """A crash before the swap leaves the old table, or none. A token that does not increase, or that another
         attempt has claimed, is rejected: the caller has to raise the fence."""
         current = self.tables.state(task.table, task.target)
@@ -109,13 +133,10 @@ class DatabaseWriter:
             prepare_staging(server, task.target, self.tables.lock_name(task.target))
             create_shadow_table(server, shadow, schema, soft, record.nonce)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
-            rows = self._load(frame.select(*map(quoted, columns)), shadow, schema)
+            rows = load(shadow, columns, schema)
             index_shadow_table(server, shadow, schema, task.target, record.nonce)
             swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
         return rows
-
-    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        raise NeedsSpark("only Spark copies into databases")
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the

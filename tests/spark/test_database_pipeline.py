@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.engines import EngineName
 from airflow_cdc_provider.core.table.states import State, TableState
-from spark_jobs import resync
+from spark_jobs import resync, snapshot
 from tests.spark.databases import Database
 from tests.spark.replicator import by_table, now
-from tests.spark.test_verify import build_replicator, change, copied, verified
+from tests.spark.test_verify import build_replicator, change, verified
 
 pytestmark = pytest.mark.jvm
 
@@ -31,7 +32,9 @@ def test_tables_of_every_type_and_rule_are_copied_merged_verified_and_copied_aga
     target = Target(warehouse.kind, connection="warehouse", options={"schema": warehouse.schema, **floats})
     replicator = build_replicator(tmp_path, database, connection, target=target, warehouse=warehouse.connection)
     assert replicator.target.check(replicator.tasks()) == []
-    lo = copied(replicator)
+    lo = dict(replicator.source.open_stream([rule.source for rule in replicator.definition.tables]))
+    copies = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run)).values()
+    assert {one.engine and str(one.engine.engine) for one in copies} == {EngineName.LOCAL}, copies
     change(database)
     result = verified(replicator, lo)
     assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
