@@ -261,16 +261,14 @@ def _table_result(task: TableTask, manifests: Sequence[Manifest], failed: Mappin
 def _require_log(log: ChangeLog, step: Step) -> None:
     actual = log.identity()
     if actual != step.log_id:
-        raise IdentityChanged(
-            Problem(
-                "STG003",
-                "the change log is not the one that this run was planned with",
-                where=log.store.root,
-                found=actual or "no LOG file",
-                allowed=step.log_id,
-                do="restore the staging folder that these tables were replicated from, or resync them",
-                data="nothing was read or written",
-            )
+        raise IdentityChanged.of(
+            "STG003",
+            "the change log is not the one that this run was planned with",
+            where=log.store.root,
+            found=actual or "no LOG file",
+            allowed=step.log_id,
+            do="restore the staging folder that these tables were replicated from, or resync them",
+            data="nothing was read or written",
         )
 
 
@@ -280,16 +278,14 @@ def _require_continuous(log: ChangeLog, step: Step) -> None:
         return
     previous = log.manifest(step.window - 1)
     if previous.epoch == step.epoch and previous.hi != step.lo:
-        raise StagingInvalid(
-            Problem(
-                "STG004",
-                f"window {step.window} does not start where window {previous.window} ended",
-                where=log.store.root,
-                found=position_text(step.lo),
-                allowed=position_text(previous.hi),
-                do="start the run again: it plans from the current state of the log",
-                data="nothing was read or written",
-            )
+        raise StagingInvalid.of(
+            "STG004",
+            f"window {step.window} does not start where window {previous.window} ended",
+            where=log.store.root,
+            found=position_text(step.lo),
+            allowed=position_text(previous.hi),
+            do="start the run again: it plans from the current state of the log",
+            data="nothing was read or written",
         )
 
 

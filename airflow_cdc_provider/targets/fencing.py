@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Fenced, TargetUnavailable
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.target import TargetState
@@ -22,69 +22,59 @@ def claim_fence(log: ChangeLog, record: ControlRecord, expected: TargetState) ->
         if log.claim_fence(record):
             return record
         record = replace(record, fence=max(record.fence, log.highest_fence(record.table)) + 1)
-    raise Fenced(
-        Problem(
-            "TGT022",
-            f"{TRIES} fences in a row were already claimed by other attempts",
-            where=record.table,
-            found=f"fence {record.fence}",
-            do="check whether a second Airflow writes to the same target",
-        )
+    raise Fenced.of(
+        "TGT022",
+        f"{TRIES} fences in a row were already claimed by other attempts",
+        where=record.table,
+        found=f"fence {record.fence}",
+        do="check whether a second Airflow writes to the same target",
     )
 
 
 def table_changed(table: str, location: str, expected: TargetState) -> Fenced:
     fence, window = split_token(expected.token or 0)
-    return Fenced(
-        Problem(
-            "TGT020",
-            "the table has changed since it was read",
-            where=f"{table} at {location}",
-            found=f"no longer version {expected.version} with fence {fence}, window {window}",
-            do="nothing: another writer owns the table now; the next run reads it again",
-            data="this attempt changed nothing",
-        )
+    return Fenced.of(
+        "TGT020",
+        "the table has changed since it was read",
+        where=f"{table} at {location}",
+        found=f"no longer version {expected.version} with fence {fence}, window {window}",
+        do="nothing: another writer owns the table now; the next run reads it again",
+        data="this attempt changed nothing",
     )
 
 
 def fence_not_committed(location: str) -> TargetUnavailable:
-    return TargetUnavailable(
-        Problem(
-            "TGT021",
-            "a fence commit failed twice and is not in the table",
-            where=location,
-            found="the table is unchanged",
-            do="check the permissions and the free space of the target; the next run tries again",
-            data="unchanged",
-        )
+    return TargetUnavailable.of(
+        "TGT021",
+        "a fence commit failed twice and is not in the table",
+        where=location,
+        found="the table is unchanged",
+        do="check the permissions and the free space of the target; the next run tries again",
+        data="unchanged",
     )
 
 
 def cannot_restore(location: str, to: str, found: str) -> Blocked:
-    return Blocked(
-        Problem(
-            "TGT024",
-            f"the table cannot be restored to {to}",
-            where=location,
-            found=found,
-            do="rewind to a later version, or resync the table",
-            data="the table is unchanged",
-        )
+    return Blocked.of(
+        "TGT024",
+        f"the table cannot be restored to {to}",
+        where=location,
+        found=found,
+        do="rewind to a later version, or resync the table",
+        data="the table is unchanged",
     )
 
 
 def superseded(record: ControlRecord, found: str) -> Fenced:
     """The error of an attempt whose commit lost to another one. ``found``: what the target or the log has instead."""
-    return Fenced(
-        Problem(
-            "TGT030",
-            "a newer writer owns the table",
-            where=record.table,
-            found=found,
-            allowed=f"the first commit with fence {record.fence}, window {record.window}",
-            do="nothing: the next run reads the table again and continues from its state",
-            data="the table has the other commit; nothing of this attempt was applied",
-        )
+    return Fenced.of(
+        "TGT030",
+        "a newer writer owns the table",
+        where=record.table,
+        found=found,
+        allowed=f"the first commit with fence {record.fence}, window {record.window}",
+        do="nothing: the next run reads the table again and continues from its state",
+        data="the table has the other commit; nothing of this attempt was applied",
     )
 
 

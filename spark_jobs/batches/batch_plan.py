@@ -94,13 +94,11 @@ def _schema_refused(control: ControlRecord, walked: Walk) -> Problem:
 
 
 def _repair_refused(control: ControlRecord, what: str, found: str) -> CommandRefused:
-    return CommandRefused(
-        Problem(
-            "CMD010",
-            f"{control.table} cannot be repaired over this interval",
-            where=control.table,
-            found=f"{what}: {found}",
-            do=f"airflow cdc resync {control.replicator} --table {control.table}",
-            data="nothing was changed",
-        )
+    return CommandRefused.of(
+        "CMD010",
+        f"{control.table} cannot be repaired over this interval",
+        where=control.table,
+        found=f"{what}: {found}",
+        do=f"airflow cdc resync {control.replicator} --table {control.table}",
+        data="nothing was changed",
     )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from airflow_cdc_provider.connectors.source import Copy, LimitsCopies, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
-from airflow_cdc_provider.core.errors import Fenced, PositionLost, Problem
+from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
@@ -38,17 +38,15 @@ def with_copy_window(job: Job, task: TableTask) -> Job:
             return replace(job, step=replace(job.step, window=number))
         if hole_of(manifest, task.table, ""):
             break
-    raise PositionLost(
-        Problem(
-            "CPY006",
-            f"neither the source nor the change log contains {task.table} from its beginning",
-            where=task.table,
-            found=f"windows {log.oldest()} to {sealed} of the log",
-            do="if the topic or folder still contains the whole table, move the table to a replicator of its own, "
-            "which reads from the beginning; otherwise snapshot the table again into a new topic or folder and "
-            "name that in the YAML; see docs/guides/event-feeds.md",
-            data="the target is unchanged",
-        )
+    raise PositionLost.of(
+        "CPY006",
+        f"neither the source nor the change log contains {task.table} from its beginning",
+        where=task.table,
+        found=f"windows {log.oldest()} to {sealed} of the log",
+        do="if the topic or folder still contains the whole table, move the table to a replicator of its own, "
+        "which reads from the beginning; otherwise snapshot the table again into a new topic or folder and "
+        "name that in the YAML; see docs/guides/event-feeds.md",
+        data="the target is unchanged",
     )
 
 
@@ -127,15 +125,13 @@ def commit_copy(
 ) -> TableResult:
     """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table."""
     if not job.log.claim_fence(record):
-        raise Fenced(
-            Problem(
-                "CPY001",
-                "another attempt is copying this table",
-                where=work.task.table,
-                found=f"fence {record.fence} or a higher one is named already",
-                do="nothing: that attempt continues the copy, or the next run does",
-                data="this attempt wrote nothing",
-            )
+        raise Fenced.of(
+            "CPY001",
+            "another attempt is copying this table",
+            where=work.task.table,
+            found=f"fence {record.fence} or a higher one is named already",
+            do="nothing: that attempt continues the copy, or the next run does",
+            data="this attempt wrote nothing",
         )
     failpoint("copy.before_commit")
     with work.phase("copy"), report_progress(work.task.table, rows.progress):

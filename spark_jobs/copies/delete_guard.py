@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.decisions.operator_decisions import find_delete_approval
-from airflow_cdc_provider.core.errors import Blocked, Problem
+from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.runtime.job import Job, TableWork
@@ -45,14 +45,12 @@ def require_delete_approval(
     if missing.fraction <= allowed or find_delete_approval(job.log.decisions(), work.task.table, control.state):
         return
     name, table = job.step.definition.name, work.task.table
-    raise Blocked(
-        Problem(
-            "CPY004",
-            f"the {operation} of {table} would delete {missing.rows:,} of {missing.of:,} rows",
-            where=job.tables.locate(work.task.target),
-            found=f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same",
-            allowed=f"resync.max_delete: {allowed:.0%}",
-            do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes",
-            data="the target is unchanged; the change log continues",
-        )
+    raise Blocked.of(
+        "CPY004",
+        f"the {operation} of {table} would delete {missing.rows:,} of {missing.of:,} rows",
+        where=job.tables.locate(work.task.target),
+        found=f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same",
+        allowed=f"resync.max_delete: {allowed:.0%}",
+        do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes",
+        data="the target is unchanged; the change log continues",
     )

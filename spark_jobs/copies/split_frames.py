@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from spark_jobs.copies.split_reads import read_splits
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
@@ -42,14 +42,12 @@ def require_all(read: SplitRead, table: str, rows: int) -> None:
     """Raises SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     if read.rows is None or rows == read.rows:
         return
-    raise SourceUnavailable(
-        Problem(
-            "CPY005",
-            f"the copy of {table} is incomplete",
-            where=table,
-            found=f"{rows:,} rows",
-            allowed=f"{read.rows:,} rows, as the source counted them",
-            do="nothing: the next run copies the table again",
-            data="nothing was written",
-        )
+    raise SourceUnavailable.of(
+        "CPY005",
+        f"the copy of {table} is incomplete",
+        where=table,
+        found=f"{rows:,} rows",
+        allowed=f"{read.rows:,} rows, as the source counted them",
+        do="nothing: the next run copies the table again",
+        data="nothing was written",
     )

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
@@ -42,16 +42,14 @@ def require_shared_folders(context: SparkContext, definition: Definition, known_
         reports = context.parallelize(range(tasks), tasks).map(partial(missing_paths, paths)).collect()
     missing_folders = sorted({f"{path} on {host}" for host, missing in reports for path in missing})
     if missing_folders:
-        raise CheckFailed(
-            Problem(
-                "ENV005",
-                "Spark's executors cannot access the folders of this worker",
-                where=f"Spark at {master}",
-                found="missing: " + ", ".join(missing_folders),
-                allowed="staging and target on storage that every worker and executor mounts at the same path",
-                do="mount them there, or use an object store",
-                data="nothing was read or written",
-            )
+        raise CheckFailed.of(
+            "ENV005",
+            "Spark's executors cannot access the folders of this worker",
+            where=f"Spark at {master}",
+            found="missing: " + ", ".join(missing_folders),
+            allowed="staging and target on storage that every worker and executor mounts at the same path",
+            do="mount them there, or use an object store",
+            data="nothing was read or written",
         )
 
 
@@ -69,13 +67,11 @@ def name_missing_packages(source_type: str) -> Iterator[None]:
         match = NO_MODULE.search(str(error))
         if match is None:
             raise
-        raise NotInstalled(
-            Problem(
-                "ENV014",
-                "a Python package is not installed on Spark's executors",
-                found=match[1],
-                do=f"pip install 'airflow-cdc-provider[{source_type}]' on every host of the cluster, in the Python"
-                " installation that PYSPARK_PYTHON names there",
-                data="nothing was sealed or written",
-            )
+        raise NotInstalled.of(
+            "ENV014",
+            "a Python package is not installed on Spark's executors",
+            found=match[1],
+            do=f"pip install 'airflow-cdc-provider[{source_type}]' on every host of the cluster, in the Python"
+            " installation that PYSPARK_PYTHON names there",
+            data="nothing was sealed or written",
         ) from None

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, StepResult
-from airflow_cdc_provider.core.errors import Problem, StepFailed
+from airflow_cdc_provider.core.errors import StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.staging.open_store import open_log, open_store
@@ -110,13 +110,11 @@ def take_secrets(path: str) -> Secrets:
     try:
         content = Path(path).read_text()
     except FileNotFoundError:
-        raise StepFailed(
-            Problem(
-                "JOB002",
-                "the secrets file of this job does not exist",
-                where=path,
-                do="start the task again: a secrets file is read once",
-            )
+        raise StepFailed.of(
+            "JOB002",
+            "the secrets file of this job does not exist",
+            where=path,
+            do="start the task again: a secrets file is read once",
         ) from None
     os.unlink(path)
     return _secrets_in(content)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.errors import Problem, StagingInvalid
+from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log.change_log import DataFile, TableSlice
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, FIELDS, Operation
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -76,16 +76,14 @@ def _fingerprint(log: ChangeLog, file: DataFile) -> tuple[int, str]:
 
 
 def file_damaged(log: ChangeLog, owner: str, file: DataFile, actual: str) -> StagingInvalid:
-    return StagingInvalid(
-        Problem(
-            "STG005",
-            f"a file of {owner} has changed since it was written",
-            where=log.store.url(file.path),
-            found=actual or "no such file",
-            allowed=f"{file.bytes} bytes, {file.rows} rows, sha256 {file.sha256}",
-            do="restore the staging folder, or resync the tables that need it",
-            data="nothing of the batch was applied",
-        )
+    return StagingInvalid.of(
+        "STG005",
+        f"a file of {owner} has changed since it was written",
+        where=log.store.url(file.path),
+        found=actual or "no such file",
+        allowed=f"{file.bytes} bytes, {file.rows} rows, sha256 {file.sha256}",
+        do="restore the staging folder, or resync the tables that need it",
+        data="nothing of the batch was applied",
     )
 
 

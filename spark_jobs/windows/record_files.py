@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.connectors.blocks import Block, log_columns
-from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
+from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import DataFile
 from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
@@ -109,13 +109,11 @@ class _HashingSink(OutputStream):
         try:
             yield
         except OSError as error:
-            raise StagingUnavailable(
-                Problem(
-                    "STG010",
-                    "cannot write a file in staging",
-                    where=self.where,
-                    found=error.strerror or type(error).__name__,
-                    do="free space in staging or fix its permissions; the next run writes the window again",
-                    data="the source retains the changes; sealed windows and target tables are unchanged",
-                )
+            raise StagingUnavailable.of(
+                "STG010",
+                "cannot write a file in staging",
+                where=self.where,
+                found=error.strerror or type(error).__name__,
+                do="free space in staging or fix its permissions; the next run writes the window again",
+                data="the source retains the changes; sealed windows and target tables are unchanged",
             ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.errors import CheckFailed, ForeignTarget, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, ForeignTarget
 from airflow_cdc_provider.targets.delta.ddl import catalog_name, register
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
@@ -14,29 +14,25 @@ def require_name_free(spark: SparkSession, catalog: str, target_table: str, path
     Called before a table is written, so that nothing has to be undone."""
     schema = ".".join(map(quoted, catalog.split(".")))
     if not spark.catalog.databaseExists(schema):
-        raise CheckFailed(
-            Problem(
-                "TGT040",
-                f"the catalog has no schema {catalog}",
-                where="target.catalog",
-                found=f"catalog implementation {spark.conf.get('spark.sql.catalogImplementation')}",
-                do=f"CREATE SCHEMA {schema}, or set spark.conf of the definition so that Spark finds the metastore",
-                data="the table was not written",
-            )
+        raise CheckFailed.of(
+            "TGT040",
+            f"the catalog has no schema {catalog}",
+            where="target.catalog",
+            found=f"catalog implementation {spark.conf.get('spark.sql.catalogImplementation')}",
+            do=f"CREATE SCHEMA {schema}, or set spark.conf of the definition so that Spark finds the metastore",
+            data="the table was not written",
         )
     name = catalog_name(catalog, target_table)
     found = _location(spark, name)
     if found is not None and found != _plain(path):
-        raise ForeignTarget(
-            Problem(
-                "TGT041",
-                f"the name {name} belongs to another table",
-                where=f"target.catalog {catalog}",
-                found=found or "a view",
-                allowed=_plain(path),
-                do="drop or rename that table, or give this one another `target` in the definition",
-                data="neither table was changed",
-            )
+        raise ForeignTarget.of(
+            "TGT041",
+            f"the name {name} belongs to another table",
+            where=f"target.catalog {catalog}",
+            found=found or "a view",
+            allowed=_plain(path),
+            do="drop or rename that table, or give this one another `target` in the definition",
+            data="neither table was changed",
         )
 
 

@@ -76,7 +76,7 @@ class FileTarget:
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         assert expected.version is not None and expected.token is not None
         if record.token <= expected.token or not self.commit(target_table, expected.version + 1, record):
-            raise Fenced(Problem("TGT009", f"{target_table} has changed", where=target_table))
+            raise Fenced.of("TGT009", f"{target_table} has changed", where=target_table)
         return record
 
 

@@ -76,7 +76,7 @@ class FileSource:
             return {**start, "outside": []}
         body: dict[str, Any] = json.loads(self.path.read_text())
         if not body["up"]:
-            raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
+            raise SourceUnavailable.of("SRC001", "the source does not answer")
         return body
 
     def change(self, *tables: str) -> None:
@@ -107,7 +107,7 @@ class FileSource:
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         body, start = self.read(), int(position["slot"])
         if body["slot"] is None or body["slot"] > start:
-            raise PositionLost(Problem("SRC030", "the slot is gone", do="airflow cdc resync shop"))
+            raise PositionLost.of("SRC030", "the slot is gone", do="airflow cdc resync shop")
         anything = any(at > start and table in tables for table, at in body["changes"])
         limit = {**position, "slot": str(body["end"])}
         idle = limit if not anything and body["end"] - start >= IDLE_STEP else None
@@ -132,7 +132,7 @@ class LoggedFileTarget(FileTarget):
     def state(self, table: str, target_table: str) -> TargetState:
         names = self.store.names(target_table)
         if "locked" in names:
-            raise TargetUnavailable(Problem("TGT010", "the lake does not answer", where=target_table))
+            raise TargetUnavailable.of("TGT010", "the lake does not answer", where=target_table)
         commits = [self.store.read(f"{target_table}/{name}") for name in names if name != "restored"]
         if not commits:
             return TargetState(exists=False)

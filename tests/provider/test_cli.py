@@ -185,7 +185,7 @@ def test_check_reports_each_problem_once(
     cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(self: object, tables: object = ()) -> list[Problem]:
-        raise SourceUnavailable(Problem("SRC001", "the source does not answer", found=f"attempt {uuid4()}"))
+        raise SourceUnavailable.of("SRC001", "the source does not answer", found=f"attempt {uuid4()}")
 
     monkeypatch.setattr("tests.provider.run_harness.FileSource.tables", down)
     monkeypatch.setattr("tests.provider.run_harness.FileSource.check", down)

@@ -10,7 +10,7 @@ import pytest
 from airflow_cdc_provider.connectors.source import RetainedLog
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable, TargetUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.targets.target import TargetState
@@ -53,7 +53,7 @@ def test_status_shows_current_row_counts_of_targets_that_have_them(
     assert (one["rows"], one["rows_current"], other["rows"]) == (187, True, 10)
 
     def silent(self: object, table: str, state: TargetState) -> int:
-        raise TargetUnavailable(Problem("TGT010", "the lake does not answer"))
+        raise TargetUnavailable.of("TGT010", "the lake does not answer")
 
     monkeypatch.setattr(LoggedFileTarget, "row_count", silent)
     harness.source.change("public.a")
@@ -134,7 +134,7 @@ def test_status_shows_the_log_that_the_source_retains(
     assert "shop: the source retains 3.0 MiB of log for it, since 2026-01-02 03:04 UTC" in cdc("status", "shop").out
 
     def down(self: object, at: object) -> RetainedLog:
-        raise SourceUnavailable(Problem("SRC001", "the source does not answer"))
+        raise SourceUnavailable.of("SRC001", "the source does not answer")
 
     monkeypatch.setattr("tests.provider.run_harness.FileSource.retained_log", down)
     result = cdc("status", "shop")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.errors import Fenced, Problem, StateUnavailable
+from airflow_cdc_provider.core.errors import Fenced, StateUnavailable
 from airflow_cdc_provider.operators import lease
 from airflow_cdc_provider.operators.lease import RenewedLease
 from airflow_cdc_provider.state.store import StateStore
@@ -40,7 +40,7 @@ def test_a_store_that_does_not_answer_ends_the_work_once_the_lease_has_run_out(
     store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def does_not_answer() -> bool:
-        raise StateUnavailable(Problem("STA010", "the state store cannot be used"))
+        raise StateUnavailable.of("STA010", "the state store cannot be used")
 
     monkeypatch.setattr(lease, "LEASE_S", 1.0)
     renewing(monkeypatch, does_not_answer)
@@ -59,7 +59,7 @@ def test_a_store_that_answers_again_in_time_does_not_end_the_work(
 
     def renew_or_fail(_: StateStore, replicator: str, lane: str, holder: str, ttl_s: float) -> bool:
         if not next(answers, True):
-            raise StateUnavailable(Problem("STA010", "the state store cannot be used"))
+            raise StateUnavailable.of("STA010", "the state store cannot be used")
         return renew(replicator, lane, holder, ttl_s)
 
     monkeypatch.setattr(StateStore, "renew", renew_or_fail)

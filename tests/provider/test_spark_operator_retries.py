@@ -16,7 +16,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_cdc_provider.core.decisions.steps import StepResult
-from airflow_cdc_provider.core.errors import Problem, StateUnavailable
+from airflow_cdc_provider.core.errors import StateUnavailable
 from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.operators import attempt, lease
 from airflow_cdc_provider.operators.failures import TaskFailed
@@ -306,7 +306,7 @@ def test_a_step_that_cannot_renew_its_lease_kills_its_driver_and_is_tried_again(
     harness.plan("public.a", extract=True)
 
     def gone(*_: object) -> bool:
-        raise StateUnavailable(Problem("STA010", "the state store cannot be used"))
+        raise StateUnavailable.of("STA010", "the state store cannot be used")
 
     monkeypatch.setattr(StateStore, "renew", gone)
     with pytest.raises(TaskFailed, match=r"LSE002.*STA010"):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.scripted_table import Row, ScriptedTable
@@ -40,7 +40,7 @@ class RowSource:
                         table.table, "read", "", "", key=name, after=image, after_complete=True, commit_ts=since
                     )
         if self.away:
-            raise SourceUnavailable(Problem("SRC999", "the source is away"))
+            raise SourceUnavailable.of("SRC999", "the source is away")
 
 
 def gap(table: ScriptedTable, key: int, second: float = 0) -> ChangeRecord:

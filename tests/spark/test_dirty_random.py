@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -50,7 +50,7 @@ class HistorySource:
         for name in (one.key or one.key_before or "" for one in records):
             if not self.reliable and self.random.random() < SILENT:
                 if self.random.random() < 0.5:
-                    raise SourceUnavailable(Problem("SRC999", "the source is away"))
+                    raise SourceUnavailable.of("SRC999", "the source is away")
                 continue
             tick, row = self.row(int(name[1:-1]))
             since = (NOON + tick * TICK).replace(microsecond=0)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableTask
-from airflow_cdc_provider.core.errors import Blocked, Fenced, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Fenced, SourceUnavailable
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -60,9 +60,9 @@ def replicator(tmp_path: Path) -> Replicator:
 
 def test_a_failing_table_is_recorded_and_stops_no_other(spark: SparkSession, replicator: Replicator) -> None:
     failures = {
-        "a": SourceUnavailable(Problem("TST001", "away")),
-        "b": Blocked(Problem("TST002", "no way")),
-        "c": Fenced(Problem("TST003", "newer")),
+        "a": SourceUnavailable.of("TST001", "away"),
+        "b": Blocked.of("TST002", "no way"),
+        "c": Fenced.of("TST003", "newer"),
         "d": ValueError(f"odd {PASSWORD}"),
     }
 
@@ -109,8 +109,8 @@ def test_tables_work_on_sessions_with_settings_of_their_own(spark: SparkSession,
 @pytest.mark.parametrize(
     ("error", "code", "retryable", "exit_code"),
     [
-        (SourceUnavailable(Problem("TST001", "away")), "TST001", True, 75),
-        (Blocked(Problem("TST002", "no way")), "TST002", False, 65),
+        (SourceUnavailable.of("TST001", "away"), "TST001", True, 75),
+        (Blocked.of("TST002", "no way"), "TST002", False, 65),
         (RuntimeError(f"odd {PASSWORD}"), "JOB001", True, 75),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 STOP_LIMIT_S = 20
 
@@ -32,7 +32,7 @@ class OrgProcess:
         if not line:
             self.__exit__()
             found = f"exit code {self._running.returncode}"
-            raise CheckFailed(Problem("ENV017", "the sandbox org did not start", found=found, do="read its output"))
+            raise CheckFailed.of("ENV017", "the sandbox org did not start", found=found, do="read its output")
         info = json.loads(line)
         self.instance_url, self.pubsub_endpoint = info["instance_url"], info["pubsub_endpoint"]
         self.org_id, self.client_id, self.client_secret = info["org_id"], info["client_id"], info["client_secret"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from airflow_cdc_provider.core.errors import Problem, RowMissing
+from airflow_cdc_provider.core.errors import RowMissing
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
@@ -88,13 +88,11 @@ def _add_columns(
 
 
 def _row_missing(where: str, record: ControlRecord) -> RowMissing:
-    return RowMissing(
-        Problem(
-            "TGT031",
-            "the target lacks the row of a change: rows were removed by another writer",
-            where=f"{record.table} at {where}, up to window {record.window}",
-            found="an update or a delete without its row",
-            do=f"airflow cdc resync {record.replicator} --table {record.table}",
-            data="nothing of the batch was applied; the change log keeps it",
-        )
+    return RowMissing.of(
+        "TGT031",
+        "the target lacks the row of a change: rows were removed by another writer",
+        where=f"{record.table} at {where}, up to window {record.window}",
+        found="an update or a delete without its row",
+        do=f"airflow cdc resync {record.replicator} --table {record.table}",
+        data="nothing of the batch was applied; the change log keeps it",
     )

@@ -4,50 +4,48 @@ from __future__ import annotations
 
 import re
 
-from airflow_cdc_provider.core.errors import Blocked, CheckFailed, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, CheckFailed, TargetUnavailable
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
 
 def unreachable(where: str, found: str) -> TargetUnavailable:
-    return TargetUnavailable(
-        Problem("TGT060", "the target cannot be reached", where, found, do="check host, port and network")
+    return TargetUnavailable.of(
+        "TGT060", "the target cannot be reached", where, found, do="check host, port and network"
     )
 
 
 def login_rejected(where: str, found: str, connection_id: str) -> CheckFailed:
     do = f"correct login, password or database of the Airflow connection {connection_id or 'of the target'}"
-    return CheckFailed(Problem("TGT061", "the target rejects the login", where, found, do=do))
+    return CheckFailed.of("TGT061", "the target rejects the login", where, found, do=do)
 
 
 def missing_privilege(address: str, found: str) -> CheckFailed:
     do = "grant the privileges that the guide of this target lists under Rights"
-    return CheckFailed(Problem("TGT062", "a privilege is missing in the target", address, found, do=do))
+    return CheckFailed.of("TGT062", "a privilege is missing in the target", address, found, do=do)
 
 
 def value_rejected(address: str, found: str, do: str) -> Blocked:
-    return Blocked(
-        Problem(
-            "TGT063",
-            "the target rejects a value or a column",
-            address,
-            QUOTED_VALUE.sub(r"\1…", found),
-            do=do,
-            data="nothing of the batch was applied; the change log keeps it",
-        )
+    return Blocked.of(
+        "TGT063",
+        "the target rejects a value or a column",
+        address,
+        QUOTED_VALUE.sub(r"\1…", found),
+        do=do,
+        data="nothing of the batch was applied; the change log keeps it",
     )
 
 
 def failed(address: str, found: str) -> TargetUnavailable:
-    return TargetUnavailable(Problem("TGT064", "the target failed", address, found, do="try again"))
+    return TargetUnavailable.of("TGT064", "the target failed", address, found, do="try again")
 
 
 def busy(address: str, found: str) -> TargetUnavailable:
     do = "nothing: the next run tries again; the server ends an idle session after a minute"
-    return TargetUnavailable(Problem("TGT065", "another commit to the table is in progress", address, found, do=do))
+    return TargetUnavailable.of("TGT065", "another commit to the table is in progress", address, found, do=do)
 
 
 def dependent_objects(address: str, found: str) -> Blocked:
     do = "drop the dependent objects, resync, and create them again"
     data = "the target still has the old copy"
-    return Blocked(Problem("TGT066", "views or foreign keys depend on the table", address, found, do=do, data=data))
+    return Blocked.of("TGT066", "views or foreign keys depend on the table", address, found, do=do, data=data)

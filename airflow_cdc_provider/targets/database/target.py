@@ -107,7 +107,7 @@ class DatabaseTarget:
 
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         where, do = self.locate(target_table), "resync the table: airflow cdc resync"
-        raise Blocked(Problem("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do))
+        raise Blocked.of("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do)
 
     def publish_cut(self, cut: Cut) -> None:
         with self.server.session("publish") as connection:

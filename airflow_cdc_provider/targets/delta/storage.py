@@ -6,7 +6,7 @@ import os
 import re
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.storage.locations import S3, Location
 from airflow_cdc_provider.core.storage.s3 import s3_access
 
@@ -22,15 +22,13 @@ def storage_options(location: Location, connection: ConnectionInfo) -> dict[str,
         return {}
     access = s3_access(connection)
     if access.key and not access.token and os.environ.get(SESSION_TOKEN):
-        raise CheckFailed(
-            Problem(
-                "CON021",
-                f"{SESSION_TOKEN} in the environment does not belong to the connection's key",
-                where=f"connection {connection.connection_id}, environment of the worker",
-                found="a key in the connection and a session token in the environment",
-                allowed="credentials from one of the two",
-                do=f"unset {SESSION_TOKEN}, or remove the key from the connection",
-            )
+        raise CheckFailed.of(
+            "CON021",
+            f"{SESSION_TOKEN} in the environment does not belong to the connection's key",
+            where=f"connection {connection.connection_id}, environment of the worker",
+            found="a key in the connection and a session token in the environment",
+            allowed="credentials from one of the two",
+            do=f"unset {SESSION_TOKEN}, or remove the key from the connection",
         )
     options = {
         "aws_access_key_id": access.key,

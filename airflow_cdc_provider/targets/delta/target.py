@@ -157,9 +157,7 @@ class DeltaTarget(VersionedTarget):
                 commit = read_commit(entry, self.replicator, record.table)
                 if commit.record is not None and commit.record.nonce == record.nonce:
                     return int(entry["operationMetrics"].get("numOutputRows", 0))
-        raise TargetUnavailable(
-            Problem("TGT023", "our commit is not in the table's history", self.locate(target_table))
-        )
+        raise TargetUnavailable.of("TGT023", "our commit is not in the table's history", self.locate(target_table))
 
     def commits_since_checkpoint(self, target_table: str) -> int:
         """Number of commits after the last checkpoint."""
@@ -238,14 +236,12 @@ class DeltaTarget(VersionedTarget):
         try:
             yield
         except (DeltaError, OSError, StagingUnavailable) as error:
-            raise TargetUnavailable(
-                Problem(
-                    "TGT010",
-                    "the Delta table cannot be read",
-                    where=self.locate(target_table),
-                    found=error_text(error),
-                    do="check the permissions and the state of the target; the next run tries again",
-                )
+            raise TargetUnavailable.of(
+                "TGT010",
+                "the Delta table cannot be read",
+                where=self.locate(target_table),
+                found=error_text(error),
+                do="check the permissions and the state of the target; the next run tries again",
             ) from error
 
 

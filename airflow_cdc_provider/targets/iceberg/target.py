@@ -197,14 +197,12 @@ class IcebergTarget(VersionedTarget):
         try:
             yield
         except (RESTError, SQLAlchemyError, OSError) as error:
-            raise TargetUnavailable(
-                Problem(
-                    "TGT010",
-                    "the Iceberg table cannot be read",
-                    where=self.locate(target_table),
-                    found=f"{type(error).__name__}: {str(error).splitlines()[0][:300]}",
-                    do="check the catalog, its connection and its permissions; the next run tries again",
-                )
+            raise TargetUnavailable.of(
+                "TGT010",
+                "the Iceberg table cannot be read",
+                where=self.locate(target_table),
+                found=f"{type(error).__name__}: {str(error).splitlines()[0][:300]}",
+                do="check the catalog, its connection and its permissions; the next run tries again",
             ) from error
 
 

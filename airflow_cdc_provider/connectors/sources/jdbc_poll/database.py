@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, r
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, NotInstalled, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, NotInstalled, SourceUnavailable
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -75,14 +75,12 @@ class Database:
             )
             return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
         except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
-            raise NotInstalled(
-                Problem(
-                    "ENV010",
-                    "the driver of the source is not installed",
-                    where="`driver` under `source`",
-                    found=f"{self.options.driver}: {_first_line(error)}",
-                    do="install its Python package on workers and executors, or correct the name",
-                )
+            raise NotInstalled.of(
+                "ENV010",
+                "the driver of the source is not installed",
+                where="`driver` under `source`",
+                found=f"{self.options.driver}: {_first_line(error)}",
+                do="install its Python package on workers and executors, or correct the name",
             ) from error
 
     @property
@@ -136,7 +134,7 @@ class Database:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)
         what = "the database failed, or cannot be reached"
-        return SourceUnavailable(Problem("CON013", what, where=self.location, found=found, do="try again"))
+        return SourceUnavailable.of("CON013", what, where=self.location, found=found, do="try again")
 
 
 def _first_line(error: BaseException) -> str:

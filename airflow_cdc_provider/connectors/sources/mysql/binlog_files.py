@@ -22,7 +22,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPositi
 from airflow_cdc_provider.connectors.sources.mysql.schemas import charset_of
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
 from airflow_cdc_provider.connectors.sources.mysql.types import column_from_field
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 MAGIC = b"\xfebin"
@@ -40,7 +40,7 @@ def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mappin
     plain, file = decompress(data, name), Path(name).name
     if not plain.startswith(MAGIC):
         found = f"first bytes {plain[:4].hex()}"
-        raise CommandRefused(Problem("CLI017", "not a binlog file", where=name, found=found, allowed=MAGIC.hex()))
+        raise CommandRefused.of("CLI017", "not a binlog file", where=name, found=found, allowed=MAGIC.hex())
     events = list(_events(plain, file if file.rpartition(".")[2].isdecimal() else FIRST_FILE))
     mariadb = any(event.type == binlog.FORMAT and b"MariaDB" in event.body[:52] for event in events)
     collations = dict(_collations())
@@ -87,14 +87,12 @@ def _schemas(
 
 def _schema(table_map: TableMap, collations: Mapping[int, str], file: str) -> TableSchema:
     if not table_map.has_names:
-        raise CommandRefused(
-            Problem(
-                "CLI017",
-                f"the binlog has no column names of {table_map.table}",
-                where=file,
-                found="binlog_row_metadata was not FULL when the file was written",
-                do="set it to FULL for later files; `mysqlbinlog -v` prints the values of this one without names",
-            )
+        raise CommandRefused.of(
+            "CLI017",
+            f"the binlog has no column names of {table_map.table}",
+            where=file,
+            found="binlog_row_metadata was not FULL when the file was written",
+            do="set it to FULL for later files; `mysqlbinlog -v` prints the values of this one without names",
         )
     columns = [column_from_field(field, charset_of(field, collations)) for field in table_map.fields]
     names = [column.name for column in columns if column]

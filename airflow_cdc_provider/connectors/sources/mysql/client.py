@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.connections.mysql_session import (
     open_session,
     server_address,
 )
-from airflow_cdc_provider.core.errors import CdcError, PositionLost, Problem
+from airflow_cdc_provider.core.errors import CdcError, PositionLost
 from airflow_cdc_provider.core.registry import load_library
 
 READ_LIMIT_S = 600
@@ -68,16 +68,14 @@ class MysqlClient:
             raise self._translate(error) from error
 
     def position_lost(self, found: str) -> PositionLost:
-        return PositionLost(
-            Problem(
-                "SRC013",
-                "the source no longer has the position that was read last",
-                where=self.address,
-                found=found,
-                allowed="binlog files that are kept until they have been read (binlog_expire_logs_seconds)",
-                data="the target tables are at their cursors; later changes are not in the change log",
-                do=f"airflow cdc resync {self.replicator}",
-            )
+        return PositionLost.of(
+            "SRC013",
+            "the source no longer has the position that was read last",
+            where=self.address,
+            found=found,
+            allowed="binlog files that are kept until they have been read (binlog_expire_logs_seconds)",
+            data="the target tables are at their cursors; later changes are not in the change log",
+            do=f"airflow cdc resync {self.replicator}",
         )
 
     def _translate(self, error: Any) -> CdcError:

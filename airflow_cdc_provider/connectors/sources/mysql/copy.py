@@ -32,7 +32,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import BadRecordFound, Problem, SourceUnavailable, raise_problems
+from airflow_cdc_provider.core.errors import BadRecordFound, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
@@ -91,15 +91,13 @@ def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
 
 
 def _not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
-    return SourceUnavailable(
-        Problem(
-            "CPY007",
-            "a transaction is in the binlog and not yet visible to queries",
-            where=client.address,
-            found=found,
-            do="check for a replica that a semi-synchronous commit waits for; the next run tries again",
-            data="nothing was written",
-        )
+    return SourceUnavailable.of(
+        "CPY007",
+        "a transaction is in the binlog and not yet visible to queries",
+        where=client.address,
+        found=found,
+        do="check for a replica that a semi-synchronous commit waits for; the next run tries again",
+        data="nothing was written",
     )
 
 

@@ -35,7 +35,7 @@ from airflow_cdc_provider.connectors.sources.mysql.schemas import (
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.serde import to_plain
@@ -318,15 +318,13 @@ def _order_key_before(epoch: int, event: BinlogEvent) -> str:
 
 def _undecodable(event: BinlogEvent, error: Exception) -> IntegrityBroken:
     """The message has no bytes of the event, because they may contain values."""
-    return IntegrityBroken(
-        Problem(
-            "SRC030",
-            "an event of the binlog cannot be decoded",
-            where=f"{event.file}, position {event.start}",
-            found=f"type {event.type}, {len(event.body)} bytes: "
-            + (str(error) if isinstance(error, binlog.Malformed) else type(error).__name__),
-            allowed="the row binlog of MySQL 8 or MariaDB 10.6 and later",
-            data="the event is still in the binlog; the window was not sealed",
-            do="check that this provider version supports the source version; resync the table if the source is right",
-        )
+    return IntegrityBroken.of(
+        "SRC030",
+        "an event of the binlog cannot be decoded",
+        where=f"{event.file}, position {event.start}",
+        found=f"type {event.type}, {len(event.body)} bytes: "
+        + (str(error) if isinstance(error, binlog.Malformed) else type(error).__name__),
+        allowed="the row binlog of MySQL 8 or MariaDB 10.6 and later",
+        data="the event is still in the binlog; the window was not sealed",
+        do="check that this provider version supports the source version; resync the table if the source is right",
     )

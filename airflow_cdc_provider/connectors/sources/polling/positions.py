@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from airflow_cdc_provider.core.errors import PositionLost, Problem
+from airflow_cdc_provider.core.errors import PositionLost
 from airflow_cdc_provider.core.log.positions import Position, epoch_prefix
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,14 +117,12 @@ def _parse(table: str, text: str) -> PollPosition:
 
 
 def _no_position(table: str, found: str) -> PositionLost:
-    return PositionLost(
-        Problem(
-            "SRC013",
-            "the position does not belong to a source that polls by timestamp",
-            where=table,
-            found=found,
-            allowed="a position for each table",
-            data="the target tables contain the changes up to their cursors; later changes are not in the log",
-            do="restore the old type of source, or copy the tables again: airflow cdc resync",
-        )
+    return PositionLost.of(
+        "SRC013",
+        "the position does not belong to a source that polls by timestamp",
+        where=table,
+        found=found,
+        allowed="a position for each table",
+        data="the target tables contain the changes up to their cursors; later changes are not in the log",
+        do="restore the old type of source, or copy the tables again: airflow cdc resync",
     )

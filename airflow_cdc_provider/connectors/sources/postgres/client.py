@@ -10,7 +10,7 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.core.connections import postgres_session
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_session import application_name, open_session, server_address
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.registry import load_library
 
 if TYPE_CHECKING:
@@ -88,26 +88,24 @@ class PostgresClient:
             return server_errors.missing_privilege(self.location, text, statement)
         if "database" in text and "does not exist" in text:
             do = server_errors.correct_connection(self.info.connection_id)
-            return CheckFailed(Problem("CON011", "the database does not exist", self.location, text, do=do))
+            return CheckFailed.of("CON011", "the database does not exist", self.location, text, do=do)
         if "max_wal_senders" in text:
             return self.none_free("replication session", "max_wal_senders")
         if any(phrase in text for phrase in ("replication", "WAL sender", "walsender")):
             what, do = "a replication session cannot be opened", "see `airflow cdc check`"
-            return SourceUnavailable(Problem("SRC011", what, self.location, text, do=do))
+            return SourceUnavailable.of("SRC011", what, self.location, text, do=do)
         return server_errors.unreachable(self.location, text)
 
     def none_free(self, what: str, setting: str) -> SourceUnavailable:
         """``setting``: the server setting that limits their number."""
-        return SourceUnavailable(
-            Problem(
-                NONE_FREE,
-                f"no {what} is free",
-                where=self.location,
-                found=f"all that {setting} allows are in use",
-                allowed="one for the stream, and one for each table while it is copied",
-                do=f"drop unused slots (see pg_replication_slots), or raise {setting} and restart the server; the next "
-                "run tries again",
-            )
+        return SourceUnavailable.of(
+            NONE_FREE,
+            f"no {what} is free",
+            where=self.location,
+            found=f"all that {setting} allows are in use",
+            allowed="one for the stream, and one for each table while it is copied",
+            do=f"drop unused slots (see pg_replication_slots), or raise {setting} and restart the server; the next "
+            "run tries again",
         )
 
 

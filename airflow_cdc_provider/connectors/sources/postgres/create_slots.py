@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -104,14 +104,12 @@ def _within_limit(client: PostgresClient) -> Iterator[None]:
     except (LockNotAvailable, QueryCanceled) as error:
         with client.session("blockers") as connection:
             blockers = [_without_literals(row[0]) for row in connection.execute(BLOCKERS)]
-        raise SourceUnavailable(
-            Problem(
-                "SRC021",
-                f"no replication slot was created within {CREATE_LIMIT_S} s: this waits for running transactions",
-                where=client.location,
-                found="; ".join(blockers) or "the transactions have ended in the meantime",
-                do="wait for these transactions, or end their sessions; the next run tries again",
-            )
+        raise SourceUnavailable.of(
+            "SRC021",
+            f"no replication slot was created within {CREATE_LIMIT_S} s: this waits for running transactions",
+            where=client.location,
+            found="; ".join(blockers) or "the transactions have ended in the meantime",
+            do="wait for these transactions, or end their sessions; the next run tries again",
         ) from error
 
 

@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.sources.postgres.positions import lsn_text,
 from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReader
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, has_unknown_initial, stream_schema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
+from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
 from airflow_cdc_provider.core.serde import to_plain
@@ -242,16 +242,14 @@ def _group_by_relation(received: Sequence[tuple[int, bytes]]) -> Iterator[tuple[
 
 def _malformed(lsn: int, data: bytes, error: Exception) -> IntegrityBroken:
     """The bytes may contain values, so the error has only their length and first letter."""
-    return IntegrityBroken(
-        Problem(
-            "SRC030",
-            "a message of the replication slot cannot be decoded",
-            where=f"WAL position {lsn_text(lsn)}",
-            found=f"{type(error).__name__}: {error}"
-            if isinstance(error, messages.MalformedMessage)
-            else f"{type(error).__name__} in a message {data[:1]!r} of {len(data)} bytes",
-            allowed="pgoutput, protocol version 1, in UTF-8",
-            data="the changes are still in the slot; nothing of this window was sealed",
-            do="check that source and provider versions are compatible; resync the table if the source is correct",
-        )
+    return IntegrityBroken.of(
+        "SRC030",
+        "a message of the replication slot cannot be decoded",
+        where=f"WAL position {lsn_text(lsn)}",
+        found=f"{type(error).__name__}: {error}"
+        if isinstance(error, messages.MalformedMessage)
+        else f"{type(error).__name__} in a message {data[:1]!r} of {len(data)} bytes",
+        allowed="pgoutput, protocol version 1, in UTF-8",
+        data="the changes are still in the slot; nothing of this window was sealed",
+        do="check that source and provider versions are compatible; resync the table if the source is correct",
     )

@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDeco
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog
 from airflow_cdc_provider.connectors.sources.postgres.types import logical_type
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 NO_LIMIT = 1 << 64
@@ -47,8 +47,8 @@ def _parse_line(line: bytes, where: str) -> tuple[int, bytes]:
     try:
         return parse_lsn(parts[0].decode()), bytes.fromhex(parts[-1].decode().removeprefix("\\x"))
     except (IndexError, UnicodeDecodeError, ValueError) as error:
-        raise CommandRefused(
-            Problem("CLI017", "the line is not a message of a slot", where=where, allowed="16/B3748 \\x42…")
+        raise CommandRefused.of(
+            "CLI017", "the line is not a message of a slot", where=where, allowed="16/B3748 \\x42…"
         ) from error
 
 

@@ -34,7 +34,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
 )
 from airflow_cdc_provider.connectors.sources.postgres.replication import stream_messages
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, raise_problems
+from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.positions import Position
 
@@ -212,16 +212,14 @@ class ReplicationSlot:
             )
 
     def _lost(self, found: str) -> PositionLost:
-        return PositionLost(
-            Problem(
-                "SRC013",
-                "the source no longer serves our position",
-                where=self.client.location,
-                found=found,
-                allowed="a slot that no other program reads",
-                data="the target tables remain at their cursors; later changes are not in the change log",
-                do=f"airflow cdc resync {self.client.replicator}",
-            )
+        return PositionLost.of(
+            "SRC013",
+            "the source no longer serves our position",
+            where=self.client.location,
+            found=found,
+            allowed="a slot that no other program reads",
+            data="the target tables remain at their cursors; later changes are not in the change log",
+            do=f"airflow cdc resync {self.client.replicator}",
         )
 
     def _claim(self, connection: Connection[Any], *, take_over: bool) -> None:
@@ -235,14 +233,12 @@ class ReplicationSlot:
             if ours and (take_over or alive is False or (timed_out and alive is None)):
                 connection.execute("SELECT pg_terminate_backend(%s, 5000)", (slot.holder_pid,))
             elif timed_out:
-                raise SourceUnavailable(
-                    Problem(
-                        "SRC015",
-                        f"slot {self.options.slot} is in use",
-                        where=self.client.location,
-                        found=f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
-                        do="end that session, or give this replicator a slot of its own",
-                    )
+                raise SourceUnavailable.of(
+                    "SRC015",
+                    f"slot {self.options.slot} is in use",
+                    where=self.client.location,
+                    found=f"process {slot.holder_pid} ({slot.holder or 'no application name'})",
+                    do="end that session, or give this replicator a slot of its own",
                 )
             time.sleep(0.05)
 

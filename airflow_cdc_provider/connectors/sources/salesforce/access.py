@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
 from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, file_path_option, option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 LEGACY_PREFIX = "extra__salesforce__"
 SHARED_LOGINS = {
@@ -86,15 +86,13 @@ def read_access(info: ConnectionInfo, options: SalesforceOptions) -> Access:
     shared = SHARED_LOGINS[_environment(extra, options)]
     login_url = options.login_url or _my_domain(info, extra) or shared
     if flow is Flow.CLIENT_CREDENTIALS and login_url in SHARED_LOGINS.values():
-        raise CheckFailed(
-            Problem(
-                "CON012",
-                "the client credentials flow requires the org's My Domain address",
-                where=f"connection {info.connection_id}",
-                found=login_url,
-                allowed="My Domain",
-                do="add `instance_url` (https://<my domain>.my.salesforce.com) to the extra of the connection",
-            )
+        raise CheckFailed.of(
+            "CON012",
+            "the client credentials flow requires the org's My Domain address",
+            where=f"connection {info.connection_id}",
+            found=login_url,
+            allowed="My Domain",
+            do="add `instance_url` (https://<my domain>.my.salesforce.com) to the extra of the connection",
         )
     if not is_secure(login_url):
         found = f"{login_url}, which sends the credentials unencrypted"
@@ -140,15 +138,13 @@ def _flow(info: ConnectionInfo, extra: Mapping[str, Any], key: str) -> Flow:
     given += ["private key"] if key else []
     given += ["login"] if info.login else []
     given += ["password, which is not used"] if info.password else []
-    raise CheckFailed(
-        Problem(
-            "CON012",
-            "the connection has no complete set of credentials",
-            where=f"connection {info.connection_id}",
-            found=", ".join(given) or "none of them",
-            allowed="consumer_key with consumer_secret; or with login and private_key; or with refresh_token",
-            do="create an external client app in Salesforce and put its key into the extra of the connection",
-        )
+    raise CheckFailed.of(
+        "CON012",
+        "the connection has no complete set of credentials",
+        where=f"connection {info.connection_id}",
+        found=", ".join(given) or "none of them",
+        allowed="consumer_key with consumer_secret; or with login and private_key; or with refresh_token",
+        do="create an external client app in Salesforce and put its key into the extra of the connection",
     )
 
 
@@ -159,15 +155,13 @@ def _private_key(info: ConnectionInfo, extra: Mapping[str, Any]) -> str:
     try:
         return Path(str(path)).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise CheckFailed(
-            Problem(
-                "CON012",
-                "the private key cannot be read",
-                where=f"connection {info.connection_id}",
-                found=type(error).__name__,
-                allowed="a file in PEM form that this worker can read",
-                do="correct `private_key_file_path`, or put the key itself into `private_key`",
-            )
+        raise CheckFailed.of(
+            "CON012",
+            "the private key cannot be read",
+            where=f"connection {info.connection_id}",
+            found=type(error).__name__,
+            allowed="a file in PEM form that this worker can read",
+            do="correct `private_key_file_path`, or put the key itself into `private_key`",
         ) from error
 
 

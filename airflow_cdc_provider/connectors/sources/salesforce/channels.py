@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import entity_of
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 STANDARD_CHANNEL = "/data/ChangeEvents"
 CHANNELS = "SELECT Id, DeveloperName FROM PlatformEventChannel"
@@ -40,14 +40,12 @@ def read_channel(rest: Rest, channel: str) -> ChannelFacts:
         members = rest.tooling(MEMBERS)
         channels = rest.tooling(CHANNELS)
     except CheckFailed as error:
-        raise CheckFailed(
-            Problem(
-                "SRC052",
-                f"the members of channel {channel} cannot be read",
-                found=error.problems[0].found,
-                do="grant View Setup and Configuration to the user: the stream omits the changes of a missing member"
-                " without an error",
-            )
+        raise CheckFailed.of(
+            "SRC052",
+            f"the members of channel {channel} cannot be read",
+            found=error.problems[0].found,
+            do="grant View Setup and Configuration to the user: the stream omits the changes of a missing member"
+            " without an error",
         ) from error
     facts = channel_facts(STANDARD_CHANNEL if entity else channel, members, channels)
     if not entity:

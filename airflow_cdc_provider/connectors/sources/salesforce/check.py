@@ -66,14 +66,12 @@ def budget_problems(limits: dict[str, tuple[int, int]], location: str) -> Iterat
 def _require_subscribable(pubsub: Connection, org: Org) -> None:
     channel = org.options.channel
     if not pubsub.topic(channel).can_subscribe:
-        raise CheckFailed(
-            Problem(
-                "SRC048",
-                f"the user has no permission to subscribe to channel {channel}",
-                where=org.location,
-                found="can_subscribe is false",
-                do="grant View All Records on its objects; View All Data for objects without that permission",
-            )
+        raise CheckFailed.of(
+            "SRC048",
+            f"the user has no permission to subscribe to channel {channel}",
+            where=org.location,
+            found="can_subscribe is false",
+            do="grant View All Records on its objects; View All Data for objects without that permission",
         )
 
 
@@ -91,7 +89,7 @@ def _object_facts(org: Org, pubsub: Connection, table: str, problems: list[Probl
 def _require_object_channel(pubsub: Connection, table: str) -> None:
     topic = pubsub.topic(f"/data/{event_name(table)}")
     if not topic.can_subscribe:
-        raise CheckFailed(Problem("SRC048", f"the user has no permission to read the changes of {table}"))
+        raise CheckFailed.of("SRC048", f"the user has no permission to read the changes of {table}")
 
 
 def _collect_problems(check: Callable[[], object]) -> list[Problem]:

@@ -16,7 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, retry_if
 
 from airflow_cdc_provider.connectors.sources.salesforce.failures import rest_failure
 from airflow_cdc_provider.connectors.sources.salesforce.oauth import TIMEOUT_S, AccessToken, Login
-from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
+from airflow_cdc_provider.core.errors import SourceUnavailable
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -55,14 +55,12 @@ class Http:
         try:
             return json.loads(response.content, parse_float=Decimal) if response.content else None
         except ValueError as error:
-            raise SourceUnavailable(
-                Problem(
-                    "CON013",
-                    "the response does not come from the org",
-                    self._where(method, path),
-                    f"HTTP {response.status_code}, {response.headers.get('Content-Type', 'no type')}, and no JSON",
-                    do="try again; check proxies between this worker and Salesforce",
-                )
+            raise SourceUnavailable.of(
+                "CON013",
+                "the response does not come from the org",
+                self._where(method, path),
+                f"HTTP {response.status_code}, {response.headers.get('Content-Type', 'no type')}, and no JSON",
+                do="try again; check proxies between this worker and Salesforce",
             ) from error
 
     def send(self, method: str, path: str, **request: Any) -> Response:
@@ -107,8 +105,8 @@ class Http:
 
     def _unreachable(self, error: Exception) -> SourceUnavailable:
         where = self._token.instance_url if self._token else self.login.access.login_url
-        return SourceUnavailable(
-            Problem("CON010", "the org cannot be reached", where, type(error).__name__, do="check the network")
+        return SourceUnavailable.of(
+            "CON010", "the org cannot be reached", where, type(error).__name__, do="check the network"
         )
 
 

@@ -139,15 +139,13 @@ class Login:
         org_id = full_id(ids[0])
         expected = self.access.org_id
         if expected and (not is_id(expected) or full_id(expected) != org_id):
-            raise IdentityChanged(
-                Problem(
-                    "SRC032",
-                    "the connection leads to another org than its `organization_id`",
-                    where=f"connection {self.access.connection_id}",
-                    found=org_id,
-                    allowed=expected,
-                    do="correct `organization_id` or the credentials in the extra of the connection",
-                )
+            raise IdentityChanged.of(
+                "SRC032",
+                "the connection leads to another org than its `organization_id`",
+                where=f"connection {self.access.connection_id}",
+                found=org_id,
+                allowed=expected,
+                do="correct `organization_id` or the credentials in the extra of the connection",
             )
         return AccessToken(body["access_token"], f"{instance.scheme}://{instance.netloc}", org_id)
 

@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.options import Salesforc
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import PubSub
 from airflow_cdc_provider.connectors.sources.salesforce.rest import Rest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.registry import load_library
 
 
@@ -65,15 +65,13 @@ class Org:
         """Raises CheckFailed (SRC033) if the token would be sent over a network unencrypted."""
         endpoint, tls = self.options.pubsub_endpoint, self.options.pubsub_tls
         if not tls and not is_secure(f"grpc://{endpoint}"):
-            raise CheckFailed(
-                Problem(
-                    "SRC033",
-                    "without TLS the token would be sent unencrypted",
-                    where="`pubsub_tls` under `source`",
-                    found=f"pubsub_tls: false for {endpoint}",
-                    allowed="pubsub_tls: false for an endpoint on this host",
-                    do="remove `pubsub_tls`",
-                )
+            raise CheckFailed.of(
+                "SRC033",
+                "without TLS the token would be sent unencrypted",
+                where="`pubsub_tls` under `source`",
+                found=f"pubsub_tls: false for {endpoint}",
+                allowed="pubsub_tls: false for an endpoint on this host",
+                do="remove `pubsub_tls`",
             )
         return PubSub(endpoint, tls, self.http)
 

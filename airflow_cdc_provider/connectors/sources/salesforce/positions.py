@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.core.errors import PositionLost, Problem
+from airflow_cdc_provider.core.errors import PositionLost
 from airflow_cdc_provider.core.log.positions import Position, epoch_prefix
 
 
@@ -41,16 +41,14 @@ def position_of(channel: str, position: ChannelPosition) -> dict[str, str]:
 def channel_position(position: Position, channel: str) -> ChannelPosition:
     """Raises PositionLost (SRC013) if the position is in another channel, where its replay id is not valid."""
     if channel not in position:
-        raise PositionLost(
-            Problem(
-                "SRC013",
-                "the position belongs to another channel",
-                where=channel,
-                found=", ".join(sorted(position)) or "no channel",
-                allowed=f"a position in {channel}",
-                data="the target tables contain the changes up to their cursors; later changes are not in the log",
-                do="restore the old channel under `source`, or copy the tables again: airflow cdc resync",
-            )
+        raise PositionLost.of(
+            "SRC013",
+            "the position belongs to another channel",
+            where=channel,
+            found=", ".join(sorted(position)) or "no channel",
+            allowed=f"a position in {channel}",
+            data="the target tables contain the changes up to their cursors; later changes are not in the log",
+            do="restore the old channel under `source`, or copy the tables again: airflow cdc resync",
         )
     count, replay_id, time, *instance = position[channel].split(" ")
     return ChannelPosition(b64decode(replay_id), int(count), int(datetime.fromisoformat(time).timestamp()), *instance)
@@ -60,16 +58,14 @@ def require_instance(position: ChannelPosition, instance: str, channel: str) -> 
     """Raises PositionLost (SRC013) if the org was moved to another instance after the position."""
     if position.instance in ("", instance):
         return
-    raise PositionLost(
-        Problem(
-            "SRC013",
-            "the org was moved to another instance, where the position is not valid",
-            where=channel,
-            found=f"instance {instance}",
-            allowed=f"instance {position.instance}",
-            data="the target tables contain the changes up to their cursors; later changes are not in the log",
-            do="copy the tables again: airflow cdc resync; `reconcile: auto` under `source` does that automatically",
-        )
+    raise PositionLost.of(
+        "SRC013",
+        "the org was moved to another instance, where the position is not valid",
+        where=channel,
+        found=f"instance {instance}",
+        allowed=f"instance {position.instance}",
+        data="the target tables contain the changes up to their cursors; later changes are not in the log",
+        do="copy the tables again: airflow cdc resync; `reconcile: auto` under `source` does that automatically",
     )
 
 

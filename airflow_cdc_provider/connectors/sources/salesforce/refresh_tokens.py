@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_cdc_provider.connectors.sources.salesforce.access import Access
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,13 @@ class StoredToken:
     def replace(self, renewed: str) -> None:
         """The token is on disk when this returns. Raises CheckFailed (CON014) if it cannot be stored."""
         if self.file is None:
-            raise CheckFailed(
-                Problem(
-                    "CON014",
-                    "the app rotates refresh tokens, and the connection has no file to store them",
-                    where=f"connection {self.access.connection_id}",
-                    found="refresh token rotation is on, and no `refresh_token_file`",
-                    do="add `refresh_token_file`, a file that all workers share, to the extra of the connection, or"
-                    " disable refresh token rotation for this app; then authorise the app again",
-                )
+            raise CheckFailed.of(
+                "CON014",
+                "the app rotates refresh tokens, and the connection has no file to store them",
+                where=f"connection {self.access.connection_id}",
+                found="refresh token rotation is on, and no `refresh_token_file`",
+                do="add `refresh_token_file`, a file that all workers share, to the extra of the connection, or"
+                " disable refresh token rotation for this app; then authorise the app again",
             )
         stored = {"after": _digest(self.access.refresh_token), "token": renewed}
         with _file_errors(self.access):
@@ -89,15 +87,13 @@ def _file_errors(access: Access) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckFailed(
-            Problem(
-                "CON014",
-                "the refresh token file cannot be used",
-                where=f"connection {access.connection_id}, {access.refresh_token_file}",
-                found=type(error).__name__,
-                allowed="a file, which may not exist yet, in a folder that the workers' user can write to",
-                do="correct the folder's permissions; if the file is damaged, remove it and authorise the app again",
-            )
+        raise CheckFailed.of(
+            "CON014",
+            "the refresh token file cannot be used",
+            where=f"connection {access.connection_id}, {access.refresh_token_file}",
+            found=type(error).__name__,
+            allowed="a file, which may not exist yet, in a folder that the workers' user can write to",
+            do="correct the folder's permissions; if the file is damaged, remove it and authorise the app again",
         ) from error
 
 

@@ -20,7 +20,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.events import ChannelEve
 from airflow_cdc_provider.connectors.sources.salesforce.positions import ChannelPosition
 from airflow_cdc_provider.connectors.sources.salesforce.transactions import Transactions
 from airflow_cdc_provider.connectors.sources.salesforce.types import parse_description
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
 
 
 def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[StreamItem]:
@@ -29,14 +29,12 @@ def decoded(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[st
         objects = {description["name"]: parse_description(description) for description in schemas["objects"]}
         texts = {str(schema_id): json.dumps(avro) for schema_id, avro in schemas["events"].items()}
     except (AttributeError, KeyError, TypeError) as error:
-        raise CommandRefused(
-            Problem(
-                "CLI017",
-                "the schema file does not describe the events",
-                found="no schema file" if schemas is None else type(error).__name__,
-                allowed='{"events": {schema id: Avro schema}, "objects": [describe response]}',
-                do="pass the file with --schema",
-            )
+        raise CommandRefused.of(
+            "CLI017",
+            "the schema file does not describe the events",
+            found="no schema file" if schemas is None else type(error).__name__,
+            allowed='{"events": {schema id: Avro schema}, "objects": [describe response]}',
+            do="pass the file with --schema",
         ) from error
     tasks = tasks_of(entity.schema for entity in objects.values())
     decoder = EventDecoder(tasks, objects.__getitem__, _reader(texts), name, Transactions(ChannelPosition(b""), 1))
@@ -65,11 +63,9 @@ def _event(line: bytes, where: str) -> ChannelEvent:
         event = json.loads(line)
         return ChannelEvent(b64decode(event["replay_id"]), str(event["schema_id"]), b64decode(event["payload"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise CommandRefused(
-            Problem(
-                "CLI017",
-                "a line is not a saved event",
-                where=where,
-                allowed='{"replay_id": …, "schema_id": …, "payload": …}, bytes in base64',
-            )
+        raise CommandRefused.of(
+            "CLI017",
+            "a line is not a saved event",
+            where=where,
+            allowed='{"replay_id": …, "schema_id": …, "payload": …}, bytes in base64',
         ) from error

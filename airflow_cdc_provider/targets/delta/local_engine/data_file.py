@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, TargetUnavailable
+from airflow_cdc_provider.core.errors import StagingUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.file_output import NewFile, OutputStream
 from airflow_cdc_provider.staging.store import Store
@@ -103,15 +103,13 @@ class _TargetFile(OutputStream):
         try:
             yield
         except (OSError, StagingUnavailable) as error:
-            raise TargetUnavailable(
-                Problem(
-                    "TGT025",
-                    "a file of the target cannot be written",
-                    where=self.where,
-                    found=getattr(error, "strerror", None) or f"{type(error).__name__}: {error}",
-                    do="free space, or correct permissions or network; the next attempt writes the file again",
-                    data="the table is unchanged",
-                )
+            raise TargetUnavailable.of(
+                "TGT025",
+                "a file of the target cannot be written",
+                where=self.where,
+                found=getattr(error, "strerror", None) or f"{type(error).__name__}: {error}",
+                do="free space, or correct permissions or network; the next attempt writes the file again",
+                data="the table is unchanged",
             ) from error
 
 
