@@ -18,9 +18,9 @@ from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.debezium import documents, headers
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import SourceBlock, event_position
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.positions import EventPosition
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, event_position
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout, TableLayouts
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix

@@ -21,10 +21,10 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import SourceBlock, event_position, source_of
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
 from airflow_cdc_provider.connectors.decoders.debezium.schema_history import schema_of, table_name
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, event_position, source_of
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix

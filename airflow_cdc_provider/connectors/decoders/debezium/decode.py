@@ -17,12 +17,17 @@ from airflow_cdc_provider.connectors.decoders.common.message import DecoderSetti
 from airflow_cdc_provider.connectors.decoders.debezium import control_messages
 from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, ChangeDecoder
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader, ConnectValue, key_of
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import position_of, source_block, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.message_templates import MessageTemplate, MessageTemplates
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import Snapshots
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import (
+    position_of,
+    source_block,
+    source_of,
+    table_of,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
 from airflow_cdc_provider.connectors.source import Ignored

@@ -13,8 +13,8 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeE
 from airflow_cdc_provider.connectors.decoders.common.exact_json import MAX_BYTES
 from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, DecoderSettings, Message
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import BLANKS, ConnectReader, ConnectValue, key_of
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import NAMES, PARTS, ROWS, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import NAMES, PARTS, ROWS, source_of, table_of
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout, TableLayouts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.shapes import column_type, count_struct_members, value_type
 from airflow_cdc_provider.connectors.decoders.debezium.converters import ARROW_TIMES
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import PARTS
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import PARTS
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout
 from airflow_cdc_provider.core.table.schema import Kind
 

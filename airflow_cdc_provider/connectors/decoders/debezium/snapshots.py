@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import table_of
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS, POSITIONS
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import table_of
 from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, merge_snapshots
 
 SOURCE = b'"source":'

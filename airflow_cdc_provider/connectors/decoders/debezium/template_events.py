@@ -28,11 +28,11 @@ from airflow_cdc_provider.connectors.decoders.common.row_pairs import RowPairs
 from airflow_cdc_provider.connectors.decoders.common.times import FIRST_US, LAST_US
 from airflow_cdc_provider.connectors.decoders.debezium import headers
 from airflow_cdc_provider.connectors.decoders.debezium.changes import ARRIVING, DEPARTING, OPERATIONS
-from airflow_cdc_provider.connectors.decoders.debezium.envelope import AFTER, BEFORE, SOURCE
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.position_columns import SourceColumns, event_positions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS
 from airflow_cdc_provider.connectors.decoders.debezium.shapes import MessageShape
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import AFTER, BEFORE, SOURCE
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout
 from airflow_cdc_provider.connectors.decoders.debezium.template_images import images_of
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
