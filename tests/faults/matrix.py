@@ -42,6 +42,7 @@ DRIVERS = (
     "verify",
     "upkeep",
     "plain",
+    "spark",
     *WITHOUT_WRITER,
 )
 """Steps that run as a Spark driver. The others run in the Python process of a worker."""
@@ -155,20 +156,20 @@ FAILPOINTS = (
     Failpoint(
         "merge.before_commit",
         "before data and cursor change",
-        ("merge", "replay"),
+        ("merge", "spark", "replay"),
         lost={"delta": SPARK},
         extra_actions=(LATE_KILL,),
     ),
     Failpoint(
         "merge.after_commit",
         "data and cursor have changed, the answer is not received",
-        ("merge", "replay"),
+        ("merge", "spark", "replay"),
         lost={"delta": SPARK},
     ),
     Failpoint(
         "commit.unnamed",
         "the commit of Spark is written, not yet linked to its version",
-        ("merge", "resync"),
+        ("spark", "resync"),
         ("delta",),
         only_actions=(KILL_JVM, FREEZE),
     ),

@@ -29,6 +29,7 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     Target,
 )
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state.store import StateStore
@@ -104,6 +105,9 @@ class SystemUnderTest:
 
     def keep(self, retain: timedelta) -> None:
         self.definition = replace(self.definition, staging=replace(self.definition.staging, retain=retain))
+
+    def use(self, engine: EngineMode) -> None:
+        self.definition = replace(self.definition, spark=replace(self.definition.spark, engine=engine))
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:

@@ -14,6 +14,7 @@ from datetime import timedelta
 import psycopg
 
 from airflow_cdc_provider.core.errors import CdcError, Fenced
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.staging.open_store import open_log
 from tests.faults.carry_over import inject_quarantined, inject_unordered
 from tests.faults.dag_run import DagRun
@@ -60,6 +61,15 @@ def plain(system: SystemUnderTest, injections: Sequence[Injection], run_dag: Run
     """A batch of complete rows, of a table that takes changes."""
     system.writer.shapes = [ACCOUNTS]
     return stream(system, injections, run_dag)
+
+
+def in_spark(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
+    """Spark merges, although the driver could."""
+    system.use(EngineMode.SPARK)
+    try:
+        return stream(system, injections, run_dag)
+    finally:
+        system.use(EngineMode.AUTO)
 
 
 def grown(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
@@ -214,6 +224,7 @@ WORKLOADS = {
     "first": Workload(stream, {"first": "open_window"}, shared=False),
     "copies": Workload(copied, ADDED | COPIED_AGAIN),
     "plain": Workload(plain, {"plain": "merge"}, shared=False),
+    "in spark": Workload(in_spark, {"spark": "merge"}, shared=False),
     "grown": Workload(grown, {"grown": "extract"}),
     "reopen": Workload(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Workload(proved, {"verify": "verify"}, shared=False),
