@@ -80,9 +80,9 @@ def parameters(cases: Sequence[Case], in_every_run: Collection[tuple[str, bool]]
 
 
 def chosen(request: pytest.FixtureRequest) -> Chosen:
-    """The cases that this session runs."""
+    """The cases of this file that this session runs."""
     specs = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
-    return [(spec.params["case"], spec.params["busy"]) for spec in specs if spec]
+    return [(spec.params["case"], spec.params["busy"]) for spec in specs if spec and "case" in spec.params]
 
 
 @dataclass

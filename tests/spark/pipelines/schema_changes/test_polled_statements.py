@@ -21,7 +21,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults.dag_run import DagRun
 from tests.spark.pipelines.polling.pipeline import definition
 from tests.spark.pipelines.schema_changes.polled_statements import MARIADB_CASES, POSTGRES_CASES
-from tests.spark.pipelines.schema_changes.statements import Case, Chosen, StatementsPipeline, Truth, parameters
+from tests.spark.pipelines.schema_changes.statements import Case, Chosen, StatementsPipeline, Truth, chosen, parameters
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -78,22 +78,20 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def chosen_cases(request: pytest.FixtureRequest, cases: Sequence[Case]) -> Chosen:
-    specs = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
-    found = [(spec.params["case"], spec.params["busy"]) for spec in specs if spec and "case" in spec.params]
-    return [(case, busy) for case, busy in found if case in cases]
+def chosen_of(request: pytest.FixtureRequest, cases: Sequence[Case]) -> Chosen:
+    return [(case, busy) for case, busy in chosen(request) if case in cases]
 
 
 def run_pipeline(
-    folder: Path, spark: SparkSession, schema: str, driver: str, info: ConnectionInfo, chosen: Chosen,
+    folder: Path, spark: SparkSession, schema: str, driver: str, info: ConnectionInfo, tables: Chosen,
     execute: Callable[[str, tuple[str, ...]], None], fetch: Callable[[str], tuple[list[str], list[tuple[Any, ...]]]],
 ) -> PolledPipeline:  # fmt: skip
-    for case, busy in chosen:
+    for case, busy in tables:
         execute(case.table(busy), case.make)
-    rules = [TableRule(f"{schema}.{case.table(busy)}") for case, busy in chosen]
+    rules = [TableRule(f"{schema}.{case.table(busy)}") for case, busy in tables]
     made = definition(folder, "jdbc_poll", {**OPTIONS, "driver": driver, "schemas": (schema,)}, rules)
     pipeline = PolledPipeline(folder, spark, made, schema, info=info, fetch=fetch)
-    pipeline.run_cases(chosen, execute)
+    pipeline.run_cases(tables, execute)
     return pipeline
 
 
@@ -121,9 +119,9 @@ def of_postgres(
             names = [column.name for column in columns]
             return names, connection.execute(query.replace("*", ", ".join(texts)).encode()).fetchall()
 
-        chosen = chosen_cases(request, POSTGRES_CASES)
+        tables = chosen_of(request, POSTGRES_CASES)
         driver = "postgresql+psycopg"
-        yield run_pipeline(tmp_path_factory.mktemp("polled"), spark, "public", driver, info, chosen, execute, fetch)
+        yield run_pipeline(tmp_path_factory.mktemp("polled"), spark, "public", driver, info, tables, execute, fetch)
     with psycopg.connect(postgres.dsn(), autocommit=True) as server:
         server.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
 
@@ -151,9 +149,9 @@ def of_mariadb(
                     cursor.execute(statement.replace("{t}", table))
 
         execute("", (f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4", f"USE {DATABASE}"))
-        chosen = chosen_cases(request, MARIADB_CASES)
+        tables = chosen_of(request, MARIADB_CASES)
         driver = "mysql+pymysql"
-        yield run_pipeline(tmp_path_factory.mktemp("polled"), spark, DATABASE, driver, info, chosen, execute, fetch)
+        yield run_pipeline(tmp_path_factory.mktemp("polled"), spark, DATABASE, driver, info, tables, execute, fetch)
         execute("", (f"DROP DATABASE {DATABASE}",))
 
 
