@@ -13,7 +13,8 @@ from airflow_cdc_provider.targets.restrictions import Restriction
 
 
 class Sql(Protocol):
-    """``column`` arguments are names, all others are SQL. Rows of a target table are ``t``, staged rows ``s``."""
+    """``column`` arguments are names, all others are SQL. Rows of a target table are ``_cdc_t``, staged
+    rows ``_cdc_s``."""
 
     @property
     def order_type(self) -> str: ...

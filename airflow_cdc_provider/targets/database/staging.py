@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import cut_statements
-from airflow_cdc_provider.targets.database.names import CONTROL, CUT, LOADS, ROW, comment, identity_in, staging_prefix
+from airflow_cdc_provider.targets.database.names import (
+    CONTROL,
+    CUT,
+    LOADS,
+    ROW,
+    comment,
+    identity_in,
+    staging_prefix,
+)
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import (
     Sql,
@@ -61,8 +70,8 @@ def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:
     with server.session("stage") as connection:
         cursor = connection.cursor()
         if not schema.key:
-            row = sql.row_text("s", schema.columns)
-            cursor.execute(f"UPDATE {sql.table(name)} AS s SET {sql.quoted(ROW)} = {row}")
+            row = sql.row_text(STAGED_ALIAS, schema.columns)
+            cursor.execute(f"UPDATE {sql.table(name)} AS {STAGED_ALIAS} SET {sql.quoted(ROW)} = {row}")
         server.index_and_analyze(cursor, name, index, False, f"{name}_key")
         connection.commit()
 

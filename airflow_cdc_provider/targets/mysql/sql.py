@@ -7,6 +7,8 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import (
     FLOATS,
@@ -99,14 +101,14 @@ class MysqlSql:
         return f"CONVERT(SHA2(CONCAT_WS(',', {texts}), 256) USING ascii)"
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
-        sets = ", ".join(f"t.{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS t JOIN {staged} AS s ON {condition} SET {sets}"
+        sets = ", ".join(f"{T}.{self.quoted(name)} = {value}" for name, value in values.items())
+        return f"UPDATE {target} AS {T} JOIN {staged} AS {S} ON {condition} SET {sets}"
 
     def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE t FROM {target} AS t JOIN {staged} AS s ON {condition}"
+        return f"DELETE {T} FROM {target} AS {T} JOIN {staged} AS {S} ON {condition}"
 
     def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE t FROM {target} AS t WHERE {condition}"
+        return f"DELETE {T} FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
@@ -72,13 +74,13 @@ class PostgresSql:
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
         sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS t SET {sets} FROM {staged} AS s WHERE {condition}"
+        return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"
 
     def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS t USING {staged} AS s WHERE {condition}"
+        return f"DELETE FROM {target} AS {T} USING {staged} AS {S} WHERE {condition}"
 
     def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS t WHERE {condition}"
+        return f"DELETE FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         """``staging``: unlogged, since staged rows can be staged again."""
