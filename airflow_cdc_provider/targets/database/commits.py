@@ -15,8 +15,8 @@ from airflow_cdc_provider.targets.database.cuts import invalidate_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
-from airflow_cdc_provider.targets.database.staging import delete_loads
 from airflow_cdc_provider.targets.database.target import DatabaseTarget, LockedTable
+from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -66,12 +66,12 @@ def _swap_in(
     replaced = staging_table(target_table, REPLACED, record.attempt)
     with target.server.session("commit") as connection:
         cursor = connection.cursor()
-        target.server.lock(cursor, target.lock_name(target_table))
+        target.server.lock_table(cursor, target_table)
         target.require_unchanged(cursor, target_table, expected, record)
-        control.delete_other_copies(cursor, target.sql, target_table, expected.identity)
+        control.delete(cursor, target.sql, target_table, [record.nonce])
         control.insert(cursor, target.sql, target_table, record.nonce, record)
         invalidate_cut(cursor, target.sql, target_table)
-        delete_loads(target.sql, cursor, shadow)
+        delete_loads(target.server, cursor, shadow)
         target.server.swap(connection, shadow, target_table, replaced, expected.exists)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -64,9 +64,15 @@ class Server(Protocol):
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]: ...
 
-    def lock(self, cursor: Any, name: str) -> None:
-        """Wait for this lock and hold it until the session or its transaction ends. Under the lock, no commit of
-        another session is in flight."""
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        """Wait for the lock of a table and hold it until the session or its transaction ends. Under the lock, no commit
+        of another session to the table is in flight."""
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        """As ``lock_table``, for the published cut of a replicator."""
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        """As ``lock_table``, for the creation of our own tables."""
 
     def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         """Add the key of a loaded table and collect planner statistics. ``index``: columns, may be empty."""
@@ -78,9 +84,6 @@ class Server(Protocol):
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         """Drop a table unless a session uses it. Returns whether it was dropped. Earlier statements of the transaction
         stay in effect either way."""
-
-    def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
-        """Load Arrow batches of texts. ``columns``: name → whether its text is hex bytes. Returns the row count."""
 
     def jdbc(self) -> JdbcAddress: ...
 

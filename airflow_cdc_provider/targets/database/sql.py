@@ -8,7 +8,7 @@ from typing import Protocol
 from airflow_cdc_provider.core.table.merge_plan import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
-from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
+from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.restrictions import Restriction
 
 
@@ -37,6 +37,10 @@ class Sql(Protocol):
 
     def table(self, name: str) -> str:
         """The qualified name of a table in the target's schema."""
+
+    def control_table(self, target_table: str) -> str:
+        """The name of the table with the control rows of a target table. Several target tables share one, unless a
+        transaction locks whole tables."""
 
     def column_type(self, column: Column, in_key: bool) -> str: ...
 
@@ -106,10 +110,10 @@ def key_is_unique(schema: TableSchema) -> bool:
     return bool(schema.key) and not any(schema.column(name).nullable for name in schema.key)
 
 
-def control_tables(sql: Sql) -> list[str]:
-    """Idempotent statements that create our own tables."""
+def create_control_table(sql: Sql, target_table: str) -> str:
+    """An idempotent statement."""
     quoted, name, text = sql.quoted, sql.short_text_type, sql.long_text_type
-    control = [
+    columns = [
         f"{quoted('target_table')} {name} NOT NULL",
         f"{quoted('identity')} {name} NOT NULL",
         f"{quoted('replicator')} {name} NOT NULL",
@@ -120,13 +124,4 @@ def control_tables(sql: Sql) -> list[str]:
         f"{quoted('record')} {text} NOT NULL",
         f"PRIMARY KEY ({quoted('target_table')}, {quoted('identity')})",
     ]
-    loads = [
-        f"{quoted('staging_table')} {name} NOT NULL",
-        f"{quoted('share')} BIGINT NOT NULL",
-        f"{quoted('loaded')} BIGINT NOT NULL",
-        f"PRIMARY KEY ({quoted('staging_table')}, {quoted('share')})",
-    ]
-    return [
-        sql.create_table(CONTROL, control, "", staging=False),
-        sql.create_table(LOADS, loads, "", staging=False),
-    ]
+    return sql.create_table(sql.control_table(target_table), columns, "", staging=False)

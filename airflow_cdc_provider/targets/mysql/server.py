@@ -107,7 +107,16 @@ class MysqlServer:
         cursor.execute(query, (self.schema,))
         return [str(name) for (name,) in cursor.fetchall() if str(name).startswith(prefix)]
 
-    def lock(self, cursor: Any, name: str) -> None:
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        self._lock(cursor, f"cdc:cut:{replicator}")
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        self._lock(cursor, "cdc:control")
+
+    def _lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))
         if cursor.fetchone()[0] != 1:
             raise errors.busy(self.address, f"no lock within {LOCK_LIMIT_S} s")

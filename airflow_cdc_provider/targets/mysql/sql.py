@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.table.special_values import (
     Specials,
     declared_length,
 )
+from airflow_cdc_provider.targets.database.names import CONTROL
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
@@ -64,6 +65,9 @@ class MysqlSql:
 
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
+
+    def control_table(self, target_table: str) -> str:
+        return CONTROL
 
     def column_type(self, column: Column, in_key: bool) -> str:
         """JSON is stored as text, since the type JSON normalises it. Timestamps are DATETIME in UTC, since TIMESTAMP

@@ -107,7 +107,16 @@ class PostgresServer:
         cursor.execute(TABLES, (self.schema, prefix))
         return [str(name) for (name,) in cursor.fetchall()]
 
-    def lock(self, cursor: Any, name: str) -> None:
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        self._lock(cursor, f"cdc:cut:{replicator}")
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        self._lock(cursor, "cdc:control")
+
+    def _lock(self, cursor: Any, name: str) -> None:
         """A transaction-level advisory lock, released with the transaction."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))

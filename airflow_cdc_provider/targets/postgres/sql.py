@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
+from airflow_cdc_provider.targets.database.names import CONTROL
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TYPES: dict[Kind, str] = {
@@ -47,6 +48,9 @@ class PostgresSql:
 
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
+
+    def control_table(self, target_table: str) -> str:
+        return CONTROL
 
     def column_type(self, column: Column, in_key: bool) -> str:
         """``json`` keeps the document's exact text; in a key it is text, since ``json`` has no equality."""
