@@ -22,12 +22,13 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.special_values import FLOATS
 from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.database.commits import merge, swap_in
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, Server
 from airflow_cdc_provider.targets.database.staging import (
     create_shadow_table,
     create_staged_table,
@@ -45,10 +46,9 @@ from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
-from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
+from spark_jobs.writers.jdbc import read_jdbc
+from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
-
-FETCH_ROWS = 5_000
 
 LoadCopy = Callable[[str, TableSchema, Sequence[str]], int]
 """Loads all rows of a copy into a table with this schema and these columns; returns their number."""
@@ -74,24 +74,23 @@ class DatabaseWriter:
         current = self.tables.state(task.table, task.target)
         schema = current.control.schema if current.control and current.control.schema else task.schema
         columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
-        sql, jdbc = self.tables.sql, self.tables.server.jdbc()
+        return self._select(task.target, columns)
+
+    def _select(self, target_table: str, columns: Sequence[Column]) -> DataFrame:
+        sql, server = self.tables.sql, self.tables.server
         read = {column.name: sql.read_expressions(column) for column in columns}
         selected = ", ".join(f"{expression} AS {sql.quoted(name)}" for name, (expression, _) in read.items())
         casts = {
             column.name: f"CAST({read[column.name][1] or quoted(column.name)} AS {column_type(column.type)})"
             for column in columns
         }
-        query = JdbcRead(
-            url=jdbc.url,
-            driver=jdbc.driver,
-            user=jdbc.user,
-            password=jdbc.password,
-            query=f"(SELECT {selected} FROM {sql.table(task.target)}) copied",
-            session_init=jdbc.session_init,
-            fetch_rows=FETCH_ROWS,
-            casts=casts,
-        )
-        return read_jdbc(self.spark, query, [column.name for column in columns])
+        query = f"SELECT {selected} FROM {sql.table(target_table)}"
+        if isinstance(server, ReadsByJdbc):
+            return read_jdbc(self.spark, server.jdbc(), query, casts)
+        assert isinstance(server, ReadsByParts)
+        kinds = {column.name: "DOUBLE" if column.type.kind in FLOATS else "STRING" for column in columns}
+        frame = read_result(self.spark, server.result_parts(query), kinds)
+        return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
@@ -87,6 +88,12 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[EmbeddedMariaDB]:
     with embedded() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def snowflake_server() -> Iterator[EmbeddedSnowflake]:
+    with EmbeddedSnowflake() as server:
         yield server
 
 

@@ -39,7 +39,8 @@ def create_view(sql: Sql, target_tables: Iterable[str]) -> str:
         controls = f"({' UNION ALL '.join(f'SELECT {columns} FROM {table}' for table in tables)})"
     return (
         f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
-        f" FROM {sql.table(CUT)} AS p LEFT JOIN {controls} AS c ON {same} GROUP BY {selected}"
+        f" FROM {sql.table(CUT)} AS p LEFT JOIN {controls} AS c ON {same}"
+        f" WHERE p.{quoted('replicator')} <> '' GROUP BY {selected}"
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow
 
@@ -28,6 +28,9 @@ class LoadedPart:
 class LoadsFiles(Protocol):
     """A server that loads files of its stage. Each task writes a file of its own. Only the files that the driver names
     are loaded, all by one statement."""
+
+    def create_stage(self, cursor: Any) -> None:
+        """Idempotent."""
 
     def write_file(self, table: str, schema: TableSchema, batches: Iterable[pyarrow.RecordBatch]) -> LoadedPart:
         """``schema``: of the table, besides the technical columns. There is at least one batch."""

@@ -27,7 +27,6 @@ from airflow_cdc_provider.core.table.merge_plan import (
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.database.sql import Sql
 
 
@@ -152,8 +151,7 @@ class _Renderer:
     def _join_condition(self, clause: Clause) -> str:
         quoted = self.sql.quoted
         if not self.plan.schema.key:
-            row = self.sql.row_text(T, self.plan.schema.columns)
-            return f"{S}.{quoted(OP)} = '{GONE}' AND {S}.{quoted(ROW)} = {row}"
+            return f"{S}.{quoted(OP)} = '{GONE}' AND {self.sql.same_row(self.plan.schema.columns)}"
         conditions = [self._ops(clause), self._same_key()]
         if clause.partial_only:
             conditions.append(f"{S}.{quoted(KNOWN)} IS NOT NULL")

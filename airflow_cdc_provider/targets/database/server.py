@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.targets.database.sql import Sql
@@ -35,9 +35,11 @@ class JdbcAddress:
 
 
 class Server(Protocol):
-    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes."""
+    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
+    ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended."""
 
     longest_name: ClassVar[int]
+    swaps_under_lock: ClassVar[bool]
 
     @property
     def sql(self) -> Sql: ...
@@ -85,7 +87,20 @@ class Server(Protocol):
         """Drop a table unless a session uses it. Returns whether it was dropped. Earlier statements of the transaction
         stay in effect either way."""
 
-    def jdbc(self) -> JdbcAddress: ...
-
     def server_problems(self, cursor: Any) -> Iterable[Problem]:
         """Problems of the server's version and settings."""
+
+
+@runtime_checkable
+class ReadsByJdbc(Protocol):
+    """A server whose tables Spark reads by JDBC."""
+
+    def jdbc(self) -> JdbcAddress: ...
+
+
+@runtime_checkable
+class ReadsByParts(Protocol):
+    """A server whose results have parts that Spark's tasks can fetch."""
+
+    def result_parts(self, query: str) -> Sequence[Any]:
+        """Objects with a method ``to_arrow``, which can be pickled."""

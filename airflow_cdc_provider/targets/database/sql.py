@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -50,9 +50,8 @@ class Sql(Protocol):
     def null_safe_equal(self, left: str, right: str) -> str:
         """Equality for which NULL equals NULL."""
 
-    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A text that is equal for two rows only if all values are, NULLs and signs of zero included. Fits into a
-        short text."""
+    def same_row(self, columns: Sequence[Column]) -> str:
+        """Whether all values of a row without key are equal to those of a staged row, NULLs included."""
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str: ...
 
@@ -61,9 +60,6 @@ class Sql(Protocol):
     def delete_where(self, target: str, condition: str) -> str: ...
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str: ...
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        """A parameterised INSERT that does nothing if the key exists."""
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         """See ``TargetTables.restriction``."""
@@ -74,6 +70,15 @@ class Sql(Protocol):
     def read_expressions(self, column: Column) -> tuple[str, str]:
         """The database's SQL expression that Spark reads, and a Spark SQL expression (may be empty) that converts the
         result to the column's Spark type."""
+
+
+@runtime_checkable
+class ComparesRowTexts(Protocol):
+    """The dialect of a database that compares rows without a key by one text, which staged rows have in a column."""
+
+    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
+        """A text that is equal for two rows only if all values are, NULLs and signs of zero included. Fits into a
+        short text."""
 
 
 def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
@@ -90,7 +95,7 @@ def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
 def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
     """Column definitions of a table of staged rows. ``_cdc_known`` has one digit, 0 or 1, per column of the schema."""
     own = [f"{sql.quoted(c.name)} {sql.column_type(c, c.name in schema.key)}" for c in schema.columns]
-    row = [] if schema.key else [f"{sql.quoted(ROW)} {sql.short_text_type}"]
+    row = [f"{sql.quoted(ROW)} {sql.short_text_type}"] if has_row_texts(sql, schema) else []
     return [
         *own,
         *row,
@@ -98,6 +103,11 @@ def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
         f"{sql.quoted(OP)} {sql.short_text_type} NOT NULL",
         f"{sql.quoted(KNOWN)} {sql.long_text_type}",
     ]
+
+
+def has_row_texts(sql: Sql, schema: TableSchema) -> bool:
+    """Whether staged rows have their text in a column."""
+    return isinstance(sql, ComparesRowTexts) and not schema.key
 
 
 def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> str:

@@ -8,6 +8,7 @@ from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import create_cut_table, create_view
+from airflow_cdc_provider.targets.database.loading import LoadsFiles
 from airflow_cdc_provider.targets.database.names import (
     CUT,
     LOADS,
@@ -18,6 +19,7 @@ from airflow_cdc_provider.targets.database.names import (
 )
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import (
+    ComparesRowTexts,
     column_list,
     create_control_table,
     key_is_unique,
@@ -55,6 +57,8 @@ def create_own_tables(server: Server, cursor: Any, target_table: str) -> None:
     cursor.execute(create_cut_table(sql))
     if isinstance(server, LoadsTexts):
         cursor.execute(create_load_table(sql))
+    if isinstance(server, LoadsFiles):
+        server.create_stage(cursor)
     cursor.execute(create_view(sql, [target_table]))
 
 
@@ -78,7 +82,7 @@ def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:
     index = (schema.key or (ROW,)) if sql.staged_rows_need_index else ()
     with server.session("stage") as connection:
         cursor = connection.cursor()
-        if not schema.key:
+        if isinstance(sql, ComparesRowTexts) and not schema.key:
             row = sql.row_text(STAGED_ALIAS, schema.columns)
             cursor.execute(f"UPDATE {sql.table(name)} AS {STAGED_ALIAS} SET {sql.quoted(ROW)} = {row}")
         server.index_and_analyze(cursor, name, index, False, f"{name}_key")

@@ -3,7 +3,7 @@ A task that runs twice finds that row, and leaves the part as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from airflow_cdc_provider.targets.database.names import LOADS
@@ -13,6 +13,9 @@ from airflow_cdc_provider.targets.database.sql import Sql
 
 @runtime_checkable
 class LoadsTexts(Protocol):
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        """A parameterised INSERT that does nothing if the key exists."""
+
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         """Load Arrow batches of texts. ``columns``: name → whether its text is hex bytes. Returns the row count."""
 
@@ -34,7 +37,7 @@ def load_texts(server: Server, name: str, columns: Mapping[str, bool], part: int
     sql = server.sql
     with server.session("load") as connection:
         cursor = connection.cursor()
-        cursor.execute(sql.insert_if_absent(LOADS, ("staging_table", "share", "loaded")), (name, part, 0))
+        cursor.execute(server.insert_if_absent(LOADS, ("staging_table", "share", "loaded")), (name, part, 0))
         where = f"{sql.quoted('staging_table')} = %s AND {sql.quoted('share')} = %s"
         if cursor.rowcount == 0:
             cursor.execute(f"SELECT {sql.quoted('loaded')} FROM {sql.table(LOADS)} WHERE {where}", (name, part))

@@ -48,6 +48,7 @@ LOCK_WAIT = frozenset({1205})
 
 class MysqlServer:
     longest_name: ClassVar[int] = 64
+    swaps_under_lock: ClassVar[bool] = True
 
     def __init__(self, info: ConnectionInfo, schema: str, replicator: str, floats: Floats = Floats.NUMBER) -> None:
         self.info = info
@@ -156,6 +157,10 @@ class MysqlServer:
         finally:
             cursor.execute(f"SET SESSION lock_wait_timeout = {SWAP_LIMIT_S}")
         return True
+
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.sql.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT IGNORE INTO {self.sql.table(table)} ({names}) VALUES ({values})"
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         from pymysql.converters import escape_string

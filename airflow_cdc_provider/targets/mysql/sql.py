@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.table.special_values import (
     Specials,
     declared_length,
 )
-from airflow_cdc_provider.targets.database.names import CONTROL
+from airflow_cdc_provider.targets.database.names import CONTROL, ROW
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
@@ -98,6 +98,9 @@ class MysqlSql:
     def null_safe_equal(self, left: str, right: str) -> str:
         return f"{left} <=> {right}"
 
+    def same_row(self, columns: Sequence[Column]) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """A hash over the values' texts. CONCAT comes first because HEX of a number only covers its integer part."""
         values = (f"{alias}.{self.quoted(column.name)}" for column in columns)
@@ -117,10 +120,6 @@ class MysqlSql:
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""
         return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
-        return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         kind = column.type.kind

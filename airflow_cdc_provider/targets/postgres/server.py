@@ -72,6 +72,7 @@ class PostgresServer:
     replicator: str
 
     longest_name: ClassVar[int] = 63
+    swaps_under_lock: ClassVar[bool] = True
 
     @property
     def sql(self) -> PostgresSql:
@@ -156,6 +157,10 @@ class PostgresServer:
         except psycopg.errors.LockNotAvailable:
             return False
         return True
+
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.sql.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT INTO {self.sql.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         import pyarrow.compute as pc

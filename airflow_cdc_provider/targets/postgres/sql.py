@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
-from airflow_cdc_provider.targets.database.names import CONTROL
+from airflow_cdc_provider.targets.database.names import CONTROL, ROW
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TYPES: dict[Kind, str] = {
@@ -72,6 +72,9 @@ class PostgresSql:
         """Unlike IS NOT DISTINCT FROM, this expression can use an index."""
         return f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
 
+    def same_row(self, columns: Sequence[Column]) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
@@ -90,10 +93,6 @@ class PostgresSql:
         """``staging``: unlogged, since staged rows can be staged again."""
         create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
         return f"{create}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else create
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
-        return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         match column.type.kind:
