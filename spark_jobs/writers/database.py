@@ -130,7 +130,7 @@ class DatabaseWriter:
             create_shadow_table(server, shadow, schema, soft, record.nonce)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
             rows = load(shadow, schema, columns)
-            index_shadow_table(server, shadow, schema, task.target, record.nonce)
+            index_shadow_table(server, shadow, schema, task.target, record.nonce, task.rule.cluster_by)
             swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
         return rows
 

@@ -97,7 +97,8 @@ def _add_columns(
         return ()
     change = schema_delta(added, target.server.columns(table.cursor, target_table))
     if change.missing:
-        table.cursor.execute(add_columns(target.sql, target_table, change.missing))
+        for statement in add_columns(target.sql, target_table, change.missing):
+            table.cursor.execute(statement)
         target.server.lock_table(table.cursor, target_table)  # some servers commit with the statement
     return change.added
 

@@ -104,3 +104,10 @@ class ReadsByParts(Protocol):
 
     def result_parts(self, query: str) -> Sequence[Any]:
         """Objects with a method ``to_arrow``, which can be pickled."""
+
+
+@runtime_checkable
+class Clusters(Protocol):
+    """A server that can keep rows with near values of some columns together."""
+
+    def cluster(self, cursor: Any, table: str, columns: Sequence[str]) -> None: ...

@@ -110,9 +110,10 @@ def has_row_texts(sql: Sql, schema: TableSchema) -> bool:
     return isinstance(sql, ComparesRowTexts) and not schema.key
 
 
-def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> str:
-    added = ", ".join(f"ADD COLUMN {sql.quoted(c.name)} {sql.column_type(c, in_key=False)}" for c in columns)
-    return f"ALTER TABLE {sql.table(table)} {added}"
+def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> list[str]:
+    """A statement each: databases write several columns in one statement in their own ways."""
+    definitions = (f"{sql.quoted(column.name)} {sql.column_type(column, in_key=False)}" for column in columns)
+    return [f"ALTER TABLE {sql.table(table)} ADD COLUMN {definition}" for definition in definitions]
 
 
 def key_is_unique(schema: TableSchema) -> bool:

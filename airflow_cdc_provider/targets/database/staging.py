@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS
@@ -17,7 +18,7 @@ from airflow_cdc_provider.targets.database.names import (
     identity_in,
     staging_prefix,
 )
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import Clusters, Server
 from airflow_cdc_provider.targets.database.sql import (
     ComparesRowTexts,
     column_list,
@@ -89,10 +90,15 @@ def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:
         connection.commit()
 
 
-def index_shadow_table(server: Server, name: str, schema: TableSchema, target_table: str, identity: str) -> None:
+def index_shadow_table(
+    server: Server, name: str, schema: TableSchema, target_table: str, identity: str, cluster_by: Sequence[str]
+) -> None:
     constraint = f"{target_table[:40]}_{identity[:8]}_key"
     with server.session("stage") as connection:
-        server.index_and_analyze(connection.cursor(), name, schema.key, key_is_unique(schema), constraint)
+        cursor = connection.cursor()
+        server.index_and_analyze(cursor, name, schema.key, key_is_unique(schema), constraint)
+        if cluster_by and isinstance(server, Clusters):
+            server.cluster(cursor, name, cluster_by)
         connection.commit()
 
 

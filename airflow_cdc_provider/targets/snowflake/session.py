@@ -8,8 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import allowed_options, file_path_option
+from airflow_cdc_provider.core.connections.allowed_extras import (
+    allowed_options,
+    file_path_option,
+    option_not_allowed,
+)
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S
@@ -19,6 +24,9 @@ from airflow_cdc_provider.targets.snowflake.sql import exactly
 LOGIN_LIMIT_S, NETWORK_LIMIT_S = 30, 300
 OPTIONS = frozenset({"account", "warehouse", "role", "region", "host", "protocol", "authenticator", "token"})
 KEY_OPTIONS = frozenset({"private_key_file", "private_key_content"})
+AUTHENTICATORS = frozenset({"snowflake", "snowflake_jwt", "oauth", "programmatic_access_token"})
+"""Ways to log in without a person and without another server."""
+
 IGNORED = frozenset({"database", "session_parameters", "insecure_mode", "ocsp_fail_open", "application"})
 """Keys of Airflow's own hook that have no effect here."""
 
@@ -47,9 +55,8 @@ def address(connection: ConnectionInfo) -> str:
 def tls_warnings(connection: ConnectionInfo) -> list[Problem]:
     if connection.extra.get("protocol", "https") == "https":
         return []
-    do = "remove protocol from the extra of the connection"
-    where = f"connection {connection.connection_id}"
-    return [Problem("CON020", "the connection is not encrypted", where, "protocol http", "https", do=do)]
+    do = "remove `protocol` from the extra of the connection"
+    return [not_verified(connection.connection_id, "protocol: http", do)]
 
 
 @contextmanager
@@ -78,6 +85,9 @@ def identifier(name: str) -> str:
 def login(connection: ConnectionInfo) -> dict[str, Any]:
     """The parameters of the connector. Raises CheckFailed (CON040) for other keys of the extra."""
     given = allowed_options(connection, OPTIONS | KEY_OPTIONS, IGNORED)
+    authenticator = str(given.get("authenticator", "snowflake")).lower()
+    if authenticator not in AUTHENTICATORS:
+        raise option_not_allowed(connection, f"authenticator: {authenticator}", ", ".join(sorted(AUTHENTICATORS)))
     parameters: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
     parameters |= {"account": account(connection), "user": connection.login}
     if connection.port:

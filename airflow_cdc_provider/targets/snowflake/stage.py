@@ -28,7 +28,7 @@ def create_stage(sql: SnowflakeSql) -> str:
 
 
 def folder(sql: SnowflakeSql, table: str) -> str:
-    return f"@{sql.table(STAGE)}/{table}"
+    return f"@{sql.table(STAGE)}/{sql.name(table)}"
 
 
 def upload(

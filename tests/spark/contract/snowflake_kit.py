@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import snowflake.connector
 from pyspark.sql import SparkSession
 
@@ -16,7 +17,9 @@ from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
+from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
+from airflow_cdc_provider.targets.snowflake import session
 from spark_jobs.writers import database as writer
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
@@ -56,7 +59,9 @@ class SnowflakeKit:
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
         view = f"{DATABASE}.{self.schema}.{quoted(PUBLISHED)}"
-        query = f"SELECT {quoted('cut_window')} FROM {view} WHERE {quoted('replicator')} = 'hand' AND {quoted('valid')} = 1"
+        query = (
+            f"SELECT {quoted('cut_window')} FROM {view} WHERE {quoted('replicator')} = 'hand' AND {quoted('valid')} = 1"
+        )
         published = self.execute(query)
         return (int(published[0][0]), self.rows(*columns)) if published else None
 
@@ -84,7 +89,15 @@ class SnowflakeKit:
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:
-        raise NotImplementedError
+        """The client repeats the request until it gives up."""
+
+        def arm() -> None:
+            requests.post(f"http://127.0.0.1:{self.server.port}/lose/{'answer' if reply else 'request'}", timeout=10)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(session, "NETWORK_LIMIT_S", 2)
+            patch.setattr(commits, "failpoint", once_at("merge.before_commit", arm))
+            yield
 
     @property
     def _t(self) -> str:
