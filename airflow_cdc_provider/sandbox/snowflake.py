@@ -30,7 +30,7 @@ class EmbeddedSnowflake(EmbeddedServer):
         return ConnectionInfo("snowflake", HOST, self.port, self.user, self.password, extra=extra)
 
     def _command(self) -> list[str]:
-        return [str(self._python), "-P", str(Path(__file__).with_name("snowflake_server.py")), str(self.port)]
+        return [str(self._python), "-P", str(Path(__file__).parent / "standins" / "snowflake.py"), str(self.port)]
 
     def _is_ready(self) -> bool:
         return is_open(self.port)

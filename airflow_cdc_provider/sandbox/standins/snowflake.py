@@ -1,5 +1,5 @@
 """fakesnow behind HTTP, corrected where it differs from Snowflake in what a target needs. Runs in an environment of its
-own (``snowflake.py`` makes it): ``python snowflake_server.py PORT``.
+own (``sandbox/environments.py`` makes it): ``python -P snowflake.py PORT``.
 
 Corrected: DDL commits the transaction; a comment follows its table to another name, and is dropped with it; SWAP WITH;
 COPY from named files of an internal stage; NULL in a timestamp with time zone. Without effect: ALTER SESSION, REMOVE,
