@@ -1,25 +1,30 @@
 """fakesnow behind HTTP, corrected where it differs from Snowflake in what a target needs. Runs in an environment of its
 own (``sandbox/environments.py`` makes it): ``python -P snowflake.py PORT``.
 
-Corrected: DDL commits the transaction; a comment follows its table to another name, and is dropped with it; SWAP WITH;
-COPY from named files of an internal stage; NULL in a timestamp with time zone. Without effect: ALTER SESSION, REMOVE,
-SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or its answer, also when repeated.
+Corrected: DDL commits the transaction, and the end of a session rolls it back; a comment follows its table to another
+name, and is dropped with it; SWAP WITH; COPY from named files of an internal stage; NULL in a timestamp with time zone.
+Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer`` lose the next
+COMMIT, or its answer, also when repeated.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 import uvicorn
 from fakesnow import arrow, copy_into
 from fakesnow.cursor import FakeSnowflakeCursor
-from fakesnow.server import app
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
+
+server: Any = import_module("fakesnow.server")
+"""The package has a function of this name."""
 
 QUOTED = r'((?:"(?:[^"]|"")*"\.?)+)'
 DDL = re.compile(r"\s*(CREATE|ALTER|DROP)\b", re.IGNORECASE)
@@ -110,10 +115,28 @@ def nullable_struct(times: Any) -> pa.Array:
     return pa.StructArray.from_arrays(struct.flatten(), fields=list(struct.type), mask=times.is_null())
 
 
+async def login(request: Request) -> JSONResponse:
+    """With a master token, without which the client does not end its session."""
+    response = await server.login_request(request)
+    body = json.loads(response.body)
+    body["data"]["masterToken"] = body["data"]["token"]
+    return JSONResponse(body, response.status_code)
+
+
+class Sessions(dict[str, Any]):
+    def __delitem__(self, token: str) -> None:
+        self[token].close()
+        super().__delitem__(token)
+
+
 FakeSnowflakeCursor.execute = execute
+server.sessions = Sessions()
 arrow.timestamp_to_sf_struct = nullable_struct
-app.router.routes.insert(0, Route("/lose/{what}", arm, methods=["POST"]))
+server.app.router.routes[:0] = [
+    Route("/lose/{what}", arm, methods=["POST"]),
+    Route("/session/v1/login-request", login, methods=["POST"]),
+]
 copy_into._source_urls = source_urls
 
 if __name__ == "__main__":
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
+    uvicorn.run(server.app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
