@@ -26,18 +26,19 @@ from starlette.routing import Route
 server: Any = import_module("fakesnow.server")
 """The package has a function of this name."""
 
-QUOTED = r'((?:"(?:[^"]|"")*"\.?)+)'
+PART = r'"(?:[^"]|"")*"|[A-Za-z_$0-9]+'
+NAME = rf"((?:(?:{PART})\.?)+)"
 DDL = re.compile(r"\s*(CREATE|ALTER|DROP)\b", re.IGNORECASE)
 NO_EFFECT = re.compile(r"\s*(ALTER SESSION|REMOVE)\b", re.IGNORECASE)
 GRANTS = re.compile(r"\s*SHOW GRANTS\b", re.IGNORECASE)
-RENAME = re.compile(rf"\s*ALTER TABLE {QUOTED} RENAME TO {QUOTED}\s*$", re.IGNORECASE)
-SWAP = re.compile(rf"\s*ALTER TABLE {QUOTED} SWAP WITH {QUOTED}\s*$", re.IGNORECASE)
+RENAME = re.compile(rf"\s*ALTER TABLE {NAME} RENAME TO {NAME}\s*$", re.IGNORECASE)
+SWAP = re.compile(rf"\s*ALTER TABLE {NAME} SWAP WITH {NAME}\s*$", re.IGNORECASE)
 NO_GRANTS = "SELECT '' AS privilege, '' AS granted_to, '' AS grantee_name, '' AS grant_option WHERE false"
 COMMENTS = "_fs_global._fs_information_schema._fs_tables_ext"
 KEY = ("ext_table_catalog", "ext_table_schema", "ext_table_name")
 SAME = " AND ".join(f"{name} = ?" for name in KEY)
 
-DROP = re.compile(rf"\s*DROP TABLE (?:IF EXISTS )?{QUOTED}\s*$", re.IGNORECASE)
+DROP = re.compile(rf"\s*DROP TABLE (?:IF EXISTS )?{NAME}\s*$", re.IGNORECASE)
 DONE = "SELECT 'Statement executed successfully.' AS status"
 
 execute_as_before = FakeSnowflakeCursor.execute
@@ -102,7 +103,11 @@ def forget_comment(cursor: FakeSnowflakeCursor, table: str) -> None:
 
 
 def parts(name: str) -> list[str]:
-    return [part.replace('""', '"') for part in re.findall(r'"((?:[^"]|"")*)"', name)]
+    return [exact_name(part) for part in re.findall(PART, name)]
+
+
+def exact_name(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part.upper()
 
 
 def source_urls(source: str, files: list[str]) -> list[str]:

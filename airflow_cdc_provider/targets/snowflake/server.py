@@ -187,7 +187,9 @@ class SnowflakeServer:
             return errors.login_rejected(self.address, text, self.info.connection_id)
         if isinstance(error, library().errors.OperationalError):
             return errors.unreachable(self.address, text)
-        if code in NO_SUCH_OBJECT or state == "42501":
+        if code in NO_SUCH_OBJECT:
+            return errors.missing_object(self.address, text)
+        if state == "42501":
             return errors.missing_privilege(self.address, text)
         if code in LOCK_WAIT:
             return errors.busy(self.address, text)
