@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -93,7 +95,14 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
 
 @pytest.fixture(scope="session")
 def snowflake_server() -> Iterator[EmbeddedSnowflake]:
-    with EmbeddedSnowflake() as server:
+    """Where its environment cannot be created: skipped on a laptop, failed in CI."""
+    try:
+        server = EmbeddedSnowflake()
+    except NotInstalled as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with server:
         yield server
 
 
