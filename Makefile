@@ -68,9 +68,10 @@ jars: java
 	@$(PYTHON) -m airflow_cdc_provider.jars > /dev/null
 	$(PYTHON) -m airflow_cdc_provider.appcds delta
 
-# What tests start beside Spark: brokers, connectors, earlier versions of PostgreSQL.
+# What tests start beside Spark: brokers, connectors, earlier versions of PostgreSQL, stand-ins for warehouses.
 servers: jars
 	@$(PYTHON) -m airflow_cdc_provider.sandbox.jars > /dev/null
+	$(PYTHON) -m airflow_cdc_provider.sandbox.environments > /dev/null
 
 # A server to test against. Without it, and without the right to install it, its tests are skipped.
 mariadb:

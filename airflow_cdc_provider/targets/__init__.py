@@ -6,6 +6,7 @@ TARGETS: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.iceberg.target:IcebergTarget",
     "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
     "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
+    "snowflake": "airflow_cdc_provider.targets.snowflake.target:SnowflakeTarget",
 }
 
 OPTIONS: dict[str, str] = {
@@ -13,6 +14,7 @@ OPTIONS: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.iceberg.options:IcebergOptions",
     "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
     "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
+    "snowflake": "airflow_cdc_provider.targets.snowflake.options:SnowflakeOptions",
 }
 
 NAMING: dict[str, str] = {
@@ -20,4 +22,5 @@ NAMING: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.naming:default_name",
     "mysql": "airflow_cdc_provider.targets.naming:default_name",
     "postgres": "airflow_cdc_provider.targets.naming:default_name",
+    "snowflake": "airflow_cdc_provider.targets.naming:default_name",
 }

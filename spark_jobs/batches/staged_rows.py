@@ -52,11 +52,11 @@ class StagedRows:
         files = part_files(self.store, self._folder)
         if not files:
             raise NeedsSpark("no file of rows")
-        with read_small_files(self.store, (files, self._columns)) as (rows,):
+        with read_small_files(self.store, (files, self.columns)) as (rows,):
             yield rows
 
     @property
-    def _columns(self) -> pa.Schema:
+    def columns(self) -> pa.Schema:
         """Of the rows, whichever engine wrote them."""
         columns = arrow_schema(self.batch.schema)
         texts = [*([ORDER] if self.batch.schema.key else []), OP]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from itertools import chain
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,18 +22,19 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.special_values import FLOATS
 from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.database.commits import merge, swap_in
+from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, Server
 from airflow_cdc_provider.targets.database.staging import (
     create_shadow_table,
     create_staged_table,
     discard,
     index_shadow_table,
     index_staged_table,
-    load_partition,
     prepare_staging,
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
@@ -46,14 +46,12 @@ from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
-from spark_jobs.writers.jdbc import JdbcRead, read_jdbc
-from spark_jobs.writers.row_texts import as_texts, is_binary
+from spark_jobs.writers.jdbc import read_jdbc
+from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
-FETCH_ROWS = 5_000
-
-LoadCopy = Callable[[str, Sequence[str], TableSchema], int]
-"""Loads all rows of a copy into a table with these columns; returns their number."""
+LoadCopy = Callable[[str, TableSchema, Sequence[str]], int]
+"""Loads all rows of a copy into a table with this schema and these columns; returns their number."""
 
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
 DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
@@ -76,30 +74,29 @@ class DatabaseWriter:
         current = self.tables.state(task.table, task.target)
         schema = current.control.schema if current.control and current.control.schema else task.schema
         columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
-        sql, jdbc = self.tables.sql, self.tables.server.jdbc()
+        return self._select(task.target, columns)
+
+    def _select(self, target_table: str, columns: Sequence[Column]) -> DataFrame:
+        sql, server = self.tables.sql, self.tables.server
         read = {column.name: sql.read_expressions(column) for column in columns}
         selected = ", ".join(f"{expression} AS {sql.quoted(name)}" for name, (expression, _) in read.items())
         casts = {
             column.name: f"CAST({read[column.name][1] or quoted(column.name)} AS {column_type(column.type)})"
             for column in columns
         }
-        query = JdbcRead(
-            url=jdbc.url,
-            driver=jdbc.driver,
-            user=jdbc.user,
-            password=jdbc.password,
-            query=f"(SELECT {selected} FROM {sql.table(task.target)}) copied",
-            session_init=jdbc.session_init,
-            fetch_rows=FETCH_ROWS,
-            casts=casts,
-        )
-        return read_jdbc(self.spark, query, [column.name for column in columns])
+        query = f"SELECT {selected} FROM {sql.table(target_table)}"
+        if isinstance(server, ReadsByJdbc):
+            return read_jdbc(self.spark, server.jdbc(), query, casts)
+        assert isinstance(server, ReadsByParts)
+        kinds = {column.name: "DOUBLE" if column.type.kind in FLOATS else "STRING" for column in columns}
+        frame = read_result(self.spark, server.result_parts(query), kinds)
+        return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()
 
-        def load(shadow: str, columns: Sequence[str], schema: TableSchema) -> int:
-            return self._load(frame.select(*map(quoted, columns)), shadow, schema)
+        def load(shadow: str, schema: TableSchema, columns: Sequence[str]) -> int:
+            return self._load_in_tasks(shadow, schema, frame.select(*map(quoted, columns)))
 
         return partial(self._copy, task, load)
 
@@ -109,12 +106,11 @@ class DatabaseWriter:
             raise NeedsSpark("a comparison with the old rows")
         splits = rows.in_driver(SpooledRows).results
 
-        def load(shadow: str, columns: Sequence[str], schema: TableSchema) -> int:
-            parts = (split.batches() for split in splits)
-            return sum(
-                _load_partition(self.tables.server, shadow, number, part, schema.names)
-                for number, part in enumerate(parts)
-            )
+        def load(shadow: str, schema: TableSchema, columns: Sequence[str]) -> int:
+            server = self.tables.server
+            batches = (split.batches() for split in splits)
+            parts = [load_part(server, shadow, schema, columns, part, rows) for part, rows in enumerate(batches)]
+            return finish_load(server, shadow, schema, columns, parts)
 
         return partial(self._copy, task, load)
 
@@ -130,24 +126,29 @@ class DatabaseWriter:
         soft = task.rule.on_delete is OnDelete.SOFT
         shadow = staging_table(task.target, COPIED, record.attempt)
         with self._translate_lost_race(task, current, record):
-            prepare_staging(server, task.target, self.tables.lock_name(task.target))
+            prepare_staging(server, task.target)
             create_shadow_table(server, shadow, schema, soft, record.nonce)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
-            rows = load(shadow, columns, schema)
-            index_shadow_table(server, shadow, schema, task.target, record.nonce)
+            rows = load(shadow, schema, columns)
+            index_shadow_table(server, shadow, schema, task.target, record.nonce, task.rule.cluster_by)
             swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
         return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         cursor prevents a second application of the batch."""
-        return self._merge(task, rows, record, lambda staged: self._load(rows.frame, staged, rows.batch.schema))
+        schema = rows.batch.schema
+        return self._merge(task, rows, record, lambda staged: self._load_in_tasks(staged, schema, rows.frame))
 
     def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
-        names = rows.batch.schema.names
-        return self._merge(
-            task, rows, record, lambda staged: _load_partition(self.tables.server, staged, 0, rows.batches(), names)
-        )
+        server, schema = self.tables.server, rows.batch.schema
+
+        def load(staged: str) -> int:
+            columns = rows.columns.names
+            part = load_part(server, staged, schema, columns, 0, rows.batches())
+            return finish_load(server, staged, schema, columns, [part])
+
+        return self._merge(task, rows, record, load)
 
     def _merge(
         self, task: TableTask, rows: StagedRows, record: ControlRecord, load: Callable[[str], object]
@@ -161,7 +162,7 @@ class DatabaseWriter:
         staged = staging_table(task.target, STAGED, record.attempt)
         plan = merge_plan(task, batch, batch.added)
         with self._translate_lost_race(task, current, record):
-            prepare_staging(server, task.target, self.tables.lock_name(task.target))
+            prepare_staging(server, task.target)
             create_staged_table(server, staged, batch.schema)
             load(staged)
             index_staged_table(server, staged, batch.schema)
@@ -185,44 +186,35 @@ class DatabaseWriter:
                 raise superseded_by(after, record) from None
             raise
 
-    def _load(self, frame: DataFrame, table: str, schema: TableSchema) -> int:
+    def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame) -> int:
         """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
-        load = partial(_load_in_task, self.tables.server, table, schema.names)
-        results = frame.mapInArrow(load, "rows BIGINT, failure STRING").collect()
+        load = partial(_load_in_task, self.tables.server, table, schema, frame.columns)
+        results = frame.mapInArrow(load, "rows BIGINT, file STRING, failure STRING").collect()
         for row in results:
             if row["failure"]:
                 raise _failure(row["failure"])
-        return sum(int(row["rows"]) for row in results)
+        parts = [LoadedPart(int(row["rows"]), row["file"]) for row in results]
+        return finish_load(self.tables.server, table, schema, frame.columns, parts)
 
 
 def _load_in_task(
-    server: Server, table: str, names: Sequence[str], batches: Iterable[pa.RecordBatch]
+    server: Server, table: str, schema: TableSchema, columns: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor. Database errors are returned as data: an exception would reach the driver as text, with the
     values it quotes."""
     context = TaskContext.get()
     assert context is not None
-    rows, failure = 0, None
+    part, failure = LoadedPart(0), None
     try:
-        rows = _load_partition(server, table, context.partitionId(), batches, names)
+        part = load_part(server, table, schema, columns, context.partitionId(), batches)
     except CdcError as error:
         failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
-    yield pa.RecordBatch.from_pydict(
-        {"rows": pa.array([rows], pa.int64()), "failure": pa.array([failure], pa.string())}
-    )
-
-
-def _load_partition(
-    server: Server, table: str, partition: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
-) -> int:
-    """``names``: the columns of the table, in the order of the digits of ``_cdc_known``."""
-    incoming = iter(batches)
-    first = next(incoming, None)
-    if first is None:
-        return 0
-    columns = {field.name: is_binary(field.type) for field in first.schema}
-    texts = (as_texts(batch, names) for batch in chain([first], incoming))
-    return load_partition(server, table, columns, partition, texts)
+    result = {
+        "rows": pa.array([part.rows], pa.int64()),
+        "file": pa.array([part.file], pa.string()),
+        "failure": pa.array([failure], pa.string()),
+    }
+    yield pa.RecordBatch.from_pydict(result)
 
 
 def _failure(text: str) -> CdcError:

@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from airflow_cdc_provider.targets.database.server import JdbcAddress
 from airflow_cdc_provider.targets.sparksql.names import quoted
 
-
-@dataclass(frozen=True)
-class JdbcRead:
-    """``query`` is a parenthesised SELECT with alias, ``session_init`` runs first on the connection. ``casts``: column
-    → Spark SQL expression for its type, where Spark's own mapping of the JDBC type differs."""
-
-    url: str
-    driver: str
-    user: str
-    password: str
-    query: str
-    session_init: str
-    fetch_rows: int
-    casts: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        return f"JdbcRead({self.query!r})"
+FETCH_ROWS = 5_000
 
 
-def read_jdbc(spark: SparkSession, read: JdbcRead, columns: Sequence[str]) -> DataFrame:
-    """One Spark task and one connection. User and password are passed as options, which Spark redacts."""
+def read_jdbc(spark: SparkSession, address: JdbcAddress, query: str, casts: Mapping[str, str]) -> DataFrame:
+    """One Spark task and one connection. ``casts``: column → Spark SQL expression for its type. User and password are
+    passed as options, which Spark redacts."""
     frame = spark.read.jdbc(
-        read.url,
-        read.query,
+        address.url,
+        f"({query}) copied",
         properties={
-            "driver": read.driver,
-            "user": read.user,
-            "password": read.password,
-            "fetchsize": str(read.fetch_rows),
-            "sessionInitStatement": read.session_init,
+            "driver": address.driver,
+            "user": address.user,
+            "password": address.password,
+            "fetchsize": str(FETCH_ROWS),
+            "sessionInitStatement": address.session_init,
         },
     )
-    return frame.select(*(F.expr(read.casts.get(name, quoted(name))).alias(name) for name in columns))
+    return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.merge_sql import Effect, merge_statements
@@ -22,7 +22,9 @@ POSTGRES, MYSQL = PostgresSql("shop"), MysqlSql("shop")
 
 
 def statements(sql: Sql, plan: MergePlan) -> list[tuple[Effect, str]]:
-    return [(one.effect, one.text) for one in merge_statements(sql, "T", "S", plan)]
+    """With short aliases."""
+    texts = ((one.effect, one.text) for one in merge_statements(sql, "T", "S", plan))
+    return [(effect, text.replace(TARGET_ALIAS, "t").replace(STAGED_ALIAS, "s")) for effect, text in texts]
 
 
 def test_a_keyed_merge_in_postgres() -> None:

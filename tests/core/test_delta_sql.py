@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.delta.ddl import add_columns, register, table_properties
 from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
@@ -20,9 +20,14 @@ KEYED = TableSchema("public.t", (ID, NAME), ("id",))
 TABLE = "delta.`/lake/t`"
 
 
+def merged(plan: MergePlan) -> str:
+    """With short aliases."""
+    return merge_sql(TABLE, "staged", plan).replace(TARGET_ALIAS, "t").replace(STAGED_ALIAS, "s")
+
+
 def test_a_keyed_merge() -> None:
     plan = MergePlan(KEYED, OnDelete.HARD, ranges=(("1", "5"), ("90", "99")))
-    assert merge_sql(TABLE, "staged", plan).splitlines() == [
+    assert merged(plan).splitlines() == [
         "MERGE INTO delta.`/lake/t` t",
         "USING `staged` s",
         "ON (t.`id` BETWEEN 1 AND 5 OR t.`id` BETWEEN 90 AND 99) AND t.`id` = s.`id`",
@@ -38,7 +43,7 @@ def test_a_soft_partial_merge_keeps_unknown_values_and_refuses_missing_rows() ->
     known = "s._cdc_known IS NULL OR array_contains(s._cdc_known, 'na`me')"
     taken = f"CASE WHEN {known} THEN s.`na``me` ELSE t.`na``me` END"
     revived = f"CASE WHEN {known} THEN s.`na``me` WHEN t._cdc_deleted THEN NULL ELSE t.`na``me` END"
-    assert merge_sql(TABLE, "staged", MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
+    assert merged(MergePlan(KEYED, OnDelete.SOFT, partial=True)).splitlines()[2:] == [
         "ON t.`id` = s.`id`",
         "WHEN MATCHED AND s._cdc_op IN ('U') AND s._cdc_known IS NOT NULL AND t._cdc_deleted"
         " AND s._cdc_order > t._cdc_order THEN UPDATE SET t.`id` = CAST(raise_error('CDC_NO_ROW') AS BIGINT)",
@@ -55,7 +60,7 @@ def test_a_soft_partial_merge_keeps_unknown_values_and_refuses_missing_rows() ->
 
 def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None:
     plan = MergePlan(TableSchema("public.t", (ID, RATE)), OnDelete.HARD)
-    assert merge_sql(TABLE, "staged", plan).splitlines()[2:] == [
+    assert merged(plan).splitlines()[2:] == [
         "ON s._cdc_op = 'D' AND t.`id` <=> s.`id` AND CAST(t.`rate` AS STRING) <=> CAST(s.`rate` AS STRING)",
         "WHEN MATCHED THEN DELETE",
         "WHEN NOT MATCHED AND s._cdc_op IN ('I') THEN INSERT (`id`, `rate`) VALUES (s.`id`, s.`rate`)",
@@ -65,23 +70,21 @@ def test_a_keyless_merge_compares_all_columns_and_floats_by_their_text() -> None
 def test_an_added_column_with_an_initial_value_fills_all_other_rows_and_drops_the_bounds() -> None:
     added = Column("n", LogicalType(Kind.INT32), initial="7")
     plan = MergePlan(TableSchema("public.t", (ID, added), ("id",)), OnDelete.HARD, added=(added,), ranges=(("1", "2"),))
-    lines = merge_sql(TABLE, "staged", plan).splitlines()
+    lines = merged(plan).splitlines()
     assert lines[2] == "ON t.`id` = s.`id`"
     assert lines[-1] == "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)"
 
 
 def test_a_repair_accepts_equal_order_keys_and_compares_a_nullable_key_null_safely() -> None:
     schema = TableSchema("public.t", (Column("k", LogicalType(Kind.TEXT)),), ("k",))
-    text = merge_sql(
-        "delta.`/lake/t`", "staged", MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),))
-    )
+    text = merged(MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),)))
     assert "ON t.`k` <=> s.`k`\n" in text
     assert text.count("s._cdc_order >= t._cdc_order") == 2
 
 
 def test_a_repair_of_soft_deletes_inserts_a_missing_row_as_deleted() -> None:
     plan = MergePlan(KEYED, OnDelete.SOFT, partial=True, not_older=True)
-    assert merge_sql(TABLE, "staged", plan).splitlines()[-1] == (
+    assert merged(plan).splitlines()[-1] == (
         "WHEN NOT MATCHED AND s._cdc_op IN ('D') AND s._cdc_known IS NULL"
         " THEN INSERT (`id`, `na``me`, `_cdc_order`, `_cdc_deleted`) VALUES (s.`id`, s.`na``me`, s._cdc_order, true)"
     )

@@ -145,7 +145,7 @@ FOLDS = (
     Mutant(
         "a flagged row that is inserted again keeps its old values",
         "airflow_cdc_provider/targets/sparksql/merge_sql.py",
-        'unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""',
+        'unknown = f" WHEN {T}.{DELETED} THEN NULL" if plan.soft else ""',
         'unknown = ""',
         (f"{KEYED}::test_a_flagged_row_that_is_upserted_keeps_no_old_value[delta in Spark]",),
     ),

@@ -89,8 +89,8 @@ MEANINGS = (
     Mutant(
         "a NULL in a key matches no row",
         MERGE_SQL,
-        """{'<=>' if column.nullable else '='} s.{quoted""",
-        """{'='} s.{quoted""",
+        """{'<=>' if column.nullable else '='} {S}.{quoted""",
+        """{'='} {S}.{quoted""",
         ("tests/core/test_delta_sql.py",),
     ),
     Mutant(
@@ -118,7 +118,7 @@ MEANINGS = (
         "a row that comes back stays flagged deleted",
         MERGE_SQL,
         '{DELETED: "false"} if plan.soft',
-        '{DELETED: f"t.{DELETED}"} if plan.soft',
+        '{DELETED: f"{T}.{DELETED}"} if plan.soft',
         ("tests/core/test_delta_sql.py",),
     ),
     Mutant(

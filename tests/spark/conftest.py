@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
@@ -87,6 +90,19 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[EmbeddedMariaDB]:
     with embedded() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def snowflake_server() -> Iterator[EmbeddedSnowflake]:
+    """Where its environment cannot be created: skipped on a laptop, failed in CI."""
+    try:
+        server = EmbeddedSnowflake()
+    except NotInstalled as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with server:
         yield server
 
 

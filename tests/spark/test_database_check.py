@@ -16,8 +16,9 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.database.names import STAGED, staging_table
-from airflow_cdc_provider.targets.database.staging import create_staged_table, load_partition, prepare_staging
+from airflow_cdc_provider.targets.database.staging import create_staged_table, prepare_staging
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.database.text_loads import load_texts
 from airflow_cdc_provider.targets.registry import open_target
 from tests.spark.databases import Database
 
@@ -95,9 +96,9 @@ def test_a_role_that_may_not_create_tables_is_reported(warehouse: Database, tmp_
 def test_a_partition_that_two_tasks_load_counts_once(warehouse: Database, tmp_path: Path) -> None:
     target = opened(warehouse, tmp_path)
     staged = staging_table("t", STAGED, "one")
-    prepare_staging(target.server, "t", target.lock_name("t"))
+    prepare_staging(target.server, "t")
     create_staged_table(target.server, staged, SCHEMA)
     rows = pyarrow.RecordBatch.from_pydict({"id": ["1", "1"], "v": ["a", None], "_cdc_op": ["I", "I"]})
     columns = dict.fromkeys(rows.schema.names, False)
-    assert [load_partition(target.server, staged, columns, split, [rows]) for split in (0, 0, 1)] == [2, 2, 2]
+    assert [load_texts(target.server, staged, columns, split, [rows]) for split in (0, 0, 1)] == [2, 2, 2]
     assert warehouse.rows(("id", "v"), staged) == [(1, "a"), (1, "a"), (1, None), (1, None)]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
-from spark_jobs.writers.row_texts import as_texts, is_binary
+from airflow_cdc_provider.targets.database.row_texts import as_texts, is_binary
 
 
 def texts(values: pa.Array) -> list[str | None]:

@@ -27,6 +27,10 @@ LIVE, PUT, GONE, COPY = "U", "P", "D", "I"
 ORDER, DELETED = "_cdc_order", "_cdc_deleted"
 """Columns of a target table: the order key of the row's last change; whether the row is marked as deleted."""
 
+TARGET_ALIAS, STAGED_ALIAS = "_cdc_t", "_cdc_s"
+"""Aliases of the table and of its staged rows in the SQL of a merge. No column has such a name, which would hide the
+alias."""
+
 NO_ROW, AMBIGUOUS_KEY, CONFLICTING_CHANGES = "CDC_NO_ROW", "CDC_TWO_HOLDERS", "CDC_CONFLICTING_CHANGES"
 """Markers in the error of a Spark query, by which the job recognises it: a partial change without a row; a key that two
 rows may have; two different changes of a row with the same order key."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from airflow_cdc_provider.core.errors import RowMissing
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -15,8 +16,9 @@ from airflow_cdc_provider.targets.database.cuts import invalidate_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, merge_statements
 from airflow_cdc_provider.targets.database.names import REPLACED, staging_table
 from airflow_cdc_provider.targets.database.sql import add_columns
-from airflow_cdc_provider.targets.database.staging import delete_loads
 from airflow_cdc_provider.targets.database.target import DatabaseTarget, LockedTable
+from airflow_cdc_provider.targets.database.text_loads import delete_loads
+from airflow_cdc_provider.targets.fencing import superseded_by
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -66,13 +68,25 @@ def _swap_in(
     replaced = staging_table(target_table, REPLACED, record.attempt)
     with target.server.session("commit") as connection:
         cursor = connection.cursor()
-        target.server.lock(cursor, target.lock_name(target_table))
+        target.server.lock_table(cursor, target_table)
         target.require_unchanged(cursor, target_table, expected, record)
-        control.delete_other_copies(cursor, target.sql, target_table, expected.identity)
+        control.delete(cursor, target.sql, target_table, [record.nonce])
         control.insert(cursor, target.sql, target_table, record.nonce, record)
+        if expected.control is not None and not target.server.swaps_under_lock:
+            _raise_fence(cursor, target, target_table, expected, record)
         invalidate_cut(cursor, target.sql, target_table)
-        delete_loads(target.sql, cursor, shadow)
+        delete_loads(target.server, cursor, shadow)
         target.server.swap(connection, shadow, target_table, replaced, expected.exists)
+
+
+def _raise_fence(
+    cursor: Any, target: DatabaseTarget, target_table: str, expected: TargetState, record: ControlRecord
+) -> None:
+    """In the old copy, so that no other attempt commits between this commit and the swap."""
+    assert expected.control is not None
+    raised = replace(expected.control.fenced(), fence=record.fence, attempt=record.attempt)
+    if not control.advance(cursor, target.sql, target_table, expected.identity, expected.control, raised):
+        raise superseded_by(target.read_state(cursor, record.table, target_table), record)
 
 
 def _add_columns(
@@ -83,7 +97,9 @@ def _add_columns(
         return ()
     change = schema_delta(added, target.server.columns(table.cursor, target_table))
     if change.missing:
-        table.cursor.execute(add_columns(target.sql, target_table, change.missing))
+        for statement in add_columns(target.sql, target_table, change.missing):
+            table.cursor.execute(statement)
+        target.server.lock_table(table.cursor, target_table)  # some servers commit with the statement
     return change.added
 
 

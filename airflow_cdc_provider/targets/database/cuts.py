@@ -4,17 +4,18 @@ the tables sees one moment of the source."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.targets.database.names import CONTROL, CUT, PUBLISHED
+from airflow_cdc_provider.targets.database.names import CUT, PUBLISHED
 from airflow_cdc_provider.targets.database.sql import Sql
 
 COLUMNS = ("replicator", "target_table", "identity", "cursor_window", "cut_window", "cut_at")
 
 
-def cut_statements(sql: Sql) -> list[str]:
-    """Idempotent statements that create the table and the view."""
+def create_cut_table(sql: Sql) -> str:
+    """An idempotent statement."""
     quoted, name = sql.quoted, sql.short_text_type
     columns = [
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
@@ -22,14 +23,25 @@ def cut_statements(sql: Sql) -> list[str]:
         f"{quoted('cut_window')} BIGINT NOT NULL",
         f"PRIMARY KEY ({quoted('replicator')}, {quoted('target_table')})",
     ]
+    return sql.create_table(CUT, columns, "", staging=False)
+
+
+def create_view(sql: Sql, target_tables: Iterable[str]) -> str:
+    """A statement that creates or replaces the view over the control rows of these tables."""
+    quoted = sql.quoted
     selected = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
     same = " AND ".join(f"c.{quoted(column)} = p.{quoted(column)}" for column in ("target_table", "identity"))
     is_current = f"CASE WHEN c.{quoted('cursor_window')} = p.{quoted('cursor_window')} THEN 1 ELSE 0 END"
-    return [
-        sql.create_table(CUT, columns, "", staging=False),
+    tables = sorted({sql.table(sql.control_table(target_table)) for target_table in target_tables})
+    controls = tables[0]
+    if len(tables) > 1:
+        columns = ", ".join(map(quoted, ("target_table", "identity", "cursor_window")))
+        controls = f"({' UNION ALL '.join(f'SELECT {columns} FROM {table}' for table in tables)})"
+    return (
         f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
-        f" FROM {sql.table(CUT)} AS p LEFT JOIN {sql.table(CONTROL)} AS c ON {same} GROUP BY {selected}",
-    ]
+        f" FROM {sql.table(CUT)} AS p LEFT JOIN {controls} AS c ON {same}"
+        f" WHERE p.{quoted('replicator')} <> '' GROUP BY {selected}"
+    )
 
 
 def write_cut(cursor: Any, sql: Sql, cut: Cut) -> None:

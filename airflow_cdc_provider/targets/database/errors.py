@@ -25,6 +25,17 @@ def missing_privilege(address: str, found: str) -> CheckFailed:
     return CheckFailed.of("TGT062", "a privilege is missing in the target", address, found, do=do)
 
 
+def missing_object(address: str, found: str) -> TargetUnavailable:
+    return TargetUnavailable.of(
+        "TGT067",
+        "an object of the target does not exist, or may not be used",
+        address,
+        found,
+        do="nothing if another attempt has dropped a staging table: the next run tries again; "
+        "otherwise grant the privileges that the guide of this target lists under Rights",
+    )
+
+
 def value_rejected(address: str, found: str, do: str) -> Blocked:
     return Blocked.of(
         "TGT063",

@@ -24,8 +24,9 @@ from airflow_cdc_provider.core.table.merge_plan import (
     MergePlan,
     RowMatch,
 )
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.database.sql import Sql
 
 
@@ -126,58 +127,57 @@ class _Renderer:
         deleted = self.sql.quoted(DELETED)
         if clause.rows is RowMatch.BOTH:
             kept = {c.name: self._new_value(c) for c in self._non_key_columns()} if self.plan.partial else {}
-            values = {**kept, DELETED: "TRUE", ORDER: f"s.{self.sql.quoted(ORDER)}"}
+            values = {**kept, DELETED: "TRUE", ORDER: f"{S}.{self.sql.quoted(ORDER)}"}
             return self.sql.update(self.target, self.staged, self._join_condition(clause), values)
-        return f"UPDATE {self.target} AS t SET {deleted} = TRUE WHERE NOT t.{deleted} AND {self._no_staged_row()}"
+        return f"UPDATE {self.target} AS {T} SET {deleted} = TRUE WHERE NOT {T}.{deleted} AND {self._no_staged_row()}"
 
     def _insert(self, clause: Clause, technical: dict[str, str]) -> str:
-        values = {name: f"s.{self.sql.quoted(name)}" for name in self.plan.schema.names} | technical
+        values = {name: f"{S}.{self.sql.quoted(name)}" for name in self.plan.schema.names} | technical
         names = ", ".join(map(self.sql.quoted, values))
-        whole = f" AND s.{self.sql.quoted(KNOWN)} IS NULL" if clause.whole_only else ""
+        whole = f" AND {S}.{self.sql.quoted(KNOWN)} IS NULL" if clause.whole_only else ""
         alone = f" AND {self._no_target_row()}" if self.plan.schema.key else ""
         return (
-            f"INSERT INTO {self.target} ({names}) SELECT {', '.join(values.values())} FROM {self.staged} AS s"
+            f"INSERT INTO {self.target} ({names}) SELECT {', '.join(values.values())} FROM {self.staged} AS {S}"
             f" WHERE {self._ops(clause)}{whole}{alone}"
         )
 
     def _rejected_count(self, clause: Clause) -> str:
         """Counts the staged rows that require a row which the target lacks or has as deleted."""
         if clause.rows is RowMatch.STAGED_ONLY:
-            where = f"{self._ops(clause)} AND s.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._no_target_row()}"
-            return f"SELECT count(*) FROM {self.staged} AS s WHERE {where}"
-        return f"SELECT count(*) FROM {self.target} AS t JOIN {self.staged} AS s ON {self._join_condition(clause)}"
+            where = f"{self._ops(clause)} AND {S}.{self.sql.quoted(KNOWN)} IS NOT NULL AND {self._no_target_row()}"
+            return f"SELECT count(*) FROM {self.staged} AS {S} WHERE {where}"
+        return f"SELECT count(*) FROM {self.target} AS {T} JOIN {self.staged} AS {S} ON {self._join_condition(clause)}"
 
     def _join_condition(self, clause: Clause) -> str:
         quoted = self.sql.quoted
         if not self.plan.schema.key:
-            row = self.sql.row_text("t", self.plan.schema.columns)
-            return f"s.{quoted(OP)} = '{GONE}' AND s.{quoted(ROW)} = {row}"
+            return f"{S}.{quoted(OP)} = '{GONE}' AND {self.sql.same_row(self.plan.schema.columns)}"
         conditions = [self._ops(clause), self._same_key()]
         if clause.partial_only:
-            conditions.append(f"s.{quoted(KNOWN)} IS NOT NULL")
+            conditions.append(f"{S}.{quoted(KNOWN)} IS NOT NULL")
         if clause.flagged_only:
-            conditions.append(f"t.{quoted(DELETED)}")
+            conditions.append(f"{T}.{quoted(DELETED)}")
         if clause.guarded:
             newer = ">=" if self.plan.not_older else ">"
-            conditions.append(f"s.{quoted(ORDER)} {newer} t.{quoted(ORDER)}")
+            conditions.append(f"{S}.{quoted(ORDER)} {newer} {T}.{quoted(ORDER)}")
         return " AND ".join(conditions)
 
     def _ops(self, clause: Clause) -> str:
         listed = ", ".join(f"'{op}'" for op in clause.ops or (LIVE,))
-        return f"s.{self.sql.quoted(OP)} IN ({listed})"
+        return f"{S}.{self.sql.quoted(OP)} IN ({listed})"
 
     def _same_key(self) -> str:
         key_columns = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
         return " AND ".join(
-            self.sql.null_safe_equal(f"t.{name}", f"s.{name}") if column.nullable else f"t.{name} = s.{name}"
+            self.sql.null_safe_equal(f"{T}.{name}", f"{S}.{name}") if column.nullable else f"{T}.{name} = {S}.{name}"
             for column, name in key_columns
         )
 
     def _no_target_row(self) -> str:
-        return f"NOT EXISTS (SELECT 1 FROM {self.target} AS t WHERE {self._same_key()})"
+        return f"NOT EXISTS (SELECT 1 FROM {self.target} AS {T} WHERE {self._same_key()})"
 
     def _no_staged_row(self) -> str:
-        return f"NOT EXISTS (SELECT 1 FROM {self.staged} AS s WHERE {self._same_key()})"
+        return f"NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key()})"
 
     def _updates(self) -> dict[str, str]:
         return {column.name: self._new_value(column) for column in self._non_key_columns()} | self._technical_columns()
@@ -188,14 +188,14 @@ class _Renderer:
     def _new_value(self, column: Column) -> str:
         name = self.sql.quoted(column.name)
         if not self.plan.partial:
-            return f"s.{name}"
-        known, index = f"s.{self.sql.quoted(KNOWN)}", self.plan.schema.names.index(column.name) + 1
-        return f"CASE WHEN {known} IS NULL OR substr({known}, {index}, 1) = '1' THEN s.{name} ELSE t.{name} END"
+            return f"{S}.{name}"
+        known, index = f"{S}.{self.sql.quoted(KNOWN)}", self.plan.schema.names.index(column.name) + 1
+        return f"CASE WHEN {known} IS NULL OR substr({known}, {index}, 1) = '1' THEN {S}.{name} ELSE {T}.{name} END"
 
     def _technical_columns(self) -> dict[str, str]:
         if not self.plan.schema.key:
             return {}
-        return {ORDER: f"s.{self.sql.quoted(ORDER)}", **({DELETED: "FALSE"} if self.plan.soft else {})}
+        return {ORDER: f"{S}.{self.sql.quoted(ORDER)}", **({DELETED: "FALSE"} if self.plan.soft else {})}
 
     def _initial(self, column: Column) -> str:
         return self.sql.literal(json.loads(column.initial or "null"), column)

@@ -6,7 +6,7 @@ import hashlib
 import re
 
 CONTROL = "_cdc_control"
-"""One row per copy: cursor, fence and the whole control record."""
+"""One row per copy: cursor, fence and the whole control record. A row without identity only serves as a lock."""
 
 LOADS = "_cdc_loads"
 """One row per partition of a staging table that has been loaded, so that a task that runs twice loads it once."""
@@ -21,6 +21,11 @@ ROW = "_cdc_row"
 """Column of staged rows without key: the row as text, computed once for all comparisons."""
 
 IDENTITY_COMMENT = re.compile(r"cdc:([0-9a-f]{32})")
+
+
+def own_control_table(target_table: str) -> str:
+    """The control table of one target table, where tables do not share one."""
+    return f"{CONTROL}_{hashlib.sha256(target_table.encode()).hexdigest()[:12]}"
 
 
 def staging_prefix(target_table: str) -> str:

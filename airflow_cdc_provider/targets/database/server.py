@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.targets.database.sql import Sql
@@ -35,9 +35,11 @@ class JdbcAddress:
 
 
 class Server(Protocol):
-    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes."""
+    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
+    ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended."""
 
     longest_name: ClassVar[int]
+    swaps_under_lock: ClassVar[bool]
 
     @property
     def sql(self) -> Sql: ...
@@ -64,9 +66,15 @@ class Server(Protocol):
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]: ...
 
-    def lock(self, cursor: Any, name: str) -> None:
-        """Wait for this lock and hold it until the session or its transaction ends. Under the lock, no commit of
-        another session is in flight."""
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        """Wait for the lock of a table and hold it until the session or its transaction ends. Under the lock, no commit
+        of another session to the table is in flight."""
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        """As ``lock_table``, for the published cut of a replicator."""
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        """As ``lock_table``, for the creation of our own tables."""
 
     def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         """Add the key of a loaded table and collect planner statistics. ``index``: columns, may be empty."""
@@ -79,10 +87,27 @@ class Server(Protocol):
         """Drop a table unless a session uses it. Returns whether it was dropped. Earlier statements of the transaction
         stay in effect either way."""
 
-    def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
-        """Load Arrow batches of texts. ``columns``: name → whether its text is hex bytes. Returns the row count."""
+    def server_problems(self, cursor: Any) -> Iterable[Problem]:
+        """Problems of the server's version and settings."""
+
+
+@runtime_checkable
+class ReadsByJdbc(Protocol):
+    """A server whose tables Spark reads by JDBC."""
 
     def jdbc(self) -> JdbcAddress: ...
 
-    def server_problems(self, cursor: Any) -> Iterable[Problem]:
-        """Problems of the server's version and settings."""
+
+@runtime_checkable
+class ReadsByParts(Protocol):
+    """A server whose results have parts that Spark's tasks can fetch."""
+
+    def result_parts(self, query: str) -> Sequence[Any]:
+        """Objects with a method ``to_arrow``, which can be pickled."""
+
+
+@runtime_checkable
+class Clusters(Protocol):
+    """A server that can keep rows with near values of some columns together."""
+
+    def cluster(self, cursor: Any, table: str, columns: Sequence[str]) -> None: ...

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
-from airflow_cdc_provider.targets.database.names import CONTROL, LOADS, ROW
+from airflow_cdc_provider.targets.database.names import ROW
 from airflow_cdc_provider.targets.restrictions import Restriction
 
 
 class Sql(Protocol):
-    """``column`` arguments are names, all others are SQL. Rows of a target table are ``t``, staged rows ``s``."""
+    """``column`` arguments are names, all others are SQL. Rows of a target table are ``_cdc_t``, staged
+    rows ``_cdc_s``."""
 
     @property
     def order_type(self) -> str: ...
@@ -37,6 +38,10 @@ class Sql(Protocol):
     def table(self, name: str) -> str:
         """The qualified name of a table in the target's schema."""
 
+    def control_table(self, target_table: str) -> str:
+        """The name of the table with the control rows of a target table. Several target tables share one, unless a
+        transaction locks whole tables."""
+
     def column_type(self, column: Column, in_key: bool) -> str: ...
 
     def literal(self, canonical: object, column: Column) -> str:
@@ -45,9 +50,8 @@ class Sql(Protocol):
     def null_safe_equal(self, left: str, right: str) -> str:
         """Equality for which NULL equals NULL."""
 
-    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
-        """A text that is equal for two rows only if all values are, NULLs and signs of zero included. Fits into a
-        short text."""
+    def same_row(self, columns: Sequence[Column]) -> str:
+        """Whether all values of a row without key are equal to those of a staged row, NULLs included."""
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str: ...
 
@@ -56,9 +60,6 @@ class Sql(Protocol):
     def delete_where(self, target: str, condition: str) -> str: ...
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str: ...
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        """A parameterised INSERT that does nothing if the key exists."""
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         """See ``TargetTables.restriction``."""
@@ -69,6 +70,15 @@ class Sql(Protocol):
     def read_expressions(self, column: Column) -> tuple[str, str]:
         """The database's SQL expression that Spark reads, and a Spark SQL expression (may be empty) that converts the
         result to the column's Spark type."""
+
+
+@runtime_checkable
+class ComparesRowTexts(Protocol):
+    """The dialect of a database that compares rows without a key by one text, which staged rows have in a column."""
+
+    def row_text(self, alias: str, columns: Sequence[Column]) -> str:
+        """A text that is equal for two rows only if all values are, NULLs and signs of zero included. Fits into a
+        short text."""
 
 
 def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
@@ -85,7 +95,7 @@ def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
 def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
     """Column definitions of a table of staged rows. ``_cdc_known`` has one digit, 0 or 1, per column of the schema."""
     own = [f"{sql.quoted(c.name)} {sql.column_type(c, c.name in schema.key)}" for c in schema.columns]
-    row = [] if schema.key else [f"{sql.quoted(ROW)} {sql.short_text_type}"]
+    row = [f"{sql.quoted(ROW)} {sql.short_text_type}"] if has_row_texts(sql, schema) else []
     return [
         *own,
         *row,
@@ -95,9 +105,15 @@ def staged_column_list(sql: Sql, schema: TableSchema) -> list[str]:
     ]
 
 
-def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> str:
-    added = ", ".join(f"ADD COLUMN {sql.quoted(c.name)} {sql.column_type(c, in_key=False)}" for c in columns)
-    return f"ALTER TABLE {sql.table(table)} {added}"
+def has_row_texts(sql: Sql, schema: TableSchema) -> bool:
+    """Whether staged rows have their text in a column."""
+    return isinstance(sql, ComparesRowTexts) and not schema.key
+
+
+def add_columns(sql: Sql, table: str, columns: Sequence[Column]) -> list[str]:
+    """A statement each: databases write several columns in one statement in their own ways."""
+    definitions = (f"{sql.quoted(column.name)} {sql.column_type(column, in_key=False)}" for column in columns)
+    return [f"ALTER TABLE {sql.table(table)} ADD COLUMN {definition}" for definition in definitions]
 
 
 def key_is_unique(schema: TableSchema) -> bool:
@@ -105,10 +121,10 @@ def key_is_unique(schema: TableSchema) -> bool:
     return bool(schema.key) and not any(schema.column(name).nullable for name in schema.key)
 
 
-def control_tables(sql: Sql) -> list[str]:
-    """Idempotent statements that create our own tables."""
+def create_control_table(sql: Sql, target_table: str) -> str:
+    """An idempotent statement."""
     quoted, name, text = sql.quoted, sql.short_text_type, sql.long_text_type
-    control = [
+    columns = [
         f"{quoted('target_table')} {name} NOT NULL",
         f"{quoted('identity')} {name} NOT NULL",
         f"{quoted('replicator')} {name} NOT NULL",
@@ -119,13 +135,4 @@ def control_tables(sql: Sql) -> list[str]:
         f"{quoted('record')} {text} NOT NULL",
         f"PRIMARY KEY ({quoted('target_table')}, {quoted('identity')})",
     ]
-    loads = [
-        f"{quoted('staging_table')} {name} NOT NULL",
-        f"{quoted('share')} BIGINT NOT NULL",
-        f"{quoted('loaded')} BIGINT NOT NULL",
-        f"PRIMARY KEY ({quoted('staging_table')}, {quoted('share')})",
-    ]
-    return [
-        sql.create_table(CONTROL, control, "", staging=False),
-        sql.create_table(LOADS, loads, "", staging=False),
-    ]
+    return sql.create_table(sql.control_table(target_table), columns, "", staging=False)

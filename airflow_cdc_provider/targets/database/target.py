@@ -25,7 +25,7 @@ from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.cuts import write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, row_count_after
-from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
+from airflow_cdc_provider.targets.database.names import identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -83,7 +83,7 @@ class DatabaseTarget:
         if comment is None:
             return TargetState(exists=False)
         identity = identity_in(comment)
-        if not identity or self.server.comment(cursor, CONTROL) is None:
+        if not identity or self.server.comment(cursor, self.sql.control_table(target_table)) is None:
             return TargetState(exists=True, identity=identity)
         record = control.read(cursor, self.sql, target_table, identity)
         if record is None or (record.replicator, record.table) != (self.replicator, table):
@@ -112,7 +112,7 @@ class DatabaseTarget:
     def publish_cut(self, cut: Cut) -> None:
         with self.server.session("publish") as connection:
             cursor = connection.cursor()
-            self.server.lock(cursor, f"cdc:cut:{cut.replicator}")
+            self.server.lock_cut(cursor, cut.replicator)
             write_cut(cursor, self.sql, cut)
             connection.commit()
 
@@ -150,11 +150,8 @@ class DatabaseTarget:
         """Whether ``record`` is committed, read under the lock, so that its commit cannot be in flight any more."""
         with self.server.session("read back") as connection:
             cursor = connection.cursor()
-            self.server.lock(cursor, self.lock_name(target_table))
+            self.server.lock_table(cursor, target_table)
             return has_commit(self.read_state(cursor, record.table, target_table), record)
-
-    def lock_name(self, target_table: str) -> str:
-        return f"cdc:{self.server.schema}.{target_table}"
 
     def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
         """Raises Fenced if the table has changed."""
@@ -167,7 +164,7 @@ class DatabaseTarget:
     ) -> Counts:
         with self.server.session("commit") as connection:
             cursor = connection.cursor()
-            self.server.lock(cursor, self.lock_name(target_table))
+            self.server.lock_table(cursor, target_table)
             self.require_unchanged(cursor, target_table, expected, record)
             counts = work(LockedTable(connection, cursor, self.sql))
             assert expected.control is not None

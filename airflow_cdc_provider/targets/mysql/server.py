@@ -48,6 +48,7 @@ LOCK_WAIT = frozenset({1205})
 
 class MysqlServer:
     longest_name: ClassVar[int] = 64
+    swaps_under_lock: ClassVar[bool] = True
 
     def __init__(self, info: ConnectionInfo, schema: str, replicator: str, floats: Floats = Floats.NUMBER) -> None:
         self.info = info
@@ -107,7 +108,16 @@ class MysqlServer:
         cursor.execute(query, (self.schema,))
         return [str(name) for (name,) in cursor.fetchall() if str(name).startswith(prefix)]
 
-    def lock(self, cursor: Any, name: str) -> None:
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        self._lock(cursor, f"cdc:cut:{replicator}")
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        self._lock(cursor, "cdc:control")
+
+    def _lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))
         if cursor.fetchone()[0] != 1:
             raise errors.busy(self.address, f"no lock within {LOCK_LIMIT_S} s")
@@ -147,6 +157,10 @@ class MysqlServer:
         finally:
             cursor.execute(f"SET SESSION lock_wait_timeout = {SWAP_LIMIT_S}")
         return True
+
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.sql.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT IGNORE INTO {self.sql.table(table)} ({names}) VALUES ({values})"
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         from pymysql.converters import escape_string

@@ -7,6 +7,8 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import (
     FLOATS,
@@ -17,6 +19,7 @@ from airflow_cdc_provider.core.table.special_values import (
     Specials,
     declared_length,
 )
+from airflow_cdc_provider.targets.database.names import CONTROL, ROW
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
@@ -63,6 +66,9 @@ class MysqlSql:
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
 
+    def control_table(self, target_table: str) -> str:
+        return CONTROL
+
     def column_type(self, column: Column, in_key: bool) -> str:
         """JSON is stored as text, since the type JSON normalises it. Timestamps are DATETIME in UTC, since TIMESTAMP
         ends in 2038. Floats are DOUBLE, since FLOAT shows only six digits."""
@@ -92,6 +98,9 @@ class MysqlSql:
     def null_safe_equal(self, left: str, right: str) -> str:
         return f"{left} <=> {right}"
 
+    def same_row(self, columns: Sequence[Column]) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """A hash over the values' texts. CONCAT comes first because HEX of a number only covers its integer part."""
         values = (f"{alias}.{self.quoted(column.name)}" for column in columns)
@@ -99,22 +108,18 @@ class MysqlSql:
         return f"CONVERT(SHA2(CONCAT_WS(',', {texts}), 256) USING ascii)"
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
-        sets = ", ".join(f"t.{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS t JOIN {staged} AS s ON {condition} SET {sets}"
+        sets = ", ".join(f"{T}.{self.quoted(name)} = {value}" for name, value in values.items())
+        return f"UPDATE {target} AS {T} JOIN {staged} AS {S} ON {condition} SET {sets}"
 
     def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE t FROM {target} AS t JOIN {staged} AS s ON {condition}"
+        return f"DELETE {T} FROM {target} AS {T} JOIN {staged} AS {S} ON {condition}"
 
     def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE t FROM {target} AS t WHERE {condition}"
+        return f"DELETE {T} FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""
         return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
-        return f"INSERT IGNORE INTO {self.table(table)} ({names}) VALUES ({values})"
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         kind = column.type.kind

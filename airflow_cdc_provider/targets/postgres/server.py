@@ -72,6 +72,7 @@ class PostgresServer:
     replicator: str
 
     longest_name: ClassVar[int] = 63
+    swaps_under_lock: ClassVar[bool] = True
 
     @property
     def sql(self) -> PostgresSql:
@@ -107,7 +108,16 @@ class PostgresServer:
         cursor.execute(TABLES, (self.schema, prefix))
         return [str(name) for (name,) in cursor.fetchall()]
 
-    def lock(self, cursor: Any, name: str) -> None:
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        self._lock(cursor, f"cdc:cut:{replicator}")
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        self._lock(cursor, "cdc:control")
+
+    def _lock(self, cursor: Any, name: str) -> None:
         """A transaction-level advisory lock, released with the transaction."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
@@ -147,6 +157,10 @@ class PostgresServer:
         except psycopg.errors.LockNotAvailable:
             return False
         return True
+
+    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
+        names, values = ", ".join(map(self.sql.quoted, columns)), ", ".join("%s" for _ in columns)
+        return f"INSERT INTO {self.sql.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
     def copy_in(self, connection: Any, table: str, columns: Mapping[str, bool], batches: Iterable[Any]) -> int:
         import pyarrow.compute as pc

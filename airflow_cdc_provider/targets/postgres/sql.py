@@ -6,8 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
+from airflow_cdc_provider.targets.database.names import CONTROL, ROW
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TYPES: dict[Kind, str] = {
@@ -46,6 +49,9 @@ class PostgresSql:
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
 
+    def control_table(self, target_table: str) -> str:
+        return CONTROL
+
     def column_type(self, column: Column, in_key: bool) -> str:
         """``json`` keeps the document's exact text; in a key it is text, since ``json`` has no equality."""
         kind = column.type.kind
@@ -66,28 +72,27 @@ class PostgresSql:
         """Unlike IS NOT DISTINCT FROM, this expression can use an index."""
         return f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
 
+    def same_row(self, columns: Sequence[Column]) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
         sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS t SET {sets} FROM {staged} AS s WHERE {condition}"
+        return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"
 
     def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS t USING {staged} AS s WHERE {condition}"
+        return f"DELETE FROM {target} AS {T} USING {staged} AS {S} WHERE {condition}"
 
     def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS t WHERE {condition}"
+        return f"DELETE FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         """``staging``: unlogged, since staged rows can be staged again."""
         create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
         return f"{create}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else create
-
-    def insert_if_absent(self, table: str, columns: Sequence[str]) -> str:
-        names, values = ", ".join(map(self.quoted, columns)), ", ".join("%s" for _ in columns)
-        return f"INSERT INTO {self.table(table)} ({names}) VALUES ({values}) ON CONFLICT DO NOTHING"
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         match column.type.kind:

@@ -1,4 +1,4 @@
-"""A merge in Spark SQL. Target rows are ``t``, staged rows ``s``; every column list is explicit."""
+"""A merge in Spark SQL; every column list is explicit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from airflow_cdc_provider.core.table.merge_plan import (
     MergePlan,
     RowMatch,
 )
+from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, initial_value
@@ -21,14 +23,14 @@ from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, i
 
 def merge_sql(table: str, staged: str, plan: MergePlan) -> str:
     """``table``: the SQL name of the target. ``staged``: the view of staged rows."""
-    head = [f"MERGE INTO {table} t", f"USING {quoted(staged)} s", f"ON {_condition(plan)}"]
+    head = [f"MERGE INTO {table} {T}", f"USING {quoted(staged)} {S}", f"ON {_condition(plan)}"]
     return "\n".join([*head, *(_clause(plan, clause) for clause in plan.clauses())])
 
 
 def current_value(column: Column, plan: MergePlan) -> str:
     """The value in the target row; in a column that was just added, rows do not have the initial value yet."""
     added = {new.name: new for new in plan.added}
-    return initial_value(added[column.name]) if column.name in added else f"t.{quoted(column.name)}"
+    return initial_value(added[column.name]) if column.name in added else f"{T}.{quoted(column.name)}"
 
 
 def equals(column: Column, left: str, right: str) -> str:
@@ -40,10 +42,12 @@ def equals(column: Column, left: str, right: str) -> str:
 
 def _condition(plan: MergePlan) -> str:
     if not plan.schema.key:
-        equal = [equals(c, current_value(c, plan), f"s.{quoted(c.name)}") for c in plan.schema.columns]
-        return " AND ".join([f"s.{OP} = '{GONE}'", *equal])
+        equal = [equals(c, current_value(c, plan), f"{S}.{quoted(c.name)}") for c in plan.schema.columns]
+        return " AND ".join([f"{S}.{OP} = '{GONE}'", *equal])
     key = [plan.schema.column(name) for name in plan.schema.key]
-    equal = [f"t.{quoted(column.name)} {'<=>' if column.nullable else '='} s.{quoted(column.name)}" for column in key]
+    equal = [
+        f"{T}.{quoted(column.name)} {'<=>' if column.nullable else '='} {S}.{quoted(column.name)}" for column in key
+    ]
     return " AND ".join([*_bounds(plan, key[0]), *equal])
 
 
@@ -51,24 +55,24 @@ def _bounds(plan: MergePlan, leading: Column) -> list[str]:
     """Literal ranges of the target's key let Delta skip files. Useless if all rows are read anyway."""
     if not plan.ranges or leading.nullable or plan.changes_unmatched_rows:
         return []
-    name = f"t.{quoted(leading.name)}"
+    name = f"{T}.{quoted(leading.name)}"
     return ["(" + " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in plan.ranges) + ")"]
 
 
 def _clause(plan: MergePlan, clause: Clause) -> str:
     conditions = []
     if clause.ops:
-        conditions.append(f"s.{OP} IN ({', '.join(map(text_literal, clause.ops))})")
+        conditions.append(f"{S}.{OP} IN ({', '.join(map(text_literal, clause.ops))})")
     if clause.partial_only:
-        conditions.append(f"s.{KNOWN} IS NOT NULL")
+        conditions.append(f"{S}.{KNOWN} IS NOT NULL")
     if clause.whole_only:
-        conditions.append(f"s.{KNOWN} IS NULL")
+        conditions.append(f"{S}.{KNOWN} IS NULL")
     if clause.flagged_only:
-        conditions.append(f"t.{DELETED}")
+        conditions.append(f"{T}.{DELETED}")
     if clause.guarded:
-        conditions.append(f"s.{ORDER} {'>=' if plan.not_older else '>'} t.{ORDER}")
+        conditions.append(f"{S}.{ORDER} {'>=' if plan.not_older else '>'} {T}.{ORDER}")
     if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
-        conditions.append(f"NOT t.{DELETED}")
+        conditions.append(f"NOT {T}.{DELETED}")
     when = " AND ".join([clause.rows.value.upper(), *conditions])
     return f"WHEN {when} THEN {_action(plan, clause)}"
 
@@ -80,7 +84,7 @@ def _action(plan: MergePlan, clause: Clause) -> str:
         case Action.UPDATE:
             return _set(_updates(plan))
         case Action.MARK_DELETED:
-            order = {ORDER: f"s.{ORDER}"} if clause.rows is RowMatch.BOTH else {}
+            order = {ORDER: f"{S}.{ORDER}"} if clause.rows is RowMatch.BOTH else {}
             return _set({**_flag_values(plan, clause), DELETED: "true", **order})
         case Action.FILL:
             return _set(_initials(plan))
@@ -96,16 +100,16 @@ def _action(plan: MergePlan, clause: Clause) -> str:
 
 def _updates(plan: MergePlan) -> dict[str, str]:
     """A soft-deleted row that a partial change puts back is a new row: it keeps nothing of the old one."""
-    unknown = f" WHEN t.{DELETED} THEN NULL" if plan.soft else ""
+    unknown = f" WHEN {T}.{DELETED} THEN NULL" if plan.soft else ""
     columns = [column for column in plan.schema.columns if column.name not in plan.schema.key]
     return {**{column.name: _new_value(plan, column, unknown) for column in columns}, **_technical_columns(plan)}
 
 
 def _new_value(plan: MergePlan, column: Column, unknown: str = "") -> str:
-    value = f"s.{quoted(column.name)}"
+    value = f"{S}.{quoted(column.name)}"
     if not plan.partial:
         return value
-    known = f"s.{KNOWN} IS NULL OR array_contains(s.{KNOWN}, {text_literal(column.name)})"
+    known = f"{S}.{KNOWN} IS NULL OR array_contains({S}.{KNOWN}, {text_literal(column.name)})"
     return f"CASE WHEN {known} THEN {value}{unknown} ELSE {current_value(column, plan)} END"
 
 
@@ -117,13 +121,13 @@ def _flag_values(plan: MergePlan, clause: Clause) -> dict[str, str]:
 
 
 def _inserts(plan: MergePlan) -> dict[str, str]:
-    return {**{name: f"s.{quoted(name)}" for name in plan.schema.names}, **_technical_columns(plan)}
+    return {**{name: f"{S}.{quoted(name)}" for name in plan.schema.names}, **_technical_columns(plan)}
 
 
 def _technical_columns(plan: MergePlan) -> dict[str, str]:
     if not plan.schema.key:
         return {}
-    return {ORDER: f"s.{ORDER}", **({DELETED: "false"} if plan.soft else {})}
+    return {ORDER: f"{S}.{ORDER}", **({DELETED: "false"} if plan.soft else {})}
 
 
 def _initials(plan: MergePlan) -> dict[str, str]:
@@ -131,7 +135,7 @@ def _initials(plan: MergePlan) -> dict[str, str]:
 
 
 def _set(values: dict[str, str]) -> str:
-    return "UPDATE SET " + ", ".join(f"t.{quoted(name)} = {value}" for name, value in values.items())
+    return "UPDATE SET " + ", ".join(f"{T}.{quoted(name)} = {value}" for name, value in values.items())
 
 
 def _insert(values: dict[str, str]) -> str:

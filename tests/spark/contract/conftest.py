@@ -10,8 +10,12 @@ from pyspark.sql import SparkSession
 
 from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
 
-IN_EVERY_RUN = frozenset({"test_merge_keyed", "test_merge_schemas", "test_types"})
-"""Spark's merges into Delta are tested by these in every run; all modules and targets with Spark in the nightly one."""
+IN_EVERY_RUN = {
+    "delta in Spark": {"test_merge_keyed", "test_merge_schemas", "test_types"},
+    "snowflake": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_merge_keyless", "test_types"},
+}
+"""Modules of kits that run all modules in the nightly run only. Other targets run all of them in every run; with Spark
+for all work they run in the nightly run only."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,7 +32,9 @@ def flat(values: Iterable[object]) -> Iterator[object]:
 
 
 def is_nightly(item: pytest.Item, kit: str) -> bool:
-    return kit.endswith(IN_SPARK) and not (kit.startswith("delta") and item.path.stem in IN_EVERY_RUN)
+    if kit in IN_EVERY_RUN:
+        return item.path.stem not in IN_EVERY_RUN[kit]
+    return kit.endswith(IN_SPARK)
 
 
 @pytest.fixture(params=sorted(KITS))

@@ -1,0 +1,199 @@
+"""Snowflake as a database server.
+
+DDL statements commit the open transaction, and a lock ends with its transaction. So a new copy gets the table's name by
+one statement after its control row is committed; that commit also raises the fence of the old copy, so that no other
+attempt commits in between. A table's lock is its control table: an UPDATE locks all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pyarrow
+
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.targets.database import control, cuts, errors
+from airflow_cdc_provider.targets.database.loading import LoadedPart
+from airflow_cdc_provider.targets.database.names import CUT
+from airflow_cdc_provider.targets.snowflake import stage
+from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
+from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
+from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql, exactly
+
+LOGIN_REJECTED = frozenset({250001, 390100, 390144, 390101, 394400})
+LOCK_WAIT = frozenset({625})
+DATA_ERRORS = range(100_000, 101_000)
+NO_SUCH_OBJECT = frozenset({2003, 2043})
+
+
+class SnowflakeServer:
+    longest_name: ClassVar[int] = 255
+    swaps_under_lock: ClassVar[bool] = False
+
+    def __init__(self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str) -> None:
+        self.info = info
+        self.options = options
+        self.replicator = replicator
+
+    @cached_property
+    def sql(self) -> SnowflakeSql:
+        options = self.options
+        return SnowflakeSql(options.database, options.schema, options.identifiers, options.json)
+
+    @property
+    def schema(self) -> str:
+        return f"{self.options.database}.{self.options.schema}"
+
+    @property
+    def address(self) -> str:
+        return address(self.info)
+
+    def tls_warnings(self) -> list[Problem]:
+        return tls_warnings(self.info)
+
+    @contextmanager
+    def session(self, purpose: str) -> Iterator[Any]:
+        connector = library()
+        try:
+            with open_session(self.info, self.options, f"cdc:{self.replicator}:{purpose}") as connection:
+                yield connection
+        except connector.errors.Error as error:
+            raise self._translate(error) from error
+
+    def comment(self, cursor: Any, table: str) -> str | None:
+        found = self._listed(cursor, "TABLES", "COMMENT", "TABLE_NAME = %s", table)
+        return str(found[0] or "") if found else None
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        return [str(name) for name in self._listed(cursor, "COLUMNS", "COLUMN_NAME", "TABLE_NAME = %s", table)]
+
+    def tables_like(self, cursor: Any, prefix: str) -> list[str]:
+        return [
+            str(name) for name in self._listed(cursor, "TABLES", "TABLE_NAME", "STARTSWITH(TABLE_NAME, %s)", prefix)
+        ]
+
+    def lock_table(self, cursor: Any, target_table: str) -> None:
+        row = {**dict.fromkeys(control.COLUMNS, ""), "fence": 0, "cursor_window": 0}
+        self._lock(cursor, self.sql.control_table(target_table), row)
+
+    def lock_cut(self, cursor: Any, replicator: str) -> None:
+        self._lock(cursor, CUT, {**dict.fromkeys(cuts.COLUMNS, ""), "cursor_window": 0, "cut_window": 0})
+
+    def lock_own_tables(self, cursor: Any) -> None:
+        """No lock is needed: CREATE … IF NOT EXISTS is atomic."""
+
+    def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
+        """Snowflake has no indexes and keeps its statistics by itself."""
+
+    def cluster(self, cursor: Any, table: str, columns: Sequence[str]) -> None:
+        """Snowflake clusters in the background, which costs credits."""
+        names = ", ".join(map(self.sql.quoted, columns))
+        cursor.execute(f"ALTER TABLE {self.sql.table(table)} CLUSTER BY ({names})")
+
+    def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
+        """Privileges on the old copy are granted on the new one first."""
+        failpoint("copy.before_swap")
+        connection.commit()
+        failpoint("copy.in_swap")
+        cursor, new, old = connection.cursor(), self.sql.table(shadow), self.sql.table(table)
+        if not exists:
+            cursor.execute(f"ALTER TABLE {new} RENAME TO {old}")
+            failpoint("copy.after_swap")
+            return
+        for grant in self._grants(cursor, table):
+            cursor.execute(grant.format(table=new))
+        cursor.execute(f"ALTER TABLE {new} SWAP WITH {old}")
+        failpoint("copy.after_swap")
+        self.drop_if_unused(connection, shadow)
+
+    def drop_if_unused(self, connection: Any, table: str) -> bool:
+        cursor = connection.cursor()
+        cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
+        cursor.execute(f"REMOVE {stage.folder(self.sql, table)}")
+        return True
+
+    def create_stage(self, cursor: Any) -> None:
+        cursor.execute(stage.create_stage(self.sql))
+
+    def write_file(self, table: str, schema: TableSchema, batches: Iterable[pyarrow.RecordBatch]) -> LoadedPart:
+        with self.session("load") as connection:
+            return stage.upload(connection.cursor(), self.sql, table, schema, batches)
+
+    def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
+        with self.session("load") as connection:
+            cursor = connection.cursor()
+            for statement in stage.copy_statements(self.sql, table, schema, columns, files):
+                cursor.execute(statement)
+            connection.commit()
+
+    def result_parts(self, query: str) -> list[Any]:
+        """``ResultBatch`` of the connector."""
+        with self.session("read") as connection:
+            cursor = connection.cursor()
+            cursor.execute(query)
+            return list(cursor.get_result_batches() or ())
+
+    def server_problems(self, cursor: Any) -> Iterable[Problem]:
+        where = self.address
+        if not self._listed_schema(cursor):
+            do = f"CREATE SCHEMA {self.sql.scope};"
+            yield Problem("TGT052", "the schema does not exist, or the role may not use it", where, self.schema, do=do)
+
+    def _listed_schema(self, cursor: Any) -> bool:
+        view = f"{exactly(self.options.database)}.INFORMATION_SCHEMA.SCHEMATA"
+        cursor.execute(f"SELECT count(*) FROM {view} WHERE SCHEMA_NAME = %s", (self.options.schema,))
+        return bool(cursor.fetchone()[0])
+
+    def _listed(self, cursor: Any, view: str, column: str, condition: str, name: str) -> list[Any]:
+        schema = f"{exactly(self.options.database)}.INFORMATION_SCHEMA"
+        query = f"SELECT {column} FROM {schema}.{view} WHERE TABLE_SCHEMA = %s AND {condition}"
+        cursor.execute(query, (self.options.schema, self.sql.name(name)))
+        return [value for (value,) in cursor.fetchall()]
+
+    def _lock(self, cursor: Any, table: str, row: Mapping[str, object]) -> None:
+        """``row``: a row that only serves as a lock. Several equal ones are one lock."""
+        full, number = self.sql.table(table), self.sql.quoted("cursor_window")
+        locking = f"UPDATE {full} SET {number} = {number}"
+        cursor.execute(locking)
+        if cursor.rowcount:
+            return
+        names, values = ", ".join(map(self.sql.quoted, row)), ", ".join("%s" for _ in row)
+        cursor.execute(f"INSERT INTO {full} ({names}) VALUES ({values})", tuple(row.values()))
+        cursor.connection.commit()
+        cursor.execute(locking)
+
+    def _grants(self, cursor: Any, table: str) -> list[str]:
+        """The grants on a table as statements for the table ``{table}``. The owner's right is not granted again."""
+        cursor.execute(f"SHOW GRANTS ON TABLE {self.sql.table(table)}")
+        names = [column.name.lower() for column in cursor.description]
+        grants = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [
+            f"GRANT {grant['privilege']} ON TABLE {{table}} TO {grant['granted_to'].replace('_', ' ')}"
+            f" {exactly(grant['grantee_name'])}{' WITH GRANT OPTION' if grant['grant_option'] == 'true' else ''}"
+            for grant in grants
+            if grant["privilege"] != "OWNERSHIP"
+        ]
+
+    def _translate(self, error: Any) -> CdcError:
+        code, state = error.errno, error.sqlstate or ""
+        text = f"{code}: {str(error.raw_msg or error.msg).splitlines()[0]}"
+        if code in LOGIN_REJECTED or state.startswith("28"):
+            return errors.login_rejected(self.address, text, self.info.connection_id)
+        if isinstance(error, library().errors.OperationalError):
+            return errors.unreachable(self.address, text)
+        if code in NO_SUCH_OBJECT:
+            return errors.missing_object(self.address, text)
+        if state == "42501":
+            return errors.missing_privilege(self.address, text)
+        if code in LOCK_WAIT:
+            return errors.busy(self.address, text)
+        if code in DATA_ERRORS:
+            do = "exclude the column in tables.columns, or correct the value at the source and resync"
+            return errors.value_rejected(self.address, text, do)
+        return errors.failed(self.address, text)

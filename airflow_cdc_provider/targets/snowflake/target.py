@@ -1,0 +1,19 @@
+"""The Snowflake target."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
+from airflow_cdc_provider.targets.snowflake.server import SnowflakeServer
+
+
+class SnowflakeTarget(DatabaseTarget):
+    """Tables in one schema of the connection's account."""
+
+    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+        options = from_plain(SnowflakeOptions, dict(target.options))
+        super().__init__(SnowflakeServer(connection, options, replicator), replicator, log)
