@@ -71,7 +71,7 @@ def values(key: int, row: str) -> str:
     return f"({key}, {row})"
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.nightly)])
 def replicator(
     tmp_path: Path, database: Database, connection: ConnectionInfo, request: pytest.FixtureRequest
 ) -> Replicator:

@@ -14,8 +14,11 @@ IN_EVERY_RUN = {
     "delta in Spark": {"test_merge_keyed", "test_merge_schemas", "test_types"},
     "snowflake": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_merge_keyless", "test_types"},
 }
-"""Modules of kits that run all modules in the nightly run only. Other targets run all of them in every run; with Spark
-for all work they run in the nightly run only."""
+"""What these kits run in every run; the rest is for the nightly run. With Spark for all work, the other targets run in
+the nightly run only."""
+
+IN_NIGHTLY_RUN = {"iceberg": {"test_dirty_keys", "test_fold_cases"}, "mysql": {"test_dirty_keys", "test_fold_cases"}}
+"""Modules that test the fold more than the target."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,7 +37,7 @@ def flat(values: Iterable[object]) -> Iterator[object]:
 def is_nightly(item: pytest.Item, kit: str) -> bool:
     if kit in IN_EVERY_RUN:
         return item.path.stem not in IN_EVERY_RUN[kit]
-    return kit.endswith(IN_SPARK)
+    return kit.endswith(IN_SPARK) or item.path.stem in IN_NIGHTLY_RUN.get(kit, ())
 
 
 @pytest.fixture(params=sorted(KITS))

@@ -169,6 +169,7 @@ def test_the_copy_of_mariadb_equals_the_source_or_is_stopped(
     of_mariadb.check_case(case, busy)
 
 
+@pytest.mark.nightly
 def test_a_stopped_table_equals_the_source_after_a_resync(
     of_postgres: PolledPipeline, of_mariadb: PolledPipeline
 ) -> None:
