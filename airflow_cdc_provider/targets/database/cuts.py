@@ -4,7 +4,7 @@ the tables sees one moment of the source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.table.published_cut import Cut
@@ -26,20 +26,17 @@ def create_cut_table(sql: Sql) -> str:
     return sql.create_table(CUT, columns, "", staging=False)
 
 
-def create_view(sql: Sql, target_tables: Iterable[str]) -> str:
-    """A statement that creates or replaces the view over the control rows of these tables."""
+def create_view(sql: Sql, control_tables: Sequence[str]) -> str:
+    """A statement that creates or replaces the view over the rows of all control tables."""
     quoted = sql.quoted
     selected = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
     same = " AND ".join(f"c.{quoted(column)} = p.{quoted(column)}" for column in ("target_table", "identity"))
     is_current = f"CASE WHEN c.{quoted('cursor_window')} = p.{quoted('cursor_window')} THEN 1 ELSE 0 END"
-    tables = sorted({sql.table(sql.control_table(target_table)) for target_table in target_tables})
-    controls = tables[0]
-    if len(tables) > 1:
-        columns = ", ".join(map(quoted, ("target_table", "identity", "cursor_window")))
-        controls = f"({' UNION ALL '.join(f'SELECT {columns} FROM {table}' for table in tables)})"
+    columns = ", ".join(map(quoted, ("target_table", "identity", "cursor_window")))
+    rows = " UNION ALL ".join(f"SELECT {columns} FROM {sql.table(name)}" for name in sorted(control_tables))
     return (
         f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
-        f" FROM {sql.table(CUT)} AS p LEFT JOIN {controls} AS c ON {same}"
+        f" FROM {sql.table(CUT)} AS p LEFT JOIN ({rows}) AS c ON {same}"
         f" WHERE p.{quoted('replicator')} <> '' GROUP BY {selected}"
     )
 

@@ -11,6 +11,7 @@ from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.cuts import create_cut_table, create_view
 from airflow_cdc_provider.targets.database.loading import LoadsFiles
 from airflow_cdc_provider.targets.database.names import (
+    CONTROL,
     CUT,
     LOADS,
     ROW,
@@ -60,7 +61,7 @@ def create_own_tables(server: Server, cursor: Any, target_table: str) -> None:
         cursor.execute(create_load_table(sql))
     if isinstance(server, LoadsFiles):
         server.create_stage(cursor)
-    cursor.execute(create_view(sql, [target_table]))
+    cursor.execute(create_view(sql, server.tables_like(cursor, CONTROL)))
 
 
 def create_staged_table(server: Server, name: str, schema: TableSchema) -> None:

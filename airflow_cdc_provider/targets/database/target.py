@@ -23,9 +23,9 @@ from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
-from airflow_cdc_provider.targets.database.cuts import write_cut
+from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, row_count_after
-from airflow_cdc_provider.targets.database.names import identity_in
+from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -115,6 +115,10 @@ class DatabaseTarget:
             self.server.lock_cut(cursor, cut.replicator)
             write_cut(cursor, self.sql, cut)
             connection.commit()
+            # Attempts that create control tables at once may each have left a view without the other's table.
+            control_tables = self.server.tables_like(cursor, CONTROL)
+            if len(control_tables) > 1:
+                cursor.execute(create_view(self.sql, control_tables))
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)
