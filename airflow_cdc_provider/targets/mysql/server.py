@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.named_locks import NamedLocks
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
     IDLE_LIMIT_S,
@@ -46,7 +47,7 @@ VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140
 LOCK_WAIT = frozenset({1205})
 
 
-class MysqlServer:
+class MysqlServer(NamedLocks):
     longest_name: ClassVar[int] = 64
     swaps_under_lock: ClassVar[bool] = True
 
@@ -107,15 +108,6 @@ class MysqlServer:
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
         cursor.execute(query, (self.schema,))
         return [str(name) for (name,) in cursor.fetchall() if str(name).startswith(prefix)]
-
-    def lock_table(self, cursor: Any, target_table: str) -> None:
-        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
-
-    def lock_cut(self, cursor: Any, replicator: str) -> None:
-        self._lock(cursor, f"cdc:cut:{replicator}")
-
-    def lock_own_tables(self, cursor: Any) -> None:
-        self._lock(cursor, "cdc:control")
 
     def _lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))

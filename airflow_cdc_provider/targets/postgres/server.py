@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.named_locks import NamedLocks
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
     IDLE_LIMIT_S,
@@ -66,7 +67,7 @@ WHERE c.oid = %(table)s::regclass AND a.grantee <> c.relowner
 
 
 @dataclass(frozen=True)
-class PostgresServer:
+class PostgresServer(NamedLocks):
     info: ConnectionInfo
     schema: str
     replicator: str
@@ -107,15 +108,6 @@ class PostgresServer:
     def tables_like(self, cursor: Any, prefix: str) -> list[str]:
         cursor.execute(TABLES, (self.schema, prefix))
         return [str(name) for (name,) in cursor.fetchall()]
-
-    def lock_table(self, cursor: Any, target_table: str) -> None:
-        self._lock(cursor, f"cdc:{self.schema}.{target_table}")
-
-    def lock_cut(self, cursor: Any, replicator: str) -> None:
-        self._lock(cursor, f"cdc:cut:{replicator}")
-
-    def lock_own_tables(self, cursor: Any) -> None:
-        self._lock(cursor, "cdc:control")
 
     def _lock(self, cursor: Any, name: str) -> None:
         """A transaction-level advisory lock, released with the transaction."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
 from airflow_cdc_provider.targets.database.names import CONTROL, ROW
+from airflow_cdc_provider.targets.database.update_from import UpdatesFrom
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 
 TYPES: dict[Kind, str] = {
@@ -33,7 +34,7 @@ EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
 
 
 @dataclass(frozen=True)
-class PostgresSql:
+class PostgresSql(UpdatesFrom):
     schema: str
 
     # Order keys consist of digits and letters of one case, and some collations sort letters before digits.
@@ -78,16 +79,6 @@ class PostgresSql:
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
-
-    def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
-        sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"
-
-    def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS {T} USING {staged} AS {S} WHERE {condition}"
-
-    def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         """``staging``: unlogged, since staged rows can be staged again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, TEXTS, Specials
 from airflow_cdc_provider.targets.database.names import own_control_table
+from airflow_cdc_provider.targets.database.update_from import UpdatesFrom
 from airflow_cdc_provider.targets.restrictions import Allowed, Restriction
 from airflow_cdc_provider.targets.snowflake.options import Identifiers, Json
 from airflow_cdc_provider.targets.sparksql.names import quoted as spark_name
@@ -39,7 +40,7 @@ TEXT_BYTES, BINARY_BYTES = 16_777_216, 8_388_608
 
 
 @dataclass(frozen=True)
-class SnowflakeSql:
+class SnowflakeSql(UpdatesFrom):
     """``schema``: database and schema as in the YAML, which are not changed to capitals."""
 
     database: str
@@ -98,16 +99,6 @@ class SnowflakeSql:
         """By values: the text of a FLOAT has fewer digits than its value."""
         pairs = ((self._comparable(T, column), self._comparable(S, column)) for column in columns)
         return " AND ".join(self.null_safe_equal(left, right) for left, right in pairs)
-
-    def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
-        sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
-        return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"
-
-    def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS {T} USING {staged} AS {S} WHERE {condition}"
-
-    def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE FROM {target} AS {T} WHERE {condition}"
 
     def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
         """``staging``: without time travel and fail-safe, which would be paid for."""
