@@ -24,11 +24,12 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
 from airflow_cdc_provider.targets.common_checks import foreign_table
-from airflow_cdc_provider.targets.database.commits import merge, swap_in
+from airflow_cdc_provider.targets.database.commit import Swap
+from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
 from airflow_cdc_provider.targets.database.merge_sql import Effect
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
-from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, Server
+from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server
 from airflow_cdc_provider.targets.database.staging import (
     create_shadow_table,
     create_staged_table,
@@ -87,9 +88,13 @@ class DatabaseWriter:
         query = f"SELECT {selected} FROM {sql.table(target_table)}"
         if isinstance(server, ReadsByJdbc):
             return read_jdbc(self.spark, server.jdbc(), query, casts)
-        assert isinstance(server, ReadsByParts)
         kinds = {column.name: "DOUBLE" if column.type.kind in FLOATS else "STRING" for column in columns}
-        frame = read_result(self.spark, server.result_parts(query), kinds)
+        if isinstance(server, ReadsTables):
+            parts = server.table_parts(target_table, list(kinds))
+        else:
+            assert isinstance(server, ReadsByParts)
+            parts = server.result_parts(query)
+        frame = read_result(self.spark, parts, kinds)
         return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
@@ -124,14 +129,14 @@ class DatabaseWriter:
             raise superseded_by(current, record)
         server, schema = self.tables.server, record.schema or task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
-        shadow = staging_table(task.target, COPIED, record.attempt)
+        shadow = staging_table(task.target, COPIED, record.nonce)
         with self._translate_lost_race(task, current, record):
             prepare_staging(server, task.target)
-            create_shadow_table(server, shadow, schema, soft, record.nonce)
+            create_shadow_table(server, shadow, schema, soft, record.nonce, task.rule.cluster_by)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
             rows = load(shadow, schema, columns)
-            index_shadow_table(server, shadow, schema, task.target, record.nonce, task.rule.cluster_by)
-            swap_in(self.tables, task.target, shadow, current, replace(record, rows=rows))
+            index_shadow_table(server, shadow, schema, task.target, record.nonce)
+            self.tables.swap(Swap(task.target, shadow, current, replace(record, rows=rows)))
         return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
@@ -159,7 +164,7 @@ class DatabaseWriter:
         if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
             raise superseded_by(current, record)
         server = self.tables.server
-        staged = staging_table(task.target, STAGED, record.attempt)
+        staged = staging_table(task.target, STAGED, record.nonce)
         plan = merge_plan(task, batch, batch.added)
         with self._translate_lost_race(task, current, record):
             prepare_staging(server, task.target)

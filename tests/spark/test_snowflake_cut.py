@@ -33,12 +33,13 @@ def test_a_cut_of_several_tables_is_valid_until_one_of_them_moves(
     for table in TABLES:
         prepare_staging(target.server, table)
         with target.server.session("commit") as connection:
-            control.insert(connection.cursor(), target.sql, table, "id", record)
+            control.insert(target.sql, table, "id", record).execute(connection.cursor())
             connection.commit()
     target.publish_cut(Cut("shop", 3, "now", tuple(CutTable(table, 3, "id") for table in TABLES)))
     assert published(target) == [("shop", 3, 1)]
     with target.server.session("commit") as connection:
-        assert control.advance(connection.cursor(), target.sql, "orders", "id", record, replace(record, window=4))
+        advanced = control.advance(target.sql, "orders", "id", record, replace(record, window=4))
+        assert advanced.execute(connection.cursor()) == 1
         connection.commit()
     assert published(target) == [("shop", 3, 0)]
 

@@ -10,8 +10,8 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
-from airflow_cdc_provider.targets.database.server import Clusters, Server
-from airflow_cdc_provider.targets.database.sql import Sql
+from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -60,7 +60,7 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
     if too_long:
         do = "choose another tables.target, or exclude the columns"
         yield Problem("TGT054", "names are too long", task.table, ", ".join(too_long), f"{longest} bytes", do)
-    if task.rule.cluster_by and not isinstance(target.server, Clusters):
+    if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)
 

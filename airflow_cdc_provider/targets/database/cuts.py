@@ -5,9 +5,9 @@ the tables sees one moment of the source."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.targets.database.command import Command
 from airflow_cdc_provider.targets.database.names import CUT, PUBLISHED
 from airflow_cdc_provider.targets.database.sql import Sql
 
@@ -21,7 +21,7 @@ def create_cut_table(sql: Sql) -> str:
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
         f"{quoted('cursor_window')} BIGINT NOT NULL",
         f"{quoted('cut_window')} BIGINT NOT NULL",
-        f"PRIMARY KEY ({quoted('replicator')}, {quoted('target_table')})",
+        sql.primary_key.format(f"{quoted('replicator')}, {quoted('target_table')}"),
     ]
     return sql.create_table(CUT, columns, "", staging=False)
 
@@ -41,23 +41,29 @@ def create_view(sql: Sql, control_tables: Sequence[str]) -> str:
     )
 
 
-def write_cut(cursor: Any, sql: Sql, cut: Cut) -> None:
-    """Replace an older cut. The caller holds the cut's lock."""
-    where = f"{sql.quoted('replicator')} = %s"
-    cursor.execute(
-        f"SELECT MAX({sql.quoted('cut_window')}) FROM {sql.table(CUT)} WHERE {where}",
-        (cut.replicator,),
-    )
-    if (cursor.fetchone()[0] or 0) > cut.window:
-        return
-    cursor.execute(f"DELETE FROM {sql.table(CUT)} WHERE {where}", (cut.replicator,))
-    names, values = ", ".join(map(sql.quoted, COLUMNS)), ", ".join("%s" for _ in COLUMNS)
-    for table in cut.tables:
-        row = (cut.replicator, table.target, table.identity, table.window, cut.window, cut.at)
-        cursor.execute(f"INSERT INTO {sql.table(CUT)} ({names}) VALUES ({values})", row)
+def write_cut(sql: Sql, cut: Cut) -> list[Command]:
+    """Replace an older cut; a newer one stays. The caller holds the cut's lock."""
+    table, window = sql.table(CUT), sql.quoted("cut_window")
+    of_replicator = f"{sql.quoted('replicator')} = %s"
+    commands = [Command(f"DELETE FROM {table} WHERE {of_replicator} AND {window} <= %s", (cut.replicator, cut.window))]
+    if cut.tables:
+        row = f"SELECT {', '.join(f'%s AS {sql.quoted(name)}' for name in COLUMNS)}"
+        rows = " UNION ALL ".join(row for _ in cut.tables)
+        newer = f"SELECT 1 FROM {table} WHERE {of_replicator} AND {window} > %s"
+        values = [
+            value
+            for one in cut.tables
+            for value in (cut.replicator, one.target, one.identity, one.window, cut.window, cut.at)
+        ]
+        text = (
+            f"INSERT INTO {table} ({', '.join(map(sql.quoted, COLUMNS))})"
+            f" SELECT * FROM ({rows}) AS n WHERE NOT EXISTS ({newer})"
+        )
+        commands.append(Command(text, (*values, cut.replicator, cut.window)))
+    return commands
 
 
-def invalidate_cut(cursor: Any, sql: Sql, target_table: str) -> None:
+def invalidate_cut(sql: Sql, target_table: str) -> Command:
     """Mark the cut invalid for a table that a new copy replaces."""
     sets, where = f"{sql.quoted('identity')} = ''", f"{sql.quoted('target_table')} = %s"
-    cursor.execute(f"UPDATE {sql.table(CUT)} SET {sets} WHERE {where}", (target_table,))
+    return Command(f"UPDATE {sql.table(CUT)} SET {sets} WHERE {where}", (target_table,))

@@ -20,8 +20,10 @@ def login_rejected(where: str, found: str, connection_id: str) -> CheckFailed:
     return CheckFailed.of("TGT061", "the target rejects the login", where, found, do=do)
 
 
-def missing_privilege(address: str, found: str) -> CheckFailed:
-    do = "grant the privileges that the guide of this target lists under Rights"
+RIGHTS = "grant the privileges that the guide of this target lists under Rights"
+
+
+def missing_privilege(address: str, found: str, do: str = RIGHTS) -> CheckFailed:
     return CheckFailed.of("TGT062", "a privilege is missing in the target", address, found, do=do)
 
 
@@ -31,8 +33,7 @@ def missing_object(address: str, found: str) -> TargetUnavailable:
         "an object of the target does not exist, or may not be used",
         address,
         found,
-        do="nothing if another attempt has dropped a staging table: the next run tries again; "
-        "otherwise grant the privileges that the guide of this target lists under Rights",
+        do=f"nothing if another attempt has dropped a staging table: the next run tries again; otherwise {RIGHTS}",
     )
 
 
@@ -49,6 +50,11 @@ def value_rejected(address: str, found: str, do: str) -> Blocked:
 
 def failed(address: str, found: str) -> TargetUnavailable:
     return TargetUnavailable.of("TGT064", "the target failed", address, found, do="try again")
+
+
+def over_quota(address: str, found: str) -> TargetUnavailable:
+    do = "nothing: the next run tries again; if this persists, run less often, or ask for a higher quota"
+    return TargetUnavailable.of("TGT068", "the target limits the rate of jobs", address, found, do=do)
 
 
 def busy(address: str, found: str) -> TargetUnavailable:

@@ -32,7 +32,9 @@ class LoadsFiles(Protocol):
     def create_stage(self, cursor: Any) -> None:
         """Idempotent."""
 
-    def write_file(self, table: str, schema: TableSchema, batches: Iterable[pyarrow.RecordBatch]) -> LoadedPart:
+    def write_file(
+        self, table: str, schema: TableSchema, part: int, batches: Iterable[pyarrow.RecordBatch]
+    ) -> LoadedPart:
         """``schema``: of the table, besides the technical columns. There is at least one batch."""
 
     def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
@@ -54,7 +56,7 @@ def load_part(
         return LoadedPart(0)
     rows = chain([first], incoming)
     if isinstance(server, LoadsFiles):
-        return server.write_file(table, schema, rows)
+        return server.write_file(table, schema, part, rows)
     kinds = {field.name: is_binary(field.type) for field in first.schema}
     return LoadedPart(load_texts(server, table, kinds, part, (as_texts(batch, schema.names) for batch in rows)))
 

@@ -69,9 +69,10 @@ RANK = {
 }
 
 
-def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan) -> list[Statement]:
-    """``target`` and ``staged`` are full table names."""
-    renderer = _Renderer(sql, target, staged, plan)
+def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan, bounds: str = "") -> list[Statement]:
+    """``target`` and ``staged`` are full table names. ``bounds``: a condition on rows of the target, which all those
+    with the key of a staged row fulfil."""
+    renderer = _Renderer(sql, target, staged, plan, bounds)
     clauses = [clause for clause in plan.clauses() if clause.action is not Action.FILL]
     ordered = sorted(clauses, key=lambda clause: RANK[clause.action])
     return [*renderer.fill(), *renderer.forget(), *(renderer.statement(clause) for clause in ordered)]
@@ -83,13 +84,14 @@ class _Renderer:
     target: str
     staged: str
     plan: MergePlan
+    bounds: str
 
     def fill(self) -> Iterator[Statement]:
         """Set the initial value of added columns in existing rows, before any other statement reads them."""
         initial = {column.name: self._initial(column) for column in self.plan.added if column.initial is not None}
         if initial:
             sets = ", ".join(f"{self.sql.quoted(name)} = {value}" for name, value in initial.items())
-            yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets}")
+            yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets} WHERE TRUE")
 
     def forget(self) -> Iterator[Statement]:
         """A soft-deleted row that a partial change puts back is a new row: it keeps nothing of the old one."""
@@ -119,9 +121,8 @@ class _Renderer:
     def _delete(self, clause: Clause) -> str:
         if clause.rows is RowMatch.BOTH:
             return self.sql.delete(self.target, self.staged, self._join_condition(clause))
-        if not self.plan.schema.key:
-            return f"DELETE FROM {self.target}"
-        return self.sql.delete_where(self.target, self._no_staged_row())
+        every_row = not self.plan.schema.key
+        return self.sql.delete_where(self.target, "TRUE" if every_row else self._no_staged_row())
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
@@ -168,10 +169,11 @@ class _Renderer:
 
     def _same_key(self) -> str:
         key_columns = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
-        return " AND ".join(
+        equal = (
             self.sql.null_safe_equal(f"{T}.{name}", f"{S}.{name}") if column.nullable else f"{T}.{name} = {S}.{name}"
             for column, name in key_columns
         )
+        return " AND ".join((*equal, *([self.bounds] if self.bounds else [])))
 
     def _no_target_row(self) -> str:
         return f"NOT EXISTS (SELECT 1 FROM {self.target} AS {T} WHERE {self._same_key()})"

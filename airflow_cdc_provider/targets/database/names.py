@@ -33,8 +33,9 @@ def staging_prefix(target_table: str) -> str:
     return f"_cdc_{hashlib.sha256(target_table.encode()).hexdigest()[:12]}_"
 
 
-def staging_table(target_table: str, kind: str, attempt: str) -> str:
-    return f"{staging_prefix(target_table)}{kind}_{hashlib.sha256(attempt.encode()).hexdigest()[:12]}"
+def staging_table(target_table: str, kind: str, nonce: str) -> str:
+    """``nonce``: that of the commit, so that no two commits have a table in common."""
+    return f"{staging_prefix(target_table)}{kind}_{hashlib.sha256(nonce.encode()).hexdigest()[:12]}"
 
 
 def comment(identity: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.targets.database.sql import Sql
 
-COMMITTING = frozenset({"commit", "read back", "prepare"})
+COMMITTING = frozenset({"commit", "read back", "prepare", "alter"})
 """Purposes of sessions that hold the lock of a table."""
 
 IDLE_LIMIT_S = 60
@@ -99,15 +99,16 @@ class ReadsByJdbc(Protocol):
 
 
 @runtime_checkable
+class ReadsTables(Protocol):
+    """A server whose tables have parts that Spark's tasks can fetch without a query."""
+
+    def table_parts(self, table: str, columns: Sequence[str]) -> Sequence[Any]:
+        """As ``result_parts``. Values are texts, or floats."""
+
+
+@runtime_checkable
 class ReadsByParts(Protocol):
     """A server whose results have parts that Spark's tasks can fetch."""
 
     def result_parts(self, query: str) -> Sequence[Any]:
         """Objects with a method ``to_arrow``, which can be pickled."""
-
-
-@runtime_checkable
-class Clusters(Protocol):
-    """A server that can keep rows with near values of some columns together."""
-
-    def cluster(self, cursor: Any, table: str, columns: Sequence[str]) -> None: ...

@@ -30,6 +30,10 @@ class Sql(Protocol):
     def long_text_type(self) -> str: ...
 
     @property
+    def primary_key(self) -> str:
+        """The constraint of our own tables, with ``{}`` for its columns."""
+
+    @property
     def staged_rows_need_index(self) -> bool:
         """Whether joins with staged rows are slow without an index on their key."""
 
@@ -59,7 +63,8 @@ class Sql(Protocol):
 
     def delete_where(self, target: str, condition: str) -> str: ...
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str: ...
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
+        """``layout``: as ``ArrangesRows`` gives it."""
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         """See ``TargetTables.restriction``."""
@@ -70,6 +75,14 @@ class Sql(Protocol):
     def read_expressions(self, column: Column) -> tuple[str, str]:
         """The database's SQL expression that Spark reads, and a Spark SQL expression (may be empty) that converts the
         result to the column's Spark type."""
+
+
+@runtime_checkable
+class ArrangesRows(Protocol):
+    """The dialect of a database that can keep rows with near values of some columns together."""
+
+    def layout(self, schema: TableSchema, cluster_by: Sequence[str]) -> str:
+        """The clauses of CREATE TABLE for a copy; may be empty. ``cluster_by``: as in the rule of the table."""
 
 
 @runtime_checkable
@@ -133,6 +146,6 @@ def create_control_table(sql: Sql, target_table: str) -> str:
         f"{quoted('cursor_window')} BIGINT NOT NULL",
         f"{quoted('nonce')} {name} NOT NULL",
         f"{quoted('record')} {text} NOT NULL",
-        f"PRIMARY KEY ({quoted('target_table')}, {quoted('identity')})",
+        sql.primary_key.format(f"{quoted('target_table')}, {quoted('identity')}"),
     ]
     return sql.create_table(sql.control_table(target_table), columns, "", staging=False)

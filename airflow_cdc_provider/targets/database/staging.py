@@ -19,8 +19,9 @@ from airflow_cdc_provider.targets.database.names import (
     identity_in,
     staging_prefix,
 )
-from airflow_cdc_provider.targets.database.server import Clusters, Server
+from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import (
+    ArrangesRows,
     ComparesRowTexts,
     column_list,
     create_control_table,
@@ -41,11 +42,12 @@ def prepare_staging(server: Server, target_table: str) -> None:
         cursor = connection.cursor()
         create_own_tables(server, cursor, target_table)
         server.lock_table(cursor, target_table)
-        before = control.identities(cursor, sql, target_table)
+        before = set(control.records(server, cursor, target_table))
         for orphan in server.tables_like(cursor, staging_prefix(target_table)):
             drop(server, connection, orphan)
         current = identity_in(server.comment(cursor, target_table) or "")
-        control.delete(cursor, sql, target_table, before - {current})
+        for command in control.delete(sql, target_table, before - {current}):
+            command.execute(cursor)
         connection.commit()
 
 
@@ -71,11 +73,15 @@ def create_staged_table(server: Server, name: str, schema: TableSchema) -> None:
         connection.commit()
 
 
-def create_shadow_table(server: Server, name: str, schema: TableSchema, soft: bool, identity: str) -> None:
+def create_shadow_table(
+    server: Server, name: str, schema: TableSchema, soft: bool, identity: str, cluster_by: Sequence[str]
+) -> None:
     sql = server.sql
+    layout = sql.layout(schema, cluster_by) if isinstance(sql, ArrangesRows) else ""
     with server.session("stage") as connection:
         columns = column_list(sql, schema, soft)
-        connection.cursor().execute(sql.create_table(name, columns, comment(identity), staging=False))
+        statement = sql.create_table(name, columns, comment(identity), staging=False, layout=layout)
+        connection.cursor().execute(statement)
         connection.commit()
 
 
@@ -91,15 +97,11 @@ def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:
         connection.commit()
 
 
-def index_shadow_table(
-    server: Server, name: str, schema: TableSchema, target_table: str, identity: str, cluster_by: Sequence[str]
-) -> None:
+def index_shadow_table(server: Server, name: str, schema: TableSchema, target_table: str, identity: str) -> None:
     constraint = f"{target_table[:40]}_{identity[:8]}_key"
     with server.session("stage") as connection:
         cursor = connection.cursor()
         server.index_and_analyze(cursor, name, schema.key, key_is_unique(schema), constraint)
-        if cluster_by and isinstance(server, Clusters):
-            server.cluster(cursor, name, cluster_by)
         connection.commit()
 
 

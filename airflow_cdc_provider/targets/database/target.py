@@ -9,7 +9,7 @@ its response was lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,16 +18,18 @@ from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
+from airflow_cdc_provider.targets.database.commit import Commit, Swap, row_missing
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
-from airflow_cdc_provider.targets.database.merge_sql import Counts, row_count_after
-from airflow_cdc_provider.targets.database.names import CONTROL, identity_in
+from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
+from airflow_cdc_provider.targets.database.names import CONTROL, REPLACED, identity_in, staging_table
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
+from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.restrictions import Restriction
@@ -35,15 +37,6 @@ from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 TRIES = 2
 """A commit whose response was lost and that did not happen is tried once more."""
-
-
-@dataclass(frozen=True)
-class LockedTable:
-    """A locked table whose control row is as expected, in an open transaction."""
-
-    connection: Any
-    cursor: Any
-    sql: Sql
 
 
 class DatabaseTarget:
@@ -83,9 +76,11 @@ class DatabaseTarget:
         if comment is None:
             return TargetState(exists=False)
         identity = identity_in(comment)
-        if not identity or self.server.comment(cursor, self.sql.control_table(target_table)) is None:
-            return TargetState(exists=True, identity=identity)
-        record = control.read(cursor, self.sql, target_table, identity)
+        record = control.records(self.server, cursor, target_table).get(identity) if identity else None
+        return self.state_of_copy(table, identity, record)
+
+    def state_of_copy(self, table: str, identity: str, record: ControlRecord | None) -> TargetState:
+        """``record``: of the copy with this identity."""
         if record is None or (record.replicator, record.table) != (self.replicator, table):
             return TargetState(exists=True, identity=identity)
         return TargetState(True, record, None, identity, record.token)
@@ -113,7 +108,8 @@ class DatabaseTarget:
         with self.server.session("publish") as connection:
             cursor = connection.cursor()
             self.server.lock_cut(cursor, cut.replicator)
-            write_cut(cursor, self.sql, cut)
+            for command in write_cut(self.sql, cut):
+                command.execute(cursor)
             connection.commit()
             # Attempts that create control tables at once may each have left a view without the other's table.
             control_tables = self.server.tables_like(cursor, CONTROL)
@@ -122,18 +118,36 @@ class DatabaseTarget:
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)
-        self.commit(target_table, expected, record, lambda _: {})
+        self.commit(Commit(target_table, expected, record))
         return record
 
-    def commit(
-        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[LockedTable], Counts]
-    ) -> Counts | None:
-        """Replace the control row ``expected`` by ``record``, with the table's new number of rows, and do ``work`` in
-        the same transaction. Returns None if the commit succeeded but its response was lost. Raises Fenced if the
-        table has changed."""
-        return self.retry_lost_response(
-            target_table, record, partial(self._commit, target_table, expected, record, work)
-        )
+    def key_bounds(self, target_table: str, staged: str, schema: TableSchema) -> str:
+        """A condition that every row of the table with the key of a staged row fulfils, so that the database reads
+        less of the table; empty if it does not help. ``staged``: the table of the staged rows, as SQL."""
+        return ""
+
+    def commit(self, commit: Commit) -> Counts | None:
+        """Returns None if the commit succeeded but its response was lost. Raises Fenced if the table has changed,
+        RowMissing if it lacks the row of a change."""
+        return self.retry_lost_response(commit.target_table, commit.record, partial(self._commit, commit))
+
+    def swap(self, swap: Swap) -> None:
+        """A crash before the swap leaves the old copy with its own control row. A crash after it leaves the new copy,
+        whose control row was written first. There is no state in between. Raises Fenced if the table has changed."""
+        self.retry_lost_response(swap.target_table, swap.record, partial(self._swap, swap))
+
+    def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
+        """Raises Fenced if the table has changed."""
+        state = self.read_state(cursor, record.table, target_table)
+        if (state.exists, state.identity, state.control) != (expected.exists, expected.identity, expected.control):
+            raise superseded_by(state, record)
+
+    def is_committed(self, target_table: str, record: ControlRecord) -> bool:
+        """Whether ``record`` is committed, read under the lock, so that its commit cannot be in flight any more."""
+        with self.server.session("read back") as connection:
+            cursor = connection.cursor()
+            self.server.lock_table(cursor, target_table)
+            return has_commit(self.read_state(cursor, record.table, target_table), record)
 
     def retry_lost_response(
         self, target_table: str, record: ControlRecord, commit: Callable[[], Counts | None]
@@ -150,32 +164,39 @@ class DatabaseTarget:
         assert lost_response is not None
         raise lost_response
 
-    def is_committed(self, target_table: str, record: ControlRecord) -> bool:
-        """Whether ``record`` is committed, read under the lock, so that its commit cannot be in flight any more."""
-        with self.server.session("read back") as connection:
-            cursor = connection.cursor()
-            self.server.lock_table(cursor, target_table)
-            return has_commit(self.read_state(cursor, record.table, target_table), record)
-
-    def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
-        """Raises Fenced if the table has changed."""
-        state = self.read_state(cursor, record.table, target_table)
-        if (state.exists, state.identity, state.control) != (expected.exists, expected.identity, expected.control):
-            raise superseded_by(state, record)
-
-    def _commit(
-        self, target_table: str, expected: TargetState, record: ControlRecord, work: Callable[[LockedTable], Counts]
-    ) -> Counts:
+    def _commit(self, commit: Commit) -> Counts:
+        table, expected, record = commit.target_table, commit.expected, commit.record
         with self.server.session("commit") as connection:
             cursor = connection.cursor()
-            self.server.lock_table(cursor, target_table)
-            self.require_unchanged(cursor, target_table, expected, record)
-            counts = work(LockedTable(connection, cursor, self.sql))
+            self.server.lock_table(cursor, table)
+            self.require_unchanged(cursor, table, expected, record)
+            counts = dict.fromkeys(Effect, 0)
+            for statement in commit.statements:
+                cursor.execute(statement.text)
+                if statement.effect is not Effect.REFUSE:
+                    counts[statement.effect] += max(cursor.rowcount, 0)
+                elif cursor.fetchone()[0]:
+                    raise row_missing(self.locate(table), record)
             assert expected.control is not None
             with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
-            if not control.advance(cursor, self.sql, target_table, expected.identity, expected.control, with_rows):
-                raise superseded_by(self.read_state(cursor, record.table, target_table), record)
+            if commit.advance(self.sql, with_rows).execute(cursor) != 1:
+                raise superseded_by(self.read_state(cursor, record.table, table), record)
             failpoint("commit.before")
             connection.commit()
             failpoint("commit.after")
             return counts
+
+    def _swap(self, swap: Swap) -> None:
+        table, record = swap.target_table, swap.record
+        with self.server.session("commit") as connection:
+            cursor = connection.cursor()
+            self.server.lock_table(cursor, table)
+            self.require_unchanged(cursor, table, swap.expected, record)
+            for command in swap.commands(self.sql):
+                command.execute(cursor)
+            raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)
+            if raised and raised.execute(cursor) != 1:
+                raise superseded_by(self.read_state(cursor, record.table, table), record)
+            delete_loads(self.server, cursor, swap.shadow)
+            replaced = staging_table(table, REPLACED, record.nonce)
+            self.server.swap(connection, swap.shadow, table, replaced, swap.expected.exists)

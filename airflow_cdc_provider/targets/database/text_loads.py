@@ -26,7 +26,7 @@ def create_load_table(sql: Sql) -> str:
         f"{sql.quoted('staging_table')} {sql.short_text_type} NOT NULL",
         f"{sql.quoted('share')} BIGINT NOT NULL",
         f"{sql.quoted('loaded')} BIGINT NOT NULL",
-        f"PRIMARY KEY ({sql.quoted('staging_table')}, {sql.quoted('share')})",
+        sql.primary_key.format(f"{sql.quoted('staging_table')}, {sql.quoted('share')}"),
     ]
     return sql.create_table(LOADS, columns, "", staging=False)
 

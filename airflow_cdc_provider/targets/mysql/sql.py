@@ -54,6 +54,7 @@ class MysqlSql:
     order_type = f"VARCHAR(200) {ASCII}"
     flag_type = "TINYINT(1)"
     short_text_type = f"VARCHAR(100) {ASCII}"
+    primary_key = "PRIMARY KEY ({})"
     staged_rows_need_index = True
 
     @property
@@ -117,7 +118,7 @@ class MysqlSql:
     def delete_where(self, target: str, condition: str) -> str:
         return f"DELETE {T} FROM {target} AS {T} WHERE {condition}"
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
         comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""
         return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"
 

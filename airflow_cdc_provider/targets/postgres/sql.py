@@ -42,6 +42,7 @@ class PostgresSql(UpdatesFrom):
     flag_type = "boolean"
     short_text_type = "text"
     long_text_type = "text"
+    primary_key = "PRIMARY KEY ({})"
     staged_rows_need_index = False
 
     def quoted(self, name: str) -> str:
@@ -80,7 +81,7 @@ class PostgresSql(UpdatesFrom):
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
         """``staging``: unlogged, since staged rows can be staged again."""
         create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
         return f"{create}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else create

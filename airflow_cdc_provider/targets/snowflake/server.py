@@ -91,11 +91,6 @@ class SnowflakeServer:
     def index_and_analyze(self, cursor: Any, table: str, index: Sequence[str], unique: bool, constraint: str) -> None:
         """Snowflake has no indexes and keeps its statistics by itself."""
 
-    def cluster(self, cursor: Any, table: str, columns: Sequence[str]) -> None:
-        """Snowflake clusters in the background, which costs credits."""
-        names = ", ".join(map(self.sql.quoted, columns))
-        cursor.execute(f"ALTER TABLE {self.sql.table(table)} CLUSTER BY ({names})")
-
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
         """Privileges on the old copy are granted on the new one first."""
         failpoint("copy.before_swap")
@@ -121,7 +116,9 @@ class SnowflakeServer:
     def create_stage(self, cursor: Any) -> None:
         cursor.execute(stage.create_stage(self.sql))
 
-    def write_file(self, table: str, schema: TableSchema, batches: Iterable[pyarrow.RecordBatch]) -> LoadedPart:
+    def write_file(
+        self, table: str, schema: TableSchema, part: int, batches: Iterable[pyarrow.RecordBatch]
+    ) -> LoadedPart:
         with self.session("load") as connection:
             return stage.upload(connection.cursor(), self.sql, table, schema, batches)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
-from airflow_cdc_provider.core.table.schema import Column, Kind
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, TEXTS, Specials
 from airflow_cdc_provider.targets.database.names import own_control_table
 from airflow_cdc_provider.targets.database.update_from import UpdatesFrom
@@ -52,6 +52,7 @@ class SnowflakeSql(UpdatesFrom):
     flag_type = "BOOLEAN"
     short_text_type = "VARCHAR"
     long_text_type = "VARCHAR"
+    primary_key = "PRIMARY KEY ({})"
     staged_rows_need_index = False
 
     def name(self, name: str) -> str:
@@ -100,11 +101,15 @@ class SnowflakeSql(UpdatesFrom):
         pairs = ((self._comparable(T, column), self._comparable(S, column)) for column in columns)
         return " AND ".join(self.null_safe_equal(left, right) for left, right in pairs)
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool) -> str:
+    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
         """``staging``: without time travel and fail-safe, which would be paid for."""
         kind = "TRANSIENT TABLE" if staging else "TABLE"
         remark = f" COMMENT = {text_literal(comment)}" if comment else ""
-        return f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){remark}"
+        return f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}{remark}"
+
+    def layout(self, schema: TableSchema, cluster_by: Sequence[str]) -> str:
+        """Snowflake clusters in the background, which costs credits."""
+        return f" CLUSTER BY ({', '.join(map(self.quoted, cluster_by))})" if cluster_by else ""
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         if column.type.kind in TEXTS:
