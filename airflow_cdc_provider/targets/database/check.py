@@ -48,7 +48,9 @@ def _try_create_table(target: CheckedTarget, connection: Any) -> None:
     """Create a table with a comment and drop it again: the privileges that every copy requires."""
     name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
     cursor = connection.cursor()
-    cursor.execute(target.sql.create_table(name, [f"{target.sql.quoted('n')} BIGINT"], "cdc", staging=False))
+    cursor.execute(
+        target.sql.create_table(name, [f"{target.sql.quoted('n')} {target.sql.integer_type}"], "cdc", staging=False)
+    )
     cursor.execute(f"DROP TABLE {target.sql.table(name)}")
     connection.commit()
 

@@ -19,8 +19,8 @@ def create_cut_table(sql: Sql) -> str:
     quoted, name = sql.quoted, sql.short_text_type
     columns = [
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
-        f"{quoted('cursor_window')} BIGINT NOT NULL",
-        f"{quoted('cut_window')} BIGINT NOT NULL",
+        f"{quoted('cursor_window')} {sql.integer_type} NOT NULL",
+        f"{quoted('cut_window')} {sql.integer_type} NOT NULL",
         sql.primary_key.format(f"{quoted('replicator')}, {quoted('target_table')}"),
     ]
     return sql.create_table(CUT, columns, "", staging=False)

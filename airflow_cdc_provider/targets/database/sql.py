@@ -23,6 +23,10 @@ class Sql(Protocol):
     def flag_type(self) -> str: ...
 
     @property
+    def integer_type(self) -> str:
+        """The type of our own numbers."""
+
+    @property
     def short_text_type(self) -> str:
         """The type of our own names and codes; allowed in a key."""
 
@@ -142,8 +146,8 @@ def create_control_table(sql: Sql, target_table: str) -> str:
         f"{quoted('identity')} {name} NOT NULL",
         f"{quoted('replicator')} {name} NOT NULL",
         f"{quoted('source_table')} {text} NOT NULL",
-        f"{quoted('fence')} BIGINT NOT NULL",
-        f"{quoted('cursor_window')} BIGINT NOT NULL",
+        f"{quoted('fence')} {sql.integer_type} NOT NULL",
+        f"{quoted('cursor_window')} {sql.integer_type} NOT NULL",
         f"{quoted('nonce')} {name} NOT NULL",
         f"{quoted('record')} {text} NOT NULL",
         sql.primary_key.format(f"{quoted('target_table')}, {quoted('identity')}"),

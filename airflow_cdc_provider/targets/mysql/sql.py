@@ -54,6 +54,7 @@ class MysqlSql:
     order_type = f"VARCHAR(200) {ASCII}"
     flag_type = "TINYINT(1)"
     short_text_type = f"VARCHAR(100) {ASCII}"
+    integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
     staged_rows_need_index = True
 
