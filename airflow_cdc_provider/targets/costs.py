@@ -1,4 +1,4 @@
-"""What a target bills for work: counted where jobs end, and collected per table by whoever began the work."""
+"""What a target bills for work: counted where jobs end, and collected per table by the code that began it."""
 
 from __future__ import annotations
 

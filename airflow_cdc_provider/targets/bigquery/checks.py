@@ -21,9 +21,9 @@ TABLES_IN_A_QUERY = 1_000
 """BigQuery's limit. The view of the published cut reads a control table per table."""
 
 
-def dataset_problems(client: Any, dataset: str, location: str, where: str) -> Iterator[Problem]:
+def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iterator[Problem]:
     exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
-    wanted = f" OPTIONS(location = '{location}')" if location else ""
+    wanted = f" OPTIONS(location = '{region}')" if region else ""
     project, _, name = dataset.partition(".")
     try:
         found = client.get_dataset(dataset, retry=request_retry())
@@ -31,9 +31,9 @@ def dataset_problems(client: Any, dataset: str, location: str, where: str) -> It
         do = f"CREATE SCHEMA {names.quoted(project, name)}{wanted};"
         yield Problem("TGT052", "the dataset does not exist", where, dataset, do=do)
         return
-    if location and found.location.lower() != location.lower():
-        do = "correct `location` of the target"
-        yield Problem("TGT071", "the dataset is in another location", where, found.location, location, do)
+    if region and found.location.lower() != region.lower():
+        do = "correct `region` of the target"
+        yield Problem("TGT071", "the dataset is in another region", where, found.location, region, do)
 
 
 def definition_problems(options: BigQueryOptions, sql: BigQuerySql, tasks: Sequence[TableTask]) -> Iterator[Problem]:

@@ -57,7 +57,7 @@ def open_client(connection: ConnectionInfo, options: BigQueryOptions) -> Any:
     return bigquery.Client(
         project=options.job_project or options.project or project,
         credentials=credentials,
-        location=options.location or None,
+        location=options.region or None,
         client_options={"api_endpoint": url} if url else None,
     )
 

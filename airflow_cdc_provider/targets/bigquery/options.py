@@ -44,7 +44,7 @@ class BigQueryOptions:
     dataset: str = doc("Dataset that holds the tables.", form="table")
     project: str = doc("Project of the dataset; by default that of the connection or its credentials.", "")
     job_project: str = doc("Project that runs and pays for the jobs; by default the project of the dataset.", "")
-    location: str = doc("Location of the dataset: `EU`, `europe-west3`, …; by default BigQuery's own, `US`.", "")
+    region: str = doc("Location of the dataset: `EU`, `europe-west3`, …; by default BigQuery's own, `US`.", "")
     stage: str = doc(
         "Folder in Cloud Storage for files to load: `gs://bucket/folder`. Without it, each file is uploaded by a load "
         "job of its own.",

@@ -176,7 +176,7 @@ class BigQueryServer:
         return None if found is None else found.num_rows
 
     def server_problems(self, cursor: JobCursor) -> Iterable[Problem]:
-        yield from dataset_problems(cursor.jobs.client, self.schema, self.options.location, self.address)
+        yield from dataset_problems(cursor.jobs.client, self.schema, self.options.region, self.address)
 
     def _loading(self, connection: JobConnection, table: str, schema: TableSchema) -> Loading:
         stage = stage_of(self.info, self.options.stage)
