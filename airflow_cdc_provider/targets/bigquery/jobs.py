@@ -118,6 +118,7 @@ def outcome(job: Any) -> JobFailed | None:
     try:
         job.result(retry=request_retry(), **({"job_retry": None} if job.job_type == "query" else {}))
     except exceptions.GoogleAPICallError:
+        job.reload(retry=request_retry())
         if not job.error_result:
             raise
     error = job.error_result

@@ -1,8 +1,10 @@
-"""Files of rows → tables. Without a stage each file is uploaded by a load job of its own; with one, a single job loads
-all files. The ids of the jobs are made of the table and the part, so a part that two tasks load is there once."""
+"""Files of rows → tables. Without a stage each file is uploaded by a load job of its own, whose id is made of the table
+and the part, so a part that two tasks load is there once. With a stage, a single job loads the files that the driver
+names."""
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -57,8 +59,8 @@ class Loading:
     def finish(self, columns: Sequence[str], files: Sequence[str]) -> None:
         """``files``: of the parts. Without a stage they are loaded already."""
         if self.stage:
-            for number, start in enumerate(range(0, len(files), FILES_AT_ONCE)):
-                self._load_files(number, files[start : start + FILES_AT_ONCE], list(map(column_name, columns)))
+            for start in range(0, len(files), FILES_AT_ONCE):
+                self._load_files(files[start : start + FILES_AT_ONCE], list(map(column_name, columns)))
         if self.documents:
             self._parse_documents(columns)
 
@@ -85,13 +87,14 @@ class Loading:
 
         return int(self._load(submit, f"cdc-load-{self.table}-{part}", columns).output_rows)
 
-    def _load_files(self, number: int, files: Sequence[str], columns: Sequence[str]) -> None:
+    def _load_files(self, files: Sequence[str], columns: Sequence[str]) -> None:
         uris = [f"gs://{self.stage.bucket}/{name}" for name in files] if self.stage else []
 
         def submit(job_id: str, config: Any) -> Any:
             return self.jobs.client.load_table_from_uri(uris, self._destination, job_id=job_id, job_config=config)
 
-        self._load(submit, f"cdc-load-{self.table}-files-{number}", columns)
+        of_files = hashlib.sha256("\n".join(uris).encode()).hexdigest()[:12]
+        self._load(submit, f"cdc-load-{self.table}-{of_files}", columns)
 
     def _load(self, submit: Any, job_id: str, columns: Sequence[str]) -> Any:
         """``columns``: of the files."""
