@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.bigquery import BIGQUERY
 from tests.mutants.binlog import BINLOG
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.commits import COMMITS
@@ -39,4 +40,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *SCHEMA_CHANGES,
     *SPECIAL_VALUES,
     *FEEDS,
+    *BIGQUERY,
 )

@@ -1,0 +1,111 @@
+"""Commits to BigQuery as scripts, the ids of their jobs, and copies that are about to get the name of a table."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+FOLDER = "airflow_cdc_provider/targets/bigquery"
+SCRIPTS = "tests/core/test_bigquery_scripts.py"
+SQL = "tests/core/test_bigquery.py"
+JOBS = "tests/spark/test_bigquery_jobs.py"
+
+BIGQUERY = (
+    Mutant(
+        "a script does not check whether the control row was as expected",
+        f"{FOLDER}/scripts.py",
+        "return [with_values(command.text, command.parameters), superseded]",
+        "return [with_values(command.text, command.parameters)]",
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "the control row is changed after the rows",
+        f"{FOLDER}/scripts.py",
+        "[*counts, BEGIN, *_one_row(advance), *changes, COMMIT, *results]",
+        "[*counts, BEGIN, *changes, *_one_row(advance), COMMIT, *results]",
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "a copy takes the name before its control row is committed",
+        f"{FOLDER}/scripts.py",
+        "[BEGIN, *fence, *rows, COMMIT, copy, *grants]",
+        "[copy, BEGIN, *fence, *rows, COMMIT, *grants]",
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "a first copy replaces a table that another attempt made meanwhile",
+        f"{FOLDER}/scripts.py",
+        '"CREATE OR REPLACE TABLE" if swap.expected.exists else "CREATE TABLE"',
+        '"CREATE OR REPLACE TABLE"',
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "two commits of an attempt to a table have one id",
+        f"{FOLDER}/scripts.py",
+        "parts = (record.attempt, table, record.nonce)",
+        "parts = (record.attempt, table)",
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "a change without its row is not refused",
+        f"{FOLDER}/scripts.py",
+        "IF ({statement.text}) > 0 THEN",
+        "IF ({statement.text}) > 1 THEN",
+        (SCRIPTS,),
+    ),
+    Mutant(
+        "a range restricts a key column that has NULLs",
+        f"{FOLDER}/bounds.py",
+        "return [column for column in keys if not column.nullable]",
+        "return list(keys)",
+        (SQL,),
+    ),
+    Mutant(
+        "a decimal that NUMERIC would round is NUMERIC",
+        f"{FOLDER}/sql.py",
+        "if scale <= NUMERIC_SCALE and precision - scale <= NUMERIC_DIGITS:",
+        "if scale <= NUMERIC_SCALE:",
+        (SQL,),
+    ),
+    Mutant(
+        "the credentials may name a server of their own",
+        f"{FOLDER}/client.py",
+        'if loaded.get("type") != "service_account" or',
+        'if loaded.get("type") != "service_account" and',
+        (SQL,),
+    ),
+    Mutant(
+        "a state is read while a copy is about to get the name",
+        f"{FOLDER}/target.py",
+        "if len(records) > 1:",
+        "if len(records) > 2:",
+        (JOBS,),
+    ),
+    Mutant(
+        "a loaded copy is dropped without regard to its job",
+        f"{FOLDER}/server.py",
+        "        connection.jobs.wait_for_all(swap_job(table))\n",
+        "",
+        (JOBS,),
+    ),
+    Mutant(
+        "a job above the rate is not tried again",
+        f"{FOLDER}/jobs.py",
+        "if delay is None or not may_retry(failed):",
+        "if True:",
+        (JOBS,),
+    ),
+    Mutant(
+        "a part that two tasks load has two jobs",
+        f"{FOLDER}/loads.py",
+        'f"cdc-load-{self.table}-{part}"',
+        'f"cdc-load-{self.table}-{part}-{id(path)}"',
+        (JOBS,),
+    ),
+    Mutant(
+        "a new copy loses the grants of the old one",
+        f"{FOLDER}/target.py",
+        "grants = self.server.grants(cursor, table) if swap.expected.exists else []",
+        "grants: list[str] = []",
+        (JOBS,),
+    ),
+)
