@@ -21,7 +21,7 @@ class EmbeddedBigQuery(EmbeddedServer):
     def __init__(self) -> None:
         self._python, self._home = python_of("bigquery"), folder_of("bigquery")
         super().__init__()
-        (self.port,) = free_ports(1)
+        self.port, self.stream_port = free_ports(2)
 
     @property
     def url(self) -> str:
@@ -34,7 +34,16 @@ class EmbeddedBigQuery(EmbeddedServer):
 
     def _command(self) -> list[str]:
         script = Path(__file__).parent / "standins" / "bigquery.py"
-        return ["env", f"HOME={self._home}", str(self._python), "-P", str(script), str(self.port), str(self.folder)]
+        return [
+            "env",
+            f"HOME={self._home}",
+            str(self._python),
+            "-P",
+            str(script),
+            str(self.port),
+            str(self.stream_port),
+            str(self.folder),
+        ]
 
     def _is_ready(self) -> bool:
         return is_open(self.port)

@@ -3,6 +3,7 @@ of their table, and what a new copy keeps of the old one."""
 
 from __future__ import annotations
 
+import pickle
 import threading
 import uuid
 from collections.abc import Iterator
@@ -10,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pyarrow as pa
 import pytest
 import requests
+from google.cloud.bigquery_storage_v1 import BigQueryReadClient
+from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
 
 from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import Target
@@ -23,7 +27,7 @@ from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets import costs
-from airflow_cdc_provider.targets.bigquery import jobs
+from airflow_cdc_provider.targets.bigquery import jobs, parts
 from airflow_cdc_provider.targets.bigquery.scripts import swap_job
 from airflow_cdc_provider.targets.bigquery.target import BigQueryTarget
 from airflow_cdc_provider.targets.database import control
@@ -212,6 +216,26 @@ def test_a_copy_whose_job_is_running_is_not_removed(
     assert target.state("public.t", "t").control == record
     with target.server.session("test") as connection:
         assert set(control.records(target.server, connection.cursor(), "t")) == {record.nonce}
+
+
+def test_streams_have_the_rows_that_pages_have(
+    target: BigQueryTarget, bigquery_server: EmbeddedBigQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy(target, 1, 2, 3)
+
+    def without_tls(_: object) -> BigQueryReadClient:
+        channel = grpc.insecure_channel(f"127.0.0.1:{bigquery_server.stream_port}")
+        return BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
+
+    monkeypatch.setattr(parts, "read_client", without_tls)
+    with target.server.session("test") as connection:
+        table = connection.jobs.client.get_table(f"{target.server.schema}.t")
+    columns = {"id": "id", "at": "at", "_cdc_order": "_cdc_order"}
+    streams = [pickle.loads(pickle.dumps(one)) for one in parts.streams_of(target.server, PROJECT, table, columns)]
+    pages = target.server.table_parts("t", list(columns))
+    streamed, paged = ([one.to_arrow() for one in found] for found in (streams, pages))
+    assert pa.concat_tables(streamed).sort_by("id") == pa.concat_tables(paged).sort_by("id")
+    assert pa.concat_tables(paged)["id"].to_pylist() == ["1", "2", "3"] and isinstance(pages[0], parts.Page)
 
 
 def test_jobs_count_what_they_cost(target: BigQueryTarget) -> None:

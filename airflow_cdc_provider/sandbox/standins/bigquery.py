@@ -1,5 +1,5 @@
 """local-bigquery behind HTTP, corrected where it differs from BigQuery in what a target needs. Runs in an environment
-of its own (``sandbox/environments.py`` makes it): ``python -P bigquery.py PORT FOLDER``.
+of its own (``sandbox/environments.py`` makes it): ``python -P bigquery.py PORT STREAM_PORT FOLDER``.
 
 Corrected: a table that is a COPY has the partitioning, the clustering and the options of its source, and OPTIONS of its
 own; GRANT on a table; DDL in a transaction, and changes without WHERE, are refused; the number of rows of a table;
@@ -27,6 +27,7 @@ from local_bigquery.catalog import ddl as catalog_ddl
 from local_bigquery.catalog import iam, names, tables
 from local_bigquery.engine import database, types
 from local_bigquery.errors import BigQueryError
+from local_bigquery.grpc import server as streams
 from local_bigquery.jobs import load as loads
 from local_bigquery.jobs import query, runner
 from local_bigquery.models import Policy
@@ -246,6 +247,7 @@ app.router.routes[:0] = [
 ]
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[2])
+    folder = Path(sys.argv[3])
     settings.data_dir, settings.gcs_local_root = folder / "data", folder / "buckets"
+    streams.start("127.0.0.1", int(sys.argv[2]))
     uvicorn.run(Losing(app), host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")

@@ -25,8 +25,9 @@ Started = Callable[[], None]
 MayRetry = Callable[[JobFailed], bool]
 
 
-def is_paced(failed: JobFailed) -> bool:
-    return failed.cause is Cause.PACED
+def is_repeatable(failed: JobFailed) -> bool:
+    """Whether a single statement or load may be tried again: nothing of it is done."""
+    return failed.cause in (Cause.PACED, Cause.CONFLICT)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Jobs:
     labels: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
 
-    def query(self, sql: str, job_id: str, started: Started = lambda: None, may_retry: MayRetry = is_paced) -> Any:
+    def query(self, sql: str, job_id: str, started: Started = lambda: None, may_retry: MayRetry = is_repeatable) -> Any:
         """A statement or script. ``may_retry``: whether to try again after a failure. Returns the job, which has
         succeeded. Raises JobFailed."""
         limit = {} if self.limit is None else {"maximum_bytes_billed": self.limit}
@@ -60,7 +61,7 @@ class Jobs:
             column_name_character_map="V2",
             schema=schema,
         )
-        return self._run(lambda full_id: submit(full_id, config), job_id, lambda: None, is_paced)
+        return self._run(lambda full_id: submit(full_id, config), job_id, lambda: None, is_repeatable)
 
     def find(self, job_id: str) -> Any | None:
         exceptions = load_library("google.api_core.exceptions", "target", "bigquery")

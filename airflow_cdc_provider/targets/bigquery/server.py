@@ -22,7 +22,7 @@ from airflow_cdc_provider.targets.bigquery.failures import JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.jobs import Jobs, request_retry
 from airflow_cdc_provider.targets.bigquery.loads import Loading
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
-from airflow_cdc_provider.targets.bigquery.parts import TablePart, parts_of
+from airflow_cdc_provider.targets.bigquery.parts import parts_of
 from airflow_cdc_provider.targets.bigquery.scripts import swap_job
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
 from airflow_cdc_provider.targets.bigquery.storage import stage_of
@@ -144,10 +144,11 @@ class BigQueryServer:
         with self.session("load") as connection:
             self._loading(connection, table, schema).finish(columns, files)
 
-    def table_parts(self, table: str, columns: Sequence[str]) -> list[TablePart]:
+    def table_parts(self, table: str, columns: Sequence[str]) -> Sequence[Any]:
         with self.session("read") as connection:
             found = connection.jobs.client.get_table(f"{self.schema}.{table}", retry=request_retry())
-            return parts_of(self, found, {name: names.column_name(name) for name in columns})
+            paying = connection.jobs.client.project
+            return parts_of(self, paying, found, {name: names.column_name(name) for name in columns})
 
     def grants(self, cursor: JobCursor, table: str) -> list[str]:
         """The roles that are granted on a table itself, as statements."""

@@ -23,7 +23,7 @@ from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds
 from airflow_cdc_provider.targets.bigquery.checks import definition_problems
 from airflow_cdc_provider.targets.bigquery.cursor import JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed
-from airflow_cdc_provider.targets.bigquery.jobs import rows_of
+from airflow_cdc_provider.targets.bigquery.jobs import is_repeatable, rows_of
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
 from airflow_cdc_provider.targets.bigquery.server import BigQueryServer
 from airflow_cdc_provider.targets.database import control
@@ -93,7 +93,7 @@ class BigQueryTarget(DatabaseTarget):
                 def may_retry(failed: JobFailed) -> bool:
                     if failed.cause is Cause.CONFLICT:
                         self.require_unchanged(cursor, table, commit.expected, record)
-                    return failed.cause in (Cause.CONFLICT, Cause.PACED)
+                    return is_repeatable(failed)
 
                 failpoint("commit.before")
                 with self._translated(cursor, table, record):
