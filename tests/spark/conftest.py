@@ -16,8 +16,10 @@ from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
+from tests.buckets import ObjectStore
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
@@ -90,6 +92,18 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[EmbeddedMariaDB]:
     with embedded() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(tmp_path_factory.mktemp("store") / "moto.log") as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def redshift_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedRedshift]:
+    with EmbeddedRedshift(warehouse_store.connection) as server:
         yield server
 
 

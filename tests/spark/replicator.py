@@ -78,7 +78,7 @@ class Replicator:
 
     @property
     def target(self) -> TargetTables:
-        return open_target(self.definition, self.secrets.target, self.log)
+        return open_target(self.definition, self.secrets, self.log)
 
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
         """The tasks of a run that starts now."""

@@ -24,6 +24,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap, row_missing
+from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
 from airflow_cdc_provider.targets.database.names import CONTROL, REPLACED, identity_in, staging_table
@@ -105,6 +106,9 @@ class DatabaseTarget:
         raise Blocked.of("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do)
 
     def publish_cut(self, cut: Cut) -> None:
+        retry_conflicts(partial(self._publish_cut, cut))
+
+    def _publish_cut(self, cut: Cut) -> None:
         with self.server.session("publish") as connection:
             cursor = connection.cursor()
             self.server.lock_cut(cursor, cut.replicator)
@@ -115,6 +119,7 @@ class DatabaseTarget:
             control_tables = self.server.tables_like(cursor, CONTROL)
             if len(control_tables) > 1:
                 cursor.execute(create_view(self.sql, control_tables))
+                connection.commit()
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)
@@ -129,12 +134,14 @@ class DatabaseTarget:
     def commit(self, commit: Commit) -> Counts | None:
         """Returns None if the commit succeeded but its response was lost. Raises Fenced if the table has changed,
         RowMissing if it lacks the row of a change."""
-        return self.retry_lost_response(commit.target_table, commit.record, partial(self._commit, commit))
+        execute = partial(retry_conflicts, partial(self._commit, commit))
+        return self.retry_lost_response(commit.target_table, commit.record, execute)
 
     def swap(self, swap: Swap) -> None:
         """A crash before the swap leaves the old copy with its own control row. A crash after it leaves the new copy,
         whose control row was written first. There is no state in between. Raises Fenced if the table has changed."""
-        self.retry_lost_response(swap.target_table, swap.record, partial(self._swap, swap))
+        execute = partial(retry_conflicts, partial(self._swap, swap))
+        self.retry_lost_response(swap.target_table, swap.record, execute)
 
     def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
         """Raises Fenced if the table has changed."""
@@ -166,7 +173,7 @@ class DatabaseTarget:
 
     def _commit(self, commit: Commit) -> Counts:
         table, expected, record = commit.target_table, commit.expected, commit.record
-        with self.server.session("commit") as connection:
+        with self.server.session("commit", record.window) as connection:
             cursor = connection.cursor()
             self.server.lock_table(cursor, table)
             self.require_unchanged(cursor, table, expected, record)
@@ -188,7 +195,7 @@ class DatabaseTarget:
 
     def _swap(self, swap: Swap) -> None:
         table, record = swap.target_table, swap.record
-        with self.server.session("commit") as connection:
+        with self.server.session("commit", record.window) as connection:
             cursor = connection.cursor()
             self.server.lock_table(cursor, table)
             self.require_unchanged(cursor, table, swap.expected, record)

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control, cuts, errors
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import CUT
+from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
@@ -34,12 +35,17 @@ NO_SUCH_OBJECT = frozenset({2003, 2043})
 
 class SnowflakeServer:
     longest_name: ClassVar[int] = 255
+    reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = False
 
-    def __init__(self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str) -> None:
+    def __init__(
+        self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str, bucket: ConnectionInfo
+    ) -> None:
+        """``bucket``: the connection of an external stage."""
         self.info = info
         self.options = options
         self.replicator = replicator
+        self.bucket = Stage(options.stage, bucket) if options.stage else None
 
     @cached_property
     def sql(self) -> SnowflakeSql:
@@ -58,10 +64,11 @@ class SnowflakeServer:
         return tls_warnings(self.info)
 
     @contextmanager
-    def session(self, purpose: str) -> Iterator[Any]:
+    def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         connector = library()
         try:
-            with open_session(self.info, self.options, f"cdc:{self.replicator}:{purpose}") as connection:
+            tag = f"cdc:{self.replicator}:{purpose}{'' if window is None else f':{window}'}"
+            with open_session(self.info, self.options, tag) as connection:
                 yield connection
         except connector.errors.Error as error:
             raise self._translate(error) from error
@@ -79,8 +86,7 @@ class SnowflakeServer:
         ]
 
     def lock_table(self, cursor: Any, target_table: str) -> None:
-        row = {**dict.fromkeys(control.COLUMNS, ""), "fence": 0, "cursor_window": 0}
-        self._lock(cursor, self.sql.control_table(target_table), row)
+        self._lock(cursor, self.sql.control_table(target_table), control.lock_row(self.sql))
 
     def lock_cut(self, cursor: Any, replicator: str) -> None:
         self._lock(cursor, CUT, {**dict.fromkeys(cuts.COLUMNS, ""), "cursor_window": 0, "cut_window": 0})
@@ -110,24 +116,39 @@ class SnowflakeServer:
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         cursor = connection.cursor()
         cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
-        cursor.execute(f"REMOVE {stage.folder(self.sql, table)}")
+        if self.bucket:
+            self.bucket.delete(table)
+        else:
+            cursor.execute(f"REMOVE {stage.internal_folder(self.sql, table)}")
         return True
 
     def create_stage(self, cursor: Any) -> None:
-        cursor.execute(stage.create_stage(self.sql))
+        if not self.bucket:
+            cursor.execute(stage.create_stage(self.sql))
 
     def write_file(
         self, table: str, schema: TableSchema, part: int, batches: Iterable[pyarrow.RecordBatch]
     ) -> LoadedPart:
+        if self.bucket:
+            return self.bucket.write(table, stage.numbered_texts(schema, batches))
         with self.session("load") as connection:
             return stage.upload(connection.cursor(), self.sql, table, schema, batches)
 
-    def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
-        with self.session("load") as connection:
+    def load_files(
+        self, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart], window: int
+    ) -> None:
+        """The client repeats a statement whose answer is lost; a file that is loaded already is skipped."""
+        folder = stage.internal_folder(self.sql, table)
+        if self.bucket:
+            folder = stage.external_folder(self.sql, self.options.stage_name, table)
+        files = [part.file.rpartition("/")[2] for part in parts]
+        with self.session("load", window) as connection:
             cursor = connection.cursor()
-            for statement in stage.copy_statements(self.sql, table, schema, columns, files):
+            for statement in stage.copy_statements(self.sql, table, schema, columns, folder, files):
                 cursor.execute(statement)
+            failpoint("load.before_commit")
             connection.commit()
+            failpoint("load.after_commit")
 
     def result_parts(self, query: str) -> list[Any]:
         """``ResultBatch`` of the connector."""

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.spec.engines import EngineMode
 from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
+from tests.spark.contract.redshift_kit import redshift_kit
 from tests.spark.contract.snowflake_kit import snowflake_kit
 
 
@@ -82,6 +83,7 @@ TARGETS: dict[str, OpenKit] = {
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),
+    "redshift": redshift_kit,
     "snowflake": snowflake_kit,
 }
 IN_SPARK = " in Spark"
