@@ -9,22 +9,27 @@ that lose the next COMMIT, or its answer, or make it fail with 1023."""
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import struct
 import sys
 import threading
 from collections.abc import Iterator
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, ClassVar
-
-import pyarrow as pa
-import pyarrow.fs
-import pyarrow.parquet
+from functools import partial
+from typing import ClassVar
 
 from airflow_cdc_provider.sandbox.standins import redshift_grammar as grammar
+from airflow_cdc_provider.sandbox.standins.redshift_files import Refused, file_rows, read_json, write_result
+from airflow_cdc_provider.sandbox.standins.redshift_wire import (
+    as_redshift,
+    data_row,
+    error_fields,
+    message,
+    receive,
+    receive_message,
+    row_description,
+    send,
+)
 
 SSL, GSS, CANCEL = 80877103, 80877104, 80877102
 KEPT = ("user", "database", "application_name")
@@ -39,27 +44,8 @@ ADD = re.compile(rf"(ALTER TABLE {grammar.NAME} ADD COLUMN )(.*)", re.DOTALL)
 COPY = re.compile(rf"COPY ({grammar.NAME}) FROM '(s3://[^']+)' ")
 UNLOAD = re.compile(r"UNLOAD \(('(?:[^'\\]|''|\\.)*')\) TO '(s3://[^']+)' ", re.DOTALL)
 OWN_PARAMETERS = re.compile(r"SET (query_group|error_on_nondeterministic_update) ")
-STORED = {
-    pa.bool_(): "boolean",
-    pa.int16(): "smallint",
-    pa.int32(): "integer",
-    pa.int64(): "bigint",
-    pa.float32(): "real",
-    pa.float64(): "double precision",
-    pa.string(): "bpchar",
-    pa.binary(): "bytea",
-    pa.date32(): "date",
-    pa.timestamp("us"): "timestamp without time zone",
-}
-"""What COPY loads into which type of PostgreSQL."""
-
 TABLE_TYPES = """SELECT format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid = '{}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
-FLOATS, TEXTS, INTEGERS = (700, 701), (25, 705, 1042, 1043), (20, 21, 23)
-
-
-class Refused(Exception):
-    """Args: message, state, detail."""
 
 
 class Losing:
@@ -205,19 +191,7 @@ class Session:
 
     def unload(self, query: str, url: str) -> None:
         kinds, rows = self.query(self.translated(query))
-        names = [name for name, _ in kinds]
-        columns = [arrow_column(oid, [row[n] for row in rows]) for n, (_, oid) in enumerate(kinds)]
-        table = pa.table(columns, names=[f"{name}_{n}" for n, name in enumerate(names)])
-        half, entries = (table.num_rows + 1) // 2, []
-        for number, part in enumerate((table.slice(0, half), table.slice(half))):
-            if part.num_rows:
-                file = f"{url}{number:04}_part_00.parquet"
-                with store().open_output_stream(file.removeprefix("s3://")) as output:
-                    pyarrow.parquet.write_table(part, output)
-                entries.append({"url": file, "meta": {"content_length": size(file)}})
-        with store().open_output_stream(f"{url}manifest".removeprefix("s3://")) as output:
-            output.write(json.dumps({"entries": entries}).encode())
-        self.unloaded = table.num_rows
+        self.unloaded = write_result(url, kinds, rows)
 
     def query(self, text: str) -> tuple[list[tuple[str, int]], list[list[str | None]]]:
         """Names and types of the columns, and the rows as texts."""
@@ -265,29 +239,6 @@ class Session:
         return receive_message(self.server)
 
 
-def receive(one: socket.socket, length: int) -> bytes:
-    parts = b""
-    while len(parts) < length:
-        part = one.recv(min(length - len(parts), 1 << 20))
-        if not part:
-            raise ConnectionError
-        parts += part
-    return parts
-
-
-def receive_message(one: socket.socket) -> tuple[bytes, bytes]:
-    head = receive(one, 5)
-    return head[:1], receive(one, struct.unpack("!I", head[1:])[0] - 4)
-
-
-def send(one: socket.socket, kind: bytes, body: bytes) -> None:
-    one.sendall(message(kind, body))
-
-
-def message(kind: bytes, body: bytes) -> bytes:
-    return kind + struct.pack("!I", len(body) + 4) + body
-
-
 def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -327,106 +278,6 @@ def check_layout(tail: str, definitions: list[str]) -> None:
                 raise Refused(f"no column {name} for a key", "42703", "")
             if kinds[name].startswith(("VARBYTE", "SUPER")):
                 raise Refused(f"column {name} cannot be a key: {kinds[name]}", "0A000", "")
-
-
-@cache
-def store() -> pyarrow.fs.S3FileSystem:
-    given = json.loads(Path(sys.argv[3]).read_text(encoding="utf-8"))
-    scheme, _, host = given["endpoint"].partition("://")
-    return pyarrow.fs.S3FileSystem(
-        access_key=given["key"],
-        secret_key=given["secret"],
-        endpoint_override=host,
-        scheme=scheme,
-        region="us-east-1",
-    )
-
-
-def size(url: str) -> int:
-    found: Any = store().get_file_info(url.removeprefix("s3://"))
-    return int(found.size) if found.is_file else -1
-
-
-def read_json(url: str) -> Any:
-    if size(url) < 0:
-        raise Refused("The specified S3 prefix does not exist", "XX000", url)
-    with store().open_input_stream(url.removeprefix("s3://")) as content:
-        return json.loads(content.read())
-
-
-def file_rows(entry: dict[str, Any], kinds: list[str]) -> Iterator[bytes]:
-    """In the text format of COPY."""
-    url = entry["url"]
-    if any(part.startswith(("_", ".")) for part in url.removeprefix("s3://").split("/")):
-        raise Refused(f"a hidden file: {url}", "XX000", "")
-    if size(url) != entry["meta"]["content_length"]:
-        raise Refused(f"no file of this length: {url}", "XX000", "")
-    with store().open_input_file(url.removeprefix("s3://")) as content:
-        table = pyarrow.parquet.read_table(content)
-    if table.num_columns != len(kinds):
-        raise Refused(f"the table has {len(kinds)} columns, the file {table.num_columns}", "XX000", "")
-    for field, kind in zip(table.schema, kinds, strict=True):
-        fits = f"numeric({field.type.precision},{field.type.scale})" if pa.types.is_decimal(field.type) else ""
-        if kind != (fits or STORED.get(field.type)):
-            raise Refused(f"incompatible Parquet schema for {field.name}: {field.type} for {kind}", "XX000", "")
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield "\t".join(map(field_text, row)).encode() + b"\n"
-
-
-def field_text(value: Any) -> str:
-    if value is None:
-        return "\\N"
-    if isinstance(value, bytes):
-        return f"\\\\x{value.hex()}"
-    text = "t" if value is True else "f" if value is False else format(value, "f") if is_decimal(value) else str(value)
-    for one, other in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(one, other)
-    return text
-
-
-def is_decimal(value: Any) -> bool:
-    return type(value).__name__ == "Decimal"
-
-
-def arrow_column(oid: int, values: list[str | None]) -> pa.Array:
-    if oid in FLOATS:
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    if oid in INTEGERS:
-        return pa.array([None if value is None else int(value) for value in values], pa.int64())
-    if oid not in TEXTS:
-        raise Refused(f"UNLOAD to Parquet of type {oid}", "0A000", "")
-    return pa.array(values, pa.string())
-
-
-def row_description(body: bytes) -> Iterator[tuple[str, int]]:
-    position = 2
-    for _ in range(struct.unpack("!H", body[:2])[0]):
-        end = body.index(b"\0", position)
-        yield body[position:end].decode(), struct.unpack("!I", body[end + 7 : end + 11])[0]
-        position = end + 19
-
-
-def data_row(body: bytes) -> Iterator[str | None]:
-    position = 2
-    for _ in range(struct.unpack("!H", body[:2])[0]):
-        (length,) = struct.unpack("!i", body[position : position + 4])
-        position += 4
-        yield None if length < 0 else body[position : position + length].decode()
-        position += max(length, 0)
-
-
-def error_fields(body: bytes) -> list[str]:
-    """Message, state, detail."""
-    fields = {part[:1]: part[1:].decode() for part in body.split(b"\0") if part}
-    return [fields.get(b"M", ""), fields.get(b"C", ""), fields.get(b"D", "")]
-
-
-def as_redshift(body: bytes) -> bytes:
-    """Serialization errors have no state of their own."""
-    if error_fields(body)[1] != "40001":
-        return body
-    fields = {"S": "ERROR", "C": "XX000", "M": "1023", "D": "Serializable isolation violation on table - 1"}
-    return b"".join(name.encode() + text.encode() + b"\0" for name, text in fields.items()) + b"\0"
 
 
 def main() -> None:
