@@ -118,4 +118,4 @@ def write_result(url: str, kinds: list[tuple[str, int]], rows: list[list[str | N
             entries.append({"url": file, "meta": {"content_length": size(file)}})
     with store().open_output_stream(f"{url}manifest".removeprefix("s3://")) as output:
         output.write(json.dumps({"entries": entries}).encode())
-    return table.num_rows
+    return len(rows)

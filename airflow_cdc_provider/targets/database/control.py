@@ -45,8 +45,8 @@ def records(server: Server, cursor: Any, target_table: str) -> Mapping[str, Cont
 
 def insert(sql: Sql, target_table: str, identity: str, record: ControlRecord) -> Command:
     """Insert the first row of a new copy. It takes effect when a table with this identity has the name."""
-    row = dict(zip(KEY, (target_table, identity, record.replicator, record.table), strict=True))
-    row |= _cursor_values(sql, record)
+    key = dict(zip(KEY, (target_table, identity, record.replicator, record.table), strict=True))
+    row = {**key, **_cursor_values(sql, record)}
     names, values = ", ".join(map(sql.quoted, row)), ", ".join("%s" for _ in row)
     return Command(f"INSERT INTO {_table(sql, target_table)} ({names}) VALUES ({values})", tuple(row.values()))
 

@@ -236,7 +236,8 @@ class RedshiftServer:
         state, message = str(fields.get("C", "")), str(fields.get("M", "")).strip().split("\n")[0]
         text = f"{state}: {message}"
         if not fields:
-            return errors.unreachable(self.address, f"{type(error).__name__}: {str(error).splitlines()[0]}"[:300])
+            first, *_ = str(error).splitlines() or [""]
+            return errors.unreachable(self.address, f"{type(error).__name__}: {first}"[:300])
         if state in CONFLICT_STATES or CONFLICT.match(message):
             return errors.conflict(self.address, text)
         if state in NO_LOGIN:

@@ -200,7 +200,8 @@ class SnowflakeServer:
 
     def _translate(self, error: Any) -> CdcError:
         code, state = error.errno, error.sqlstate or ""
-        text = f"{code}: {str(error.raw_msg or error.msg).splitlines()[0]}"
+        first, *_ = str(error.raw_msg or error.msg or "").splitlines() or [""]
+        text = f"{code}: {first}"
         if code in LOGIN_REJECTED or state.startswith("28"):
             return errors.login_rejected(self.address, text, self.info.connection_id)
         if isinstance(error, library().errors.OperationalError):
