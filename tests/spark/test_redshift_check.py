@@ -41,13 +41,13 @@ class Checked:
             return list(cursor.fetchall()) if cursor.description else []
 
     def target(
-        self, connection: ConnectionInfo | None = None, stage: ConnectionInfo | None = None, **options: str
+        self, connection: ConnectionInfo | None = None, bucket: ConnectionInfo | None = None, **options: str
     ) -> DatabaseTarget:
         given = {"schema": self.schema, "stage": f"s3://{self.store.LAKE}/{self.schema}", **options}
         kind = Target("redshift", connection="warehouse", options=given)
         rules = (TableRule("public.t"),)
         definition = Definition("r", Source("postgres", "none"), kind, rules, Staging(str(self.folder)))
-        secrets = Secrets(target=connection or self.server.connection, stage=stage or self.store.connection)
+        secrets = Secrets(target=connection or self.server.connection, stage=bucket or self.store.connection)
         target = open_target(definition, secrets, open_log(definition, ConnectionInfo()))
         assert isinstance(target, DatabaseTarget)
         return target
