@@ -46,12 +46,16 @@ def _rows(kind: Any, prefix: str) -> Iterator[str]:
             yield from _option_rows(kind, prefix)
             continue
         path = f"{prefix}{member.name}"
-        inner = next((a for a in (hint, *typing.get_args(hint)) if is_dataclass(a)), None)
         choices = known_kinds(metadata["choices"]) if "choices" in metadata else []
         value = ", ".join(f"`{choice}`" for choice in choices) or _value(hint)
         yield _row(path, value, member)
-        if inner is not None:
-            yield from _rows(inner, f"{path}[]." if typing.get_origin(hint) is tuple else f"{path}.")
+        yield from _nested_rows(hint, path)
+
+
+def _nested_rows(hint: Any, path: str) -> Iterator[str]:
+    inner = next((a for a in (hint, *typing.get_args(hint)) if is_dataclass(a)), None)
+    if inner is not None:
+        yield from _rows(inner, f"{path}[]." if typing.get_origin(hint) is tuple else f"{path}.")
 
 
 def _option_rows(kind: Any, prefix: str) -> Iterator[str]:
@@ -73,6 +77,7 @@ def _rows_of_type(registry: str, name: str, prefix: str, prefix_text: str) -> It
         choices = known_kinds(member.metadata["choices"]) if "choices" in member.metadata else []
         value = ", ".join(f"`{choice}`" for choice in choices) or _value(hints[member.name])
         yield _row(f"{prefix}{member.name}", value, member, prefix_text)
+        yield from _nested_rows(hints[member.name], f"{prefix}{member.name}")
 
 
 def _row(path: str, value: str, member: Field[Any], prefix_text: str = "") -> str:

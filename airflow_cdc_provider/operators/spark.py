@@ -77,6 +77,7 @@ def summary(result: StepResult) -> dict[str, Any]:
         "tables": dict(Counter(table.outcome.value for table in result.tables)),
         "rows": sum(table.rows for table in result.tables),
         "engines": {table.table: str(table.engine) for table in result.tables if table.engine},
+        "costs": {table.table: table.cost for table in result.tables if table.cost},
         "seconds": result.phases,
         **window,
     }

@@ -2,6 +2,7 @@
 names its tables, without importing them."""
 
 TARGETS: dict[str, str] = {
+    "bigquery": "airflow_cdc_provider.targets.bigquery.target:BigQueryTarget",
     "delta": "airflow_cdc_provider.targets.delta.target:DeltaTarget",
     "iceberg": "airflow_cdc_provider.targets.iceberg.target:IcebergTarget",
     "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
@@ -11,6 +12,7 @@ TARGETS: dict[str, str] = {
 }
 
 OPTIONS: dict[str, str] = {
+    "bigquery": "airflow_cdc_provider.targets.bigquery.options:BigQueryOptions",
     "delta": "airflow_cdc_provider.targets.delta.options:DeltaOptions",
     "iceberg": "airflow_cdc_provider.targets.iceberg.options:IcebergOptions",
     "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
@@ -20,6 +22,7 @@ OPTIONS: dict[str, str] = {
 }
 
 NAMING: dict[str, str] = {
+    "bigquery": "airflow_cdc_provider.targets.naming:default_name",
     "delta": "airflow_cdc_provider.targets.naming:default_name",
     "iceberg": "airflow_cdc_provider.targets.naming:default_name",
     "mysql": "airflow_cdc_provider.targets.naming:default_name",

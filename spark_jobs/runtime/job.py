@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
+from airflow_cdc_provider.targets import costs
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import log_line, log_trace
@@ -171,16 +172,20 @@ class Job:
     def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
         started = time.monotonic()
         work = TableWork(task, partial(self._session_of, task))
-        try:
-            result = replace(function(work), phases=work.phases)
-        # Any error of one table must not affect the others; it is recorded in the table's result.
-        except Exception as error:
-            result = work.result(outcome_of(error), problem=problem_of(error, self.secrets))
-            log_trace(scrub(traceback.format_exc(), self.secrets))
+        with costs.collected() as cost:
+            try:
+                result = replace(function(work), phases=work.phases)
+            # Any error of one table must not affect the others; it is recorded in the table's result.
+            except Exception as error:
+                result = work.result(outcome_of(error), problem=problem_of(error, self.secrets))
+                log_trace(scrub(traceback.format_exc(), self.secrets))
+        result = replace(result, cost=cost)
         seconds = time.monotonic() - started
         log_line(f"{task.table}: {result.outcome}, {result.rows:,} rows, {seconds:.1f} s" + _reason(result))
         for use in work.uses:
             log_line(f"{task.table}: {use}")
+        if cost:
+            log_line(f"{task.table}: {', '.join(f'{unit} {amount:,}' for unit, amount in cost.items())}")
         return result
 
     def _session_of(self, task: TableTask) -> SparkSession:

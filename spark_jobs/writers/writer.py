@@ -19,6 +19,7 @@ from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 
 WRITERS: dict[str, str] = {
+    "bigquery": "spark_jobs.writers.database:DatabaseWriter",
     "delta": "spark_jobs.writers.delta:DeltaWriter",
     "iceberg": "spark_jobs.writers.iceberg:IcebergWriter",
     "mysql": "spark_jobs.writers.database:DatabaseWriter",

@@ -18,11 +18,9 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from airflow_cdc_provider.core.errors import NotInstalled
-from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults import report
-from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
+from tests.faults.environment import SERVER_SETTINGS, WAREHOUSES, fault_runner, installed_warehouses, session
 from tests.faults.grouping import CaseGroup, group_cases, single_case
 from tests.faults.matrix import Case, cases
 from tests.faults.results import Results
@@ -45,18 +43,15 @@ def main() -> int:
     results = Results(FOLDER / f"{seed}.jsonl")
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(EmbeddedPostgres(SERVER_SETTINGS))
-        mariadb = None
-        try:
-            mariadb = stack.enter_context(EmbeddedMariaDB())
-        except NotInstalled as error:
-            print(f"skipped: {error}", flush=True)
-            chosen = [case for case in chosen if case.target != "mysql"]
+        warehouses = stack.enter_context(installed_warehouses())
+        missing = WAREHOUSES.keys() - warehouses.keys()
+        chosen = [case for case in chosen if case.target not in missing]
         spark = session()
         stack.callback(spark.stop)
         for number in range(1, int(os.environ.get("ROUNDS") or 1) + 1):
             left = [case for case in chosen if results.times[str(case)] < number]
             random.Random(seed + number).shuffle(left)
-            with fault_runner(server, mariadb, seed + number) as runner:
+            with fault_runner(server, warehouses, seed + number) as runner:
                 run_cases(runner, left, results)
             if runner.unsettled:
                 results.found["at the end of a system"] = runner.unsettled

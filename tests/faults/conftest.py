@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.errors import NotInstalled
-from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.airflow_fixtures import airflow, home, scenario, server
-from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
+from tests.faults.environment import SERVER_SETTINGS, fault_runner, installed_warehouses, session
 from tests.faults.killing import end_schedulers
 from tests.faults.runner import FaultRunner
 from tests.model import seeds
@@ -54,15 +51,9 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def runner(spark: SparkSession, seed: int) -> Iterator[FaultRunner]:
-    """With MariaDB where it is installed; in CI it must be."""
-    with EmbeddedPostgres(SERVER_SETTINGS) as postgres:
-        try:
-            mariadb = EmbeddedMariaDB()
-        except NotInstalled:
-            if os.environ.get("CI"):
-                raise
-            with fault_runner(postgres, None, seed) as made:
-                yield made
-            return
-        with mariadb, fault_runner(postgres, mariadb, seed) as made:
-            yield made
+    with (
+        EmbeddedPostgres(SERVER_SETTINGS) as postgres,
+        installed_warehouses() as warehouses,
+        fault_runner(postgres, warehouses, seed) as made,
+    ):
+        yield made

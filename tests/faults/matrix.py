@@ -22,12 +22,15 @@ ACTION_TEXTS = {
 DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 """Actions on a Spark driver at any failpoint. A task in a worker has no JVM."""
 
-ALL = ("delta", "postgres", "iceberg", "mysql")
+ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery")
 ALL_STEPS = ("delta", "postgres")
-LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql")
+LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery")
 ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
+
+SWAPS = ("copy.before_swap", "copy.in_swap", "copy.after_swap")
+"""Failpoints with cases on BigQuery, too, where a job swaps."""
 
 WITHOUT_WRITER = ("unordered", "quarantined")
 """Steps of tables without a writer."""
@@ -50,7 +53,11 @@ DRIVERS = (
 STAGING = "StagingUnavailable"
 SOURCE = "psycopg.OperationalError"
 SPARK = "pyspark.errors.PySparkException"
-SERVER = {"postgres": "psycopg.OperationalError", "mysql": "pymysql.err.OperationalError"}
+SERVER = {
+    "postgres": "psycopg.OperationalError",
+    "mysql": "pymysql.err.OperationalError",
+    "bigquery": "requests.exceptions.ConnectionError",
+}
 LAKE = {"delta": "deltalake.exceptions.DeltaError", "iceberg": "requests.exceptions.ConnectionError"}
 
 
@@ -185,6 +192,13 @@ FAILPOINTS = (
         SERVER,
     ),
     Failpoint(
+        "commit.submitted",
+        "the job of a commit is submitted, its end is not seen",
+        ("merge", "pause"),
+        ("bigquery",),
+        SERVER,
+    ),
+    Failpoint(
         "commit.after",
         "the transaction is committed, the answer is not received",
         ("merge", "pause"),
@@ -241,9 +255,15 @@ def cases() -> list[Case]:
         for failpoint in FAILPOINTS
         for step in failpoint.steps
         for target in failpoint.targets
-        if target in ALL_STEPS or (failpoint.name.startswith(ON_EVERY_TARGET) and step in ("extract", "merge"))
+        if is_case(failpoint, step, target)
         for action in actions(failpoint, step, target)
     ]
+
+
+def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
+    if target in ALL_STEPS or (target == "bigquery" and failpoint.name in SWAPS):
+        return True
+    return failpoint.name.startswith(ON_EVERY_TARGET) and step in ("extract", "merge")
 
 
 def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:
@@ -252,7 +272,8 @@ def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:
         return
     yield from (KILL, KILL_JVM) if step in WITHOUT_WRITER else DRIVER_ACTIONS if step in DRIVERS else (KILL, FREEZE)
     if lost_answer_error(failpoint, target):
-        yield LOST_ANSWER if "after" in failpoint.name else LOST_REQUEST
+        happened = any(word in failpoint.name for word in ("after", "submitted"))
+        yield LOST_ANSWER if happened else LOST_REQUEST
     yield from (action for action in failpoint.extra_actions if action is not LATE_KILL or step in DRIVERS)
 
 

@@ -30,11 +30,14 @@ from airflow_cdc_provider.core.spec.definition import (
     Target,
 )
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.state.store import StateStore
+from tests.faults.checker.bigquery import Dataset
 from tests.faults.checker.checker import Checker, Reader
-from tests.faults.checker.database import DatabaseReader, Server
+from tests.faults.checker.database import PollingReader, Server
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.iceberg import IcebergReader
 from tests.faults.checker.ledger import Shape
@@ -53,13 +56,19 @@ class SystemUnderTest:
     """``target`` is the type of the target; ``definition`` may be changed between runs."""
 
     def __init__(
-        self, name: str, folder: Path, target: str, server: EmbeddedPostgres, mariadb: EmbeddedMariaDB | None, seed: int
+        self,
+        name: str,
+        folder: Path,
+        target: str,
+        server: EmbeddedPostgres,
+        warehouse: EmbeddedServer | None,
+        seed: int,
     ) -> None:
         self.name = name
         self.folder = folder
         self.kind = target
         self.server = server
-        self.mariadb = mariadb
+        self.warehouse = warehouse
         self.dsn = server.dsn(name)
         self.writer = Writer(self.dsn, seed)
         self.later = 0
@@ -69,7 +78,7 @@ class SystemUnderTest:
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", Reconcile.AUTO, {"publication": f"cdc_{name}"}),
-            target=Target(target, **lake, options={} if lake else {"schema": self.schema}),  # type: ignore[arg-type]
+            target=Target(target, **lake, options={} if lake else self._options()),  # type: ignore[arg-type]
             tables=RULES,
             staging=Staging(str(folder / "staging"), retain=KEPT),
             resync=Resync(max_delete=1.0),
@@ -86,7 +95,7 @@ class SystemUnderTest:
 
     @property
     def canaries(self) -> list[str]:
-        return [self.password, *([self.mariadb.password] if self.mariadb else [])]
+        return [self.password, *([self.warehouse.password] if isinstance(self.warehouse, EmbeddedMariaDB) else [])]
 
     def replicator(self) -> Replicator:
         return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
@@ -149,13 +158,17 @@ class SystemUnderTest:
     def _target(self) -> ConnectionInfo:
         if self.kind == "postgres":
             return replace(self._source(), connection_id="warehouse", schema="postgres")
-        if self.kind == "mysql":
-            server = self.mariadb
-            assert server is not None
+        if isinstance(self.warehouse, EmbeddedMariaDB):
+            server = self.warehouse
             return ConnectionInfo(
                 "warehouse", server.host, server.port, server.user, server.password, schema=self.schema
             )
+        if isinstance(self.warehouse, EmbeddedBigQuery):
+            return self.warehouse.connection
         return ConnectionInfo()
+
+    def _options(self) -> dict[str, str]:
+        return {"dataset" if self.kind == "bigquery" else "schema": self.schema}
 
     def _server(self) -> Server:
         info = self.secrets.target
@@ -167,10 +180,12 @@ class SystemUnderTest:
             return DeltaReader(self.folder / "lake")
         if self.kind == "iceberg":
             return IcebergReader(self.folder / "lake")
-        return DatabaseReader(self._server())
+        if isinstance(self.warehouse, EmbeddedBigQuery):
+            return PollingReader(Dataset(self.warehouse.url, PROJECT, self.schema))
+        return PollingReader(self._server())
 
     def _update_reader(self) -> None:
-        if isinstance(self.checker.reader, DatabaseReader):
+        if isinstance(self.checker.reader, PollingReader):
             self.checker.reader.shapes = tuple(self.writer.ledger.shapes.values())
 
     @contextlib.contextmanager
@@ -182,6 +197,8 @@ class SystemUnderTest:
                 connection.execute(f"CREATE SCHEMA {self.schema}".encode())
         if self.kind == "mysql":
             self._mysql(f"CREATE SCHEMA {self.schema}")
+        if isinstance(self.warehouse, EmbeddedBigQuery):
+            Dataset(self.warehouse.url, PROJECT, self.schema).execute(f"CREATE SCHEMA `{PROJECT}`.{self.schema}")
         self.execute(SCHEMA)
         self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -189,7 +206,7 @@ class SystemUnderTest:
         self.writer.fill()
         self._update_reader()
         reader = self.checker.reader
-        with reader if isinstance(reader, DatabaseReader) else contextlib.nullcontext():
+        with reader if isinstance(reader, PollingReader) else contextlib.nullcontext():
             try:
                 with self.writer:
                     yield self
@@ -211,6 +228,9 @@ class SystemUnderTest:
                 connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
         if self.kind == "mysql":
             self._mysql(f"DROP SCHEMA {self.schema}")
+        if isinstance(self.warehouse, EmbeddedBigQuery):
+            dataset = Dataset(self.warehouse.url, PROJECT, self.schema)
+            dataset.execute(f"DROP SCHEMA `{PROJECT}`.{self.schema} CASCADE")
 
     def _mysql(self, statement: str) -> None:
         with pymysql.connect(**self._server().options, autocommit=True) as connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import psycopg
 import pytest
@@ -14,9 +15,11 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.logstore import class_path
+from airflow_cdc_provider.sandbox.bigquery import EmbeddedBigQuery
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
+from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.buckets import ObjectStore
@@ -31,6 +34,8 @@ LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=
 it compiles the same code again and again."""
 
 SOCKETS = "Exception ignored in. <socket.socket"
+
+Server = TypeVar("Server", bound=EmbeddedServer)
 
 
 SLOWEST_FIRST = (
@@ -109,15 +114,24 @@ def redshift_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedRedshift]:
 
 @pytest.fixture(scope="session")
 def snowflake_server() -> Iterator[EmbeddedSnowflake]:
-    """Where its environment cannot be created: skipped on a laptop, failed in CI."""
+    with where_installed(EmbeddedSnowflake) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def bigquery_server() -> Iterator[EmbeddedBigQuery]:
+    with where_installed(EmbeddedBigQuery) as server:
+        yield server
+
+
+def where_installed(kind: Callable[[], Server]) -> Server:
+    """Where the environment of a server cannot be created: skipped on a laptop, failed in CI."""
     try:
-        server = EmbeddedSnowflake()
+        return kind()
     except NotInstalled as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    with server:
-        yield server
 
 
 @pytest.fixture

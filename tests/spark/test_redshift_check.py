@@ -83,7 +83,7 @@ def test_a_check_loads_a_file_and_leaves_neither_table_nor_file(checked: Checked
 
 def test_names_of_columns_that_redshift_keeps_and_that_differ_only_by_case_are_reported(checked: Checked) -> None:
     problems = checked.target().check((task("id", "oid"), task("a", "A")))
-    assert [problem.code for problem in problems] == ["TGT056", "TGT014"]
+    assert [problem.code for problem in problems] == ["TGT084", "TGT014"]
 
 
 def test_a_missing_schema_is_reported_with_the_statement_that_creates_it(checked: Checked) -> None:
@@ -112,7 +112,7 @@ def test_a_wrong_password_and_an_unreachable_server_have_messages_of_their_own(c
 
 def test_a_stage_that_cannot_be_written_is_reported_with_its_location(checked: Checked) -> None:
     problem = only(checked.target(stage="s3://no-such-bucket/stage").check(()))
-    assert (problem.code, problem.where) == ("TGT070", "s3://no-such-bucket/stage")
+    assert (problem.code, problem.where) == ("TGT080", "s3://no-such-bucket/stage")
     assert checked.tables() == []
 
 

@@ -103,7 +103,7 @@ def test_a_commit_that_conflicts_each_time_is_given_up_and_changes_nothing(
     monkeypatch.setattr(commits, "failpoint", conflict)
     before = control(table)
     staged, _ = table.staged()
-    with pytest.raises(TargetUnavailable, match="TGT072"):
+    with pytest.raises(TargetUnavailable, match="TGT082"):
         fence(table, TableState.PAUSED)
     monkeypatch.undo()
     assert control(table) == before
@@ -199,7 +199,7 @@ def test_a_record_longer_than_one_column_is_stored_in_pieces(table: ScriptedTabl
 def test_a_record_longer_than_all_its_columns_is_refused_with_its_length(table: ScriptedTable) -> None:
     before = control(table)
     long = before.fenced(State(TableState.PAUSED, "2026-01-01T00:00:00Z", reason="x" * 262_140))
-    with pytest.raises(Blocked, match=r"TGT073.*262,?140"):
+    with pytest.raises(Blocked, match=r"TGT083.*262,?140"):
         table.job_tables().fence("t", table.target_state(), long)
     assert control(table) == before
 

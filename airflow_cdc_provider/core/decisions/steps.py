@@ -92,7 +92,7 @@ class Outcome(StrEnum):
 @dataclass(frozen=True)
 class TableResult:
     """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase. ``engine``: what did the
-    work, if there was any."""
+    work, if there was any. ``cost``: what the target bills for it, by unit: ``bytes_billed``, ``slot_ms``."""
 
     table: str
     outcome: Outcome
@@ -104,6 +104,7 @@ class TableResult:
     phases: dict[str, float] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
     engine: EngineUse | None = None
+    cost: dict[str, int] = field(default_factory=dict)
 
 
 STAGED = "staged"

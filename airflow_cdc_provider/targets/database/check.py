@@ -60,7 +60,8 @@ def _try_create_table(target: CheckedTarget, connection: Any) -> None:
     """Create a table with a comment and drop it again: the privileges that every copy requires."""
     name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
     cursor = connection.cursor()
-    run(cursor, target.sql.create_table(name, [f"{target.sql.quoted('n')} BIGINT"], "cdc", staging=False))
+    columns = [f"{target.sql.quoted('n')} {target.sql.integer_type}"]
+    run(cursor, target.sql.create_table(name, columns, "cdc", staging=False))
     cursor.execute(f"DROP TABLE {target.sql.table(name)}")
     connection.commit()
 
@@ -86,7 +87,7 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
         yield Problem("TGT054", "names are too long", task.table, ", ".join(too_long), f"{longest} bytes", do)
     if taken := sorted(name for name in task.schema.names if name.lower() in target.server.reserved_columns):
         found, do = ", ".join(taken), "exclude the columns in tables.columns"
-        yield Problem("TGT056", "the target keeps these names for columns of its own", task.table, found, do=do)
+        yield Problem("TGT084", "the target keeps these names for columns of its own", task.table, found, do=do)
     if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

@@ -20,8 +20,8 @@ def create_cut_table(sql: Sql) -> list[str]:
     quoted, name = sql.quoted, sql.short_text_type
     columns = [
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
-        f"{quoted('cursor_window')} BIGINT NOT NULL",
-        f"{quoted('cut_window')} BIGINT NOT NULL",
+        f"{quoted('cursor_window')} {sql.integer_type} NOT NULL",
+        f"{quoted('cut_window')} {sql.integer_type} NOT NULL",
         sql.primary_key.format(f"{quoted('replicator')}, {quoted('target_table')}"),
     ]
     return sql.create_table(CUT, columns, "", staging=False)
@@ -48,7 +48,7 @@ def write_cut(sql: Sql, cut: Cut) -> list[Command]:
     of_replicator = f"{sql.quoted('replicator')} = %s"
     commands = [Command(f"DELETE FROM {table} WHERE {of_replicator} AND {window} <= %s", (cut.replicator, cut.window))]
     if cut.tables:
-        types = {name: "BIGINT" if name in WINDOWS else sql.short_text_type for name in COLUMNS}
+        types = {name: sql.integer_type if name in WINDOWS else sql.short_text_type for name in COLUMNS}
         row = f"SELECT {', '.join(f'{sql.parameter.format(types[name])} AS {sql.quoted(name)}' for name in COLUMNS)}"
         rows = " UNION ALL ".join(row for _ in cut.tables)
         newer = f"SELECT 1 FROM {table} WHERE {of_replicator} AND {window} > %s"

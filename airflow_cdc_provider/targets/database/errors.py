@@ -68,13 +68,13 @@ def busy(address: str, found: str) -> TargetUnavailable:
 def conflict(address: str, found: str) -> TransactionConflict:
     do = "nothing: the next run tries again; if it happens in every run, other writers of the table have to pause"
     return TransactionConflict.of(
-        "TGT072", "another transaction has changed a table of this one", address, found, do=do, data="unchanged"
+        "TGT082", "another transaction has changed a table of this one", address, found, do=do, data="unchanged"
     )
 
 
 def incomplete_load(address: str, found: int, expected: int) -> TargetUnavailable:
     return TargetUnavailable.of(
-        "TGT071",
+        "TGT081",
         "a load has another number of rows than its files",
         address,
         f"{found:,}",
@@ -86,7 +86,7 @@ def incomplete_load(address: str, found: int, expected: int) -> TargetUnavailabl
 
 def record_too_long(where: str, found: int, allowed: int) -> Blocked:
     return Blocked.of(
-        "TGT073",
+        "TGT083",
         "the control record of the table is too long for this target",
         where,
         f"{found:,} characters",

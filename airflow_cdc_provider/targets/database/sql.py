@@ -23,6 +23,10 @@ class Sql(Protocol):
     def flag_type(self) -> str: ...
 
     @property
+    def integer_type(self) -> str:
+        """The type of our own numbers."""
+
+    @property
     def short_text_type(self) -> str:
         """The type of our own names and codes; allowed in a key."""
 
@@ -160,8 +164,8 @@ def create_control_table(sql: Sql, target_table: str) -> list[str]:
         f"{quoted('identity')} {name} NOT NULL",
         f"{quoted('replicator')} {name} NOT NULL",
         f"{quoted('source_table')} {text} NOT NULL",
-        f"{quoted('fence')} BIGINT NOT NULL",
-        f"{quoted('cursor_window')} BIGINT NOT NULL",
+        f"{quoted('fence')} {sql.integer_type} NOT NULL",
+        f"{quoted('cursor_window')} {sql.integer_type} NOT NULL",
         f"{quoted('nonce')} {name} NOT NULL",
         *(f"{quoted(column)} {text} NOT NULL" for column in sql.record_columns),
         sql.primary_key.format(f"{quoted('target_table')}, {quoted('identity')}"),

@@ -130,7 +130,7 @@ def guarded(location: str) -> Iterator[None]:
         yield
     except StagingUnavailable as error:
         raise TargetUnavailable.of(
-            "TGT070",
+            "TGT080",
             "the stage of the target cannot be read or written",
             where=location,
             found=error.problems[0].found,

@@ -24,8 +24,8 @@ def create_load_table(sql: Sql) -> list[str]:
     """Idempotent statements."""
     columns = [
         f"{sql.quoted('staging_table')} {sql.short_text_type} NOT NULL",
-        f"{sql.quoted('share')} BIGINT NOT NULL",
-        f"{sql.quoted('loaded')} BIGINT NOT NULL",
+        f"{sql.quoted('share')} {sql.integer_type} NOT NULL",
+        f"{sql.quoted('loaded')} {sql.integer_type} NOT NULL",
         sql.primary_key.format(f"{sql.quoted('staging_table')}, {sql.quoted('share')}"),
     ]
     return sql.create_table(LOADS, columns, "", staging=False)

@@ -54,6 +54,7 @@ class MysqlSql:
     order_type = f"VARCHAR(200) {ASCII}"
     flag_type = "TINYINT(1)"
     short_text_type = f"VARCHAR(100) {ASCII}"
+    integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
     record_columns = ("record",)
     parameter = "%s"

@@ -42,6 +42,7 @@ class PostgresSql(UpdatesFrom):
     flag_type = "boolean"
     short_text_type = "text"
     long_text_type = "text"
+    integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
     record_columns = ("record",)
     parameter = "%s"

@@ -76,6 +76,7 @@ class RedshiftSql(UpdatesFrom):
     flag_type = "BOOLEAN"
     short_text_type = "VARCHAR(256)"
     long_text_type = TEXT
+    integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
     record_columns = ("record", "record_2", "record_3", "record_4")
     parameter = "CAST(%s AS {})"

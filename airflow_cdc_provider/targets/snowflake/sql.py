@@ -52,6 +52,7 @@ class SnowflakeSql(UpdatesFrom):
     flag_type = "BOOLEAN"
     short_text_type = "VARCHAR"
     long_text_type = "VARCHAR"
+    integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
     record_columns = ("record",)
     parameter = "%s"

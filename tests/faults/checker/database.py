@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 import pymysql
@@ -20,6 +20,18 @@ from tests.faults.checker.ledger import Shape
 
 EVERY_S = 0.15
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
+
+
+State = tuple[dict[str, Any], list[dict[str, Any]]]
+"""The control record and the rows, in one snapshot."""
+
+
+class ReadsStates(Protocol):
+    def state(self, table: str) -> State | None:
+        """None where there is no copy, or where it is replaced during the read."""
+
+    def texts(self, tables: Sequence[str]) -> list[str]:
+        """The control records of all copies."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,32 @@ class Server:
                 cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 yield cursor
 
-    def identity(self, cursor: Any, table: str) -> str:
+    def state(self, table: str) -> State | None:
+        try:
+            with self.snapshot() as cursor:
+                identity = self._identity(cursor, table)
+                if not identity:
+                    return None
+                query = f"SELECT record AS r FROM {self.schema}._cdc_control WHERE target_table = %s AND identity = %s"
+                cursor.execute(query, (table, identity))
+                row = cursor.fetchone()
+                cursor.execute(f"SELECT * FROM {self.schema}.{table}")
+                rows = list(cursor.fetchall())
+                if row is None or self._identity(cursor, table) != identity:
+                    return None
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject, pymysql.err.Error):
+            return None  # the copy is being replaced
+        return json.loads(row["r"]), rows
+
+    def texts(self, tables: Sequence[str]) -> list[str]:
+        try:
+            with self.snapshot() as cursor:
+                cursor.execute(f"SELECT record AS r FROM {self.schema}._cdc_control")
+                return [str(row["r"]) for row in cursor.fetchall()]
+        except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
+            return []  # there is no copy yet
+
+    def _identity(self, cursor: Any, table: str) -> str:
         query = (
             "SELECT coalesce(obj_description(to_regclass(%s)), '') AS c"
             if self.kind == "postgres"
@@ -55,10 +92,10 @@ class Server:
         return found[1] if found else ""
 
 
-class DatabaseReader:
+class PollingReader:
     """Polls in a thread of its own while it is entered. ``seen``: the distinct states of each target table."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ReadsStates) -> None:
         self.server = server
         self.shapes: Sequence[Shape] = ()
         self.seen: dict[str, list[Commit]] = {}
@@ -67,7 +104,7 @@ class DatabaseReader:
         self._lock = threading.Lock()
         self.error: BaseException | None = None
 
-    def __enter__(self) -> DatabaseReader:
+    def __enter__(self) -> PollingReader:
         self._thread.start()
         return self
 
@@ -88,13 +125,8 @@ class DatabaseReader:
         return {}
 
     def texts(self) -> list[str]:
-        """The texts in the control table of the product."""
-        try:
-            with self.server.snapshot() as cursor:
-                cursor.execute(f"SELECT record AS r FROM {self.server.schema}._cdc_control")
-                return [str(row["r"]) for row in cursor.fetchall()]
-        except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
-            return []  # there is no copy yet
+        """The texts in the control tables of the product."""
+        return self.server.texts([shape.target for shape in self.shapes])
 
     def read_state(self, shape: Shape) -> None:
         with self._lock:
@@ -113,22 +145,8 @@ class DatabaseReader:
 
     def _state(self, shape: Shape) -> Commit | None:
         """None where there is no copy, or where it is replaced during the read."""
-        schema, target = self.server.schema, shape.target
-        try:
-            with self.server.snapshot() as cursor:
-                identity = self.server.identity(cursor, target)
-                if not identity:
-                    return None
-                query = f"SELECT record AS r FROM {schema}._cdc_control WHERE target_table = %s AND identity = %s"
-                cursor.execute(query, (target, identity))
-                row = cursor.fetchone()
-                cursor.execute(f"SELECT * FROM {schema}.{target}")
-                rows = list(cursor.fetchall())
-                if row is None or self.server.identity(cursor, target) != identity:
-                    return None
-        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject, pymysql.err.Error):
-            return None  # the copy is being replaced
-        return commit(len(self.seen.get(target, ())), json.loads(row["r"]), shape, rows)
+        found = self.server.state(shape.target)
+        return found and commit(len(self.seen.get(shape.target, ())), found[0], shape, found[1])
 
 
 def _differs(before: Commit, now: Commit) -> bool:

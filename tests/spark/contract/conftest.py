@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
 
 IN_EVERY_RUN = {
+    "bigquery": {"test_commits", "test_cuts", "test_merge_keyed", "test_types"},
     "delta in Spark": {"test_merge_keyed", "test_merge_schemas", "test_types"},
     "redshift": {
         *("test_commits", "test_copies", "test_cuts", "test_distinct_keys", "test_merge_keyed"),

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from tests.spark.contract.bigquery_kit import bigquery_kit
 from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
@@ -79,6 +80,7 @@ Fixture = Callable[[str], Any]
 OpenKit = Callable[[SparkSession, Path, Fixture], AbstractContextManager[TargetKit]]
 
 TARGETS: dict[str, OpenKit] = {
+    "bigquery": bigquery_kit,
     "delta": lambda spark, folder, _: contextlib.nullcontext(DeltaKit(spark, folder)),
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
     "mysql": partial(database_kit, "mysql"),

@@ -1,0 +1,93 @@
+"""Checks of a BigQuery target before a job starts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.registry import load_library
+from airflow_cdc_provider.targets.bigquery import names
+from airflow_cdc_provider.targets.bigquery.jobs import request_retry
+from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition
+from airflow_cdc_provider.targets.bigquery.partitions import fits
+from airflow_cdc_provider.targets.bigquery.sql import CLUSTER_COLUMNS, BigQuerySql
+
+LABEL_KEY, LABEL_VALUE = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
+TABLES_IN_A_QUERY = 1_000
+"""BigQuery's limit. The view of the published cut reads a control table per table."""
+
+
+def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iterator[Problem]:
+    exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
+    wanted = f" OPTIONS(location = '{region}')" if region else ""
+    project, _, name = dataset.partition(".")
+    try:
+        found = client.get_dataset(dataset, retry=request_retry())
+    except exceptions.NotFound:
+        do = f"CREATE SCHEMA {names.quoted(project, name)}{wanted};"
+        yield Problem("TGT052", "the dataset does not exist", where, dataset, do=do)
+        return
+    if region and found.location.lower() != region.lower():
+        do = "correct `region` of the target"
+        yield Problem("TGT071", "the dataset is in another region", where, found.location, region, do)
+
+
+def definition_problems(options: BigQueryOptions, sql: BigQuerySql, tasks: Sequence[TableTask]) -> Iterator[Problem]:
+    yield from _label_problems(options.labels)
+    if options.stage and not options.stage.startswith("gs://"):
+        yield Problem(
+            "TGT072", "the stage is not in Cloud Storage", "target.stage", options.stage, "gs://bucket/folder"
+        )
+    if len(tasks) > TABLES_IN_A_QUERY:
+        do = "distribute the tables over several datasets"
+        found = f"{len(tasks)} tables"
+        yield Problem("TGT073", "too many tables", "tables", found, f"{TABLES_IN_A_QUERY} tables in a query", do)
+    for task in tasks:
+        yield from _column_problems(task)
+        yield from _cluster_problems(sql, task)
+        if partition := sql.partitions.get(task.table):
+            yield from _partition_problems(partition, task)
+
+
+def _label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
+    wrong = [key for key, value in labels.items() if not (LABEL_KEY.fullmatch(key) and LABEL_VALUE.fullmatch(value))]
+    if wrong:
+        allowed = "lower-case letters, digits, _ and -, at most 63; a key starts with a letter"
+        yield Problem("TGT074", "labels that BigQuery does not allow", "target.labels", ", ".join(wrong), allowed)
+
+
+def _column_problems(task: TableTask) -> Iterator[Problem]:
+    do = "exclude them in tables.columns"
+    reserved = [name for name in task.schema.names if names.is_reserved(name)]
+    if reserved:
+        allowed = f"no name with the prefix {', '.join(names.RESERVED)}"
+        yield Problem("TGT075", "column names are reserved in BigQuery", task.table, ", ".join(reserved), allowed, do)
+    counted = Counter(names.column_name(name).lower() for name in task.schema.names)
+    equal = [name for name in task.schema.names if counted[names.column_name(name).lower()] > 1]
+    if equal:
+        allowed = "letters, digits, _, - and spaces; other characters become _"
+        yield Problem("TGT076", "column names are equal in BigQuery", task.table, ", ".join(equal), allowed, do)
+
+
+def _cluster_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
+    wanted = [name for name in task.rule.cluster_by if name in task.schema.names]
+    wrong = [name for name in wanted if not sql.clusters(task.schema, name)]
+    if wrong or len(wanted) > CLUSTER_COLUMNS:
+        allowed = f"{CLUSTER_COLUMNS} columns, without floats, bytes and JSON"
+        found = ", ".join(wrong or wanted)
+        yield Problem("TGT077", "BigQuery cannot cluster by these columns", task.table, found, allowed)
+
+
+def _partition_problems(partition: Partition, task: TableTask) -> Iterator[Problem]:
+    where = f"target.partition_by of {task.table}"
+    if partition.column not in task.schema.names:
+        allowed = ", ".join(task.schema.names)
+        yield Problem("TGT078", "partition_by names an unknown column", where, partition.column, allowed)
+    elif not fits(partition, column := task.schema.column(partition.column)):
+        found = f"{partition.column} {column.type} by {partition.by}"
+        allowed = "a date by day, month or year; a timestamp; an integer by range, with start below end"
+        yield Problem("TGT078", "BigQuery cannot partition by this column", where, found, allowed)

@@ -1,0 +1,35 @@
+"""The names of columns in BigQuery."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 300
+OTHER = re.compile(r"[^\w -]")
+RESERVED = (
+    "_TABLE_",
+    "_FILE_",
+    "_PARTITION",
+    "_ROW_TIMESTAMP",
+    "__ROOT__",
+    "_COLIDENTIFIER",
+    "_CHANGE_SEQUENCE_NUMBER",
+    "_CHANGE_TYPE",
+    "_CHANGE_TIMESTAMP",
+)
+"""Prefixes of column names that BigQuery rejects, in any case."""
+
+
+def column_name(name: str) -> str:
+    """The name with ``_`` for every character that BigQuery does not allow, and before a leading digit."""
+    allowed = OTHER.sub("_", name)
+    return f"_{allowed}" if allowed[:1].isdigit() else allowed
+
+
+def is_reserved(name: str) -> bool:
+    return column_name(name).upper().startswith(RESERVED)
+
+
+def quoted(*names: str) -> str:
+    """A path of names that contain no backtick."""
+    return ".".join(f"`{name}`" for name in names)

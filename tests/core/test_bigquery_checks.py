@@ -1,0 +1,59 @@
+"""What `check` reports about the definition of a BigQuery target, before it asks the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.bigquery.checks import TABLES_IN_A_QUERY, definition_problems
+from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition, PartitionUnit
+from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
+
+INT, TEXT, FLOAT, DATE = (LogicalType(kind) for kind in (Kind.INT64, Kind.TEXT, Kind.FLOAT64, Kind.DATE))
+PLAIN = (Column("id", INT, nullable=False), Column("day", DATE), Column("f", FLOAT))
+
+
+def task(*columns: Column, cluster_by: tuple[str, ...] = ()) -> TableTask:
+    columns = columns or PLAIN
+    schema = TableSchema("public.t", columns, (columns[0].name,))
+    return TableTask("public.t", "t", schema, TableRule("public.t", cluster_by=cluster_by), "", TableState.PENDING)
+
+
+def codes(*tasks: TableTask, **options: Any) -> list[str]:
+    made = BigQueryOptions("shop", **options)
+    sql = BigQuerySql("p", "shop", partitions={one.table: one for one in made.partition_by})
+    return [problem.code for problem in definition_problems(made, sql, tasks)]
+
+
+def by(column: str, unit: PartitionUnit = PartitionUnit.DAY, **more: int) -> tuple[Partition, ...]:
+    return (Partition("public.t", column, unit, **more),)
+
+
+def test_a_plain_table_has_no_problem() -> None:
+    assert codes(task(), labels={"team": "x-1"}, stage="gs://b/f", partition_by=by("day")) == []
+
+
+@pytest.mark.parametrize(
+    ("tasks", "options", "code"),
+    [
+        ((task(),), {"stage": "s3://b/f"}, "TGT072"),
+        ((task(),) * (TABLES_IN_A_QUERY + 1), {}, "TGT073"),
+        ((task(),), {"labels": {"Team": "x"}}, "TGT074"),
+        ((task(),), {"labels": {"team": "X"}}, "TGT074"),
+        ((task(Column("_partition_x", INT)),), {}, "TGT075"),
+        ((task(Column("a.b", INT), Column("A/B", INT)),), {}, "TGT076"),
+        ((task(cluster_by=("f",)),), {}, "TGT077"),
+        ((task(*(Column(f"c{n}", INT) for n in range(5)), cluster_by=tuple(f"c{n}" for n in range(5))),), {}, "TGT077"),
+        ((task(),), {"partition_by": by("missing")}, "TGT078"),
+        ((task(),), {"partition_by": by("id")}, "TGT078"),
+        ((task(),), {"partition_by": by("day", PartitionUnit.HOUR)}, "TGT078"),
+        ((task(),), {"partition_by": by("id", PartitionUnit.RANGE, start=5, end=5)}, "TGT078"),
+    ],
+)
+def test_each_problem_is_named(tasks: tuple[TableTask, ...], options: dict[str, Any], code: str) -> None:
+    assert codes(*tasks, **options) == [code]

@@ -1,0 +1,232 @@
+"""Jobs of BigQuery's stand-in: tries after a refusal, parts that are loaded once, copies that are about to get the name
+of their table, and what a new copy keeps of the old one."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import requests
+
+from airflow_cdc_provider.core.errors import TargetUnavailable
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets import costs
+from airflow_cdc_provider.targets.bigquery import jobs
+from airflow_cdc_provider.targets.bigquery.scripts import swap_job
+from airflow_cdc_provider.targets.bigquery.target import BigQueryTarget
+from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database.commit import Swap
+from airflow_cdc_provider.targets.database.loading import finish_load, load_part
+from airflow_cdc_provider.targets.database.names import COPIED, staging_table
+from airflow_cdc_provider.targets.database.staging import create_shadow_table, prepare_staging
+
+pytestmark = pytest.mark.server
+
+SCHEMA = TableSchema(
+    "public.t",
+    (Column("id", LogicalType(Kind.INT64), nullable=False), Column("at", LogicalType(Kind.TIMESTAMPTZ))),
+    ("id",),
+)
+RECORD = ControlRecord("shop", "public.t", "log", "me", "one", 1, 0, "f0", State(TableState.REPLICATING, "now"))
+DAYS = [{"table": "public.t", "column": "at"}]
+
+
+@pytest.fixture
+def dataset(bigquery_server: EmbeddedBigQuery) -> str:
+    return f"d{uuid.uuid4().hex}"
+
+
+def opened(server: EmbeddedBigQuery, folder: Path, dataset: str, **options: Any) -> BigQueryTarget:
+    given = {"project": PROJECT, "dataset": dataset, **options}
+    log = ChangeLog(LocalStore(str(folder)))
+    return BigQueryTarget(Target("bigquery", options=given), server.connection, "shop", log)
+
+
+@pytest.fixture
+def target(bigquery_server: EmbeddedBigQuery, tmp_path: Path, dataset: str) -> BigQueryTarget:
+    made = opened(bigquery_server, tmp_path, dataset, partition_by=DAYS, labels={"team": "x"})
+    execute(made, f"CREATE SCHEMA `{PROJECT}`.`{dataset}`")
+    return made
+
+
+def execute(target: BigQueryTarget, statement: str) -> list[tuple[Any, ...]]:
+    with target.server.session("test") as connection:
+        cursor = connection.cursor()
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def rows(*ids: int) -> pa.RecordBatch:
+    at = pa.array([0] * len(ids), pa.timestamp("us", "UTC"))
+    return pa.RecordBatch.from_pydict({"id": pa.array(ids, pa.int64()), "at": at, "_cdc_order": ["0"] * len(ids)})
+
+
+def load(target: BigQueryTarget, *ids: int) -> tuple[str, ControlRecord]:
+    """Loads a copy that has not got the name of its table."""
+    record = replace(RECORD, nonce=uuid.uuid4().hex)
+    shadow = staging_table("t", COPIED, record.nonce)
+    prepare_staging(target.server, "t")
+    create_shadow_table(target.server, shadow, SCHEMA, False, record.nonce, ())
+    part = load_part(target.server, shadow, SCHEMA, rows().schema.names, 0, [rows(*ids)])
+    finish_load(target.server, shadow, SCHEMA, rows().schema.names, [part])
+    return shadow, record
+
+
+def copy(target: BigQueryTarget, *ids: int) -> ControlRecord:
+    before = target.state("public.t", "t")
+    shadow, record = load(target, *ids)
+    if before.control:
+        record = replace(record, fence=before.control.fence + 1)
+    target.swap(Swap("t", shadow, before, record))
+    return record
+
+
+def refuse_next(server: EmbeddedBigQuery, reason: str) -> None:
+    requests.post(f"{server.url}/fail/{reason}", timeout=10).raise_for_status()
+
+
+def test_a_job_above_the_rate_is_tried_again_under_another_id(
+    target: BigQueryTarget, bigquery_server: EmbeddedBigQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy(target, 1)
+    monkeypatch.setattr(jobs, "DELAYS_S", (0.01, 0.01))
+    refuse_next(bigquery_server, "rateLimitExceeded")
+    state = target.state("public.t", "t")
+    assert state.control is not None
+    raised = target.fence("t", state, state.control.fenced())
+    after = target.state("public.t", "t").control
+    assert after is not None and after.fence == raised.fence == 2
+
+
+def test_a_job_that_stays_above_the_rate_is_reported_with_what_to_do(
+    target: BigQueryTarget, bigquery_server: EmbeddedBigQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "DELAYS_S", ())
+    refuse_next(bigquery_server, "rateLimitExceeded")
+    with pytest.raises(TargetUnavailable, match=r"TGT068.*higher quota"):
+        execute(target, "SELECT 1")
+
+
+@pytest.mark.parametrize("options", [{}, {"stage": "gs://loading/cdc"}], ids=["uploads", "a stage"])
+def test_a_part_that_two_tasks_load_counts_once_and_leaves_no_file(
+    target: BigQueryTarget,
+    bigquery_server: EmbeddedBigQuery,
+    tmp_path: Path,
+    dataset: str,
+    options: dict[str, Any],
+) -> None:
+    staged = opened(bigquery_server, tmp_path, dataset, **options)
+    shadow, _ = load(staged)
+    names = rows().schema.names
+    parts = [load_part(staged.server, shadow, SCHEMA, names, part, [rows(1, 1)]) for part in (1, 1, 2)]
+    assert finish_load(staged.server, shadow, SCHEMA, names, parts[1:]) == 4
+    assert execute(staged, f"SELECT COUNT(*) FROM {staged.sql.table(shadow)}") == [(4,)]
+    with staged.server.session("clean") as connection:
+        staged.server.drop_if_unused(connection, shadow)
+    listed = requests.get(f"{bigquery_server.url}/storage/v1/b/loading/o?prefix=cdc/{shadow}", timeout=10)
+    assert listed.json() == {"items": []}
+
+
+def test_a_new_copy_keeps_grants_and_labels_and_has_partitions_and_clusters(target: BigQueryTarget) -> None:
+    copy(target, 1)
+    table = target.sql.table("t")
+    execute(target, f'GRANT `roles/bigquery.dataViewer` ON TABLE {table} TO "user:reader@example.com"')
+    with target.server.session("test") as connection:
+        client = connection.jobs.client
+        made = client.get_table(f"{target.server.schema}.t")
+        made.labels = {**made.labels, "by": "hand"}
+        client.update_table(made, ["labels"])
+    copy(target, 2)
+    with target.server.session("test") as connection:
+        found = connection.jobs.client.get_table(f"{target.server.schema}.t")
+        policy = connection.jobs.client.get_iam_policy(f"{target.server.schema}.t")
+        assert target.server.arranged_by(connection.cursor(), "t") == {"id", "at"}
+    assert found.labels == {"team": "x", "by": "hand"} and found.time_partitioning.type_ == "DAY"
+    assert [sorted(binding["members"]) for binding in policy.bindings][-1] == ["user:reader@example.com"]
+    assert execute(target, f"SELECT id FROM {table}") == [(2,)]
+
+
+@pytest.fixture
+def slow_swap(target: BigQueryTarget) -> Iterator[tuple[threading.Thread, ControlRecord]]:
+    """A copy over another one whose control row is committed, and whose job is still running."""
+    old = copy(target, 1)
+    shadow, record = load(target, 2)
+    record = replace(record, fence=old.fence + 1)
+    state = target.state("public.t", "t")
+    swap = Swap("t", shadow, state, record)
+    raised = swap.raise_fence(target.sql)
+    assert raised is not None
+    with target.server.session("test") as connection:
+        for command in (*swap.commands(target.sql), raised):
+            command.execute(connection.cursor())
+    table, loaded = target.sql.table("t"), target.sql.table(shadow)
+    options = target.server.sql.table_options(f"cdc:{record.nonce}", {})
+    script = (
+        "DECLARE n INT64 DEFAULT 0; WHILE n < 300 DO SET n = n + 1; END WHILE;"
+        f"CREATE OR REPLACE TABLE {table} COPY {loaded} OPTIONS({options});"
+    )
+
+    def run() -> None:
+        """The job fails if the loaded copy is dropped first."""
+        with contextlib.suppress(TargetUnavailable), target.server.session("test") as connection:
+            connection.jobs.query(script, swap_job(shadow))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    with target.server.session("test") as connection:
+        while connection.jobs.find(jobs.numbered(swap_job(shadow), 0)) is None:
+            time.sleep(0.01)
+    yield thread, record
+    thread.join()
+
+
+def test_no_state_is_read_while_a_copy_is_about_to_get_the_name(
+    target: BigQueryTarget, slow_swap: tuple[threading.Thread, ControlRecord]
+) -> None:
+    thread, record = slow_swap
+    assert thread.is_alive()
+    state = target.state("public.t", "t")
+    assert state.identity == record.nonce and state.control == record
+
+
+def test_a_copy_whose_job_is_running_is_not_removed(
+    target: BigQueryTarget, slow_swap: tuple[threading.Thread, ControlRecord]
+) -> None:
+    """The next attempt takes its rows away from it, or finds it in its place with its control row."""
+    thread, record = slow_swap
+    prepare_staging(target.server, "t")
+    thread.join()
+    state = target.state("public.t", "t")
+    assert state.control is not None, "the table has its control row"
+    with target.server.session("test") as connection:
+        left = control.records(target.server, connection.cursor(), "t")
+    assert set(left) == {state.identity} and (state.identity == record.nonce) == (state.control == record)
+
+
+def test_jobs_count_what_they_cost(target: BigQueryTarget) -> None:
+    with costs.collected() as cost:
+        execute(target, "SELECT 1")
+    assert cost == {"bytes_billed": 10 * 2**20, "slot_ms": 100}
+    with costs.collected() as cost:
+        target.state("public.t", "t")
+    assert cost == {}, "a read of the state costs nothing"
+
+
+def test_a_missing_dataset_is_reported_with_its_statement(bigquery_server: EmbeddedBigQuery, tmp_path: Path) -> None:
+    (problem,) = opened(bigquery_server, tmp_path, "none_of_this", region="EU").check(())
+    assert problem.code == "TGT052"
+    assert problem.do == f"CREATE SCHEMA `{PROJECT}`.`none_of_this` OPTIONS(location = 'EU');"
