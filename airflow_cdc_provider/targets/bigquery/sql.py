@@ -90,7 +90,7 @@ class BigQuerySql(UpdatesFrom):
         return f"PARSE_JSON({text})" if kind == "JSON" else f"CAST({text} AS {kind})"
 
     def equal(self, column: Column, left: str, right: str) -> str:
-        return same(left, right)
+        return same(left, right) if column.nullable else f"{left} = {right}"
 
     def same_row(self, columns: Sequence[Column]) -> str:
         left, right = (", ".join(f"{alias}.{self.quoted(column.name)}" for column in columns) for alias in (T, S))
