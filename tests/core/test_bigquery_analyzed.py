@@ -86,8 +86,8 @@ def catalogue(schema: TableSchema, soft: bool) -> Catalogue:
     def path(name: str) -> tuple[str, ...]:
         return SQL.project, SQL.dataset, name
 
-    control = columns_of(re.findall(r"`\w+` \w+", create_control_table(SQL, "t").partition("(")[2]))
-    cut = columns_of(re.findall(r"`\w+` \w+", create_cut_table(SQL).partition("(")[2]))
+    control = columns_of(re.findall(r"`\w+` \w+", create_control_table(SQL, "t")[0].partition("(")[2]))
+    cut = columns_of(re.findall(r"`\w+` \w+", create_cut_table(SQL)[0].partition("(")[2]))
     return Catalogue(
         {
             path("t"): columns_of(column_list(SQL, schema, soft)),
