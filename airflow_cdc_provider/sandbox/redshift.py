@@ -20,7 +20,12 @@ SETTINGS = {
     "escape_string_warning": "off",
     "allow_system_table_mods": "on",
     "max_connections": "200",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
 }
+"""At a higher ``wal_level`` LOCK gives its transaction a number before its snapshot, and PostgreSQL does not find the
+conflicts of such a transaction."""
+
 FUNCTIONS = """
 CREATE FUNCTION pg_catalog.db_collation() RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'case_sensitive' $$;
 CREATE FUNCTION pg_catalog.to_hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode($1, 'hex') $$;
