@@ -9,8 +9,19 @@ SPARK_TESTS = (
     "tests/spark/contract",
     *(
         f"tests/spark/test_{name}"
-        for name in ("delta_direct", "fold", "merge", "plain", "keyless", "double", "unordered", "quarantine")
+        for name in (
+            "delta_direct",
+            "fold",
+            "merge",
+            "plain",
+            "keyless",
+            "double",
+            "unordered",
+            "quarantine",
+            "redshift",
+        )
     ),
+    "tests/spark/test_redshift",
 )
 
 

@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.database import target as commits
 from airflow_cdc_provider.targets.database.names import own_lock_table
+from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.redshift import server
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.once import once_at
@@ -121,6 +122,16 @@ def test_a_load_whose_answer_is_lost_loads_the_rows_once(
     assert stored_rows(kit) == [(key, "same") for key in range(20)] and control(table).rows == 20
 
 
+def test_a_load_with_fewer_rows_than_its_files_is_refused(
+    table: ScriptedTable, kit: RedshiftKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = Stage.write_manifest
+    monkeypatch.setattr(Stage, "write_manifest", lambda stage, name, parts: listed(stage, name, parts[1:]))
+    with pytest.raises(TargetUnavailable, match=r"TGT081.*found: 0 .*allowed: 1"):
+        table.copy([row(7, "g")])
+    assert stored_rows(kit) == [(1, "a")]
+
+
 def test_a_lost_answer_of_a_fence_is_read_back(
     table: ScriptedTable, kit: RedshiftKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,8 +162,8 @@ def test_a_lock_takes_no_table_from_its_readers(
     seen: list[object] = []
 
     def read() -> None:
-        seen.append(stored_rows(kit))
-        kit.cut("id")
+        seen.append(kit.execute("SET lock_timeout TO '5s'", f"SELECT id, v FROM {kit.schema}.t"))
+        kit.execute("SET lock_timeout TO '5s'", f"SELECT * FROM {kit.schema}._cdc_published")
 
     monkeypatch.setattr(commits, "failpoint", once_at("commit.before", read))
     staged, _ = table.staged()
@@ -191,7 +202,7 @@ def test_views_on_a_table_stop_its_replacement_with_a_message(table: ScriptedTab
 
 
 def test_a_record_longer_than_one_column_is_stored_in_pieces(table: ScriptedTable) -> None:
-    state = State(TableState.PAUSED, "2026-01-01T00:00:00Z", reason="ü" * 20_000)
+    state = State(TableState.PAUSED, "2026-01-01T00:00:00Z", reason="ü" * 40_000)
     table.job_tables().fence("t", table.target_state(), control(table).fenced(state))
     assert control(table).state == state
 

@@ -83,7 +83,7 @@ class RedshiftSql(UpdatesFrom):
     staged_rows_need_index = False
 
     def quoted(self, name: str) -> str:
-        """In lower case, to which Redshift itself folds names unless it is told otherwise."""
+        """In lower case, to which Redshift itself folds names by default."""
         return '"' + self.stored(name).replace('"', '""') + '"'
 
     def stored(self, name: str) -> str:
