@@ -29,7 +29,13 @@ REDSHIFT_TARGET = (
         "precision",
         TEXTS,
     ),
-    Mutant("the table of a DELETE has an alias", SQL, 'replace(f"{T}.", f"{target}.")', 'replace("", "")', GRAMMAR),
+    Mutant(
+        "the table of a DELETE has an alias",
+        SQL,
+        'return f"DELETE FROM {target} USING',
+        'return f"DELETE FROM {target} AS {T} USING',
+        GRAMMAR,
+    ),
     Mutant(
         "the files of a staging table are hidden",
         "airflow_cdc_provider/targets/database/stage.py",
