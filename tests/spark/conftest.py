@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -113,8 +114,8 @@ def redshift_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedRedshift]:
 
 
 @pytest.fixture(scope="session")
-def snowflake_server() -> Iterator[EmbeddedSnowflake]:
-    with where_installed(EmbeddedSnowflake) as server:
+def snowflake_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedSnowflake]:
+    with where_installed(partial(EmbeddedSnowflake, warehouse_store.connection)) as server:
         yield server
 
 

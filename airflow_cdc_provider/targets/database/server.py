@@ -103,6 +103,14 @@ class LocksTables(Protocol):
 
 
 @runtime_checkable
+class NamesTransactions(Protocol):
+    """A server whose sessions go on in a new transaction when one is aborted from outside."""
+
+    def transaction(self, cursor: Any) -> str:
+        """The open transaction of the session."""
+
+
+@runtime_checkable
 class ReadsByJdbc(Protocol):
     """A server whose tables Spark reads by JDBC."""
 

@@ -20,12 +20,13 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control, cuts, errors
 from airflow_cdc_provider.targets.database.loading import LoadedPart
-from airflow_cdc_provider.targets.database.names import CUT
+from airflow_cdc_provider.targets.database.names import CUT, identity_in
 from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql, exactly
+from airflow_cdc_provider.targets.snowflake.transactions import current_transaction, end_idle_transactions, shown
 
 LOGIN_REJECTED = frozenset({250001, 390100, 390144, 390101, 394400})
 LOCK_WAIT = frozenset({625})
@@ -91,6 +92,9 @@ class SnowflakeServer:
     def lock_cut(self, cursor: Any, replicator: str) -> None:
         self._lock(cursor, CUT, {**dict.fromkeys(cuts.COLUMNS, ""), "cursor_window": 0, "cut_window": 0})
 
+    def transaction(self, cursor: Any) -> str:
+        return current_transaction(cursor)
+
     def lock_own_tables(self, cursor: Any) -> None:
         """No lock is needed: CREATE … IF NOT EXISTS is atomic."""
 
@@ -103,6 +107,7 @@ class SnowflakeServer:
         connection.commit()
         failpoint("copy.in_swap")
         cursor, new, old = connection.cursor(), self.sql.table(shadow), self.sql.table(table)
+        self._require_control_row(cursor, shadow, table)
         if not exists:
             cursor.execute(f"ALTER TABLE {new} RENAME TO {old}")
             failpoint("copy.after_swap")
@@ -112,6 +117,14 @@ class SnowflakeServer:
         cursor.execute(f"ALTER TABLE {new} SWAP WITH {old}")
         failpoint("copy.after_swap")
         self.drop_if_unused(connection, shadow)
+
+    def _require_control_row(self, cursor: Any, shadow: str, table: str) -> None:
+        """Raises TransactionConflict if the commit before had lost its transaction."""
+        control_table, where = self.sql.table(self.sql.control_table(table)), f"{self.sql.quoted('identity')} = %s"
+        identity = identity_in(self.comment(cursor, shadow) or "")
+        cursor.execute(f"SELECT COUNT(*) FROM {control_table} WHERE {where}", (identity,))
+        if not cursor.fetchone()[0]:
+            raise errors.conflict(self.address, "the transaction was aborted")
 
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         cursor = connection.cursor()
@@ -176,6 +189,7 @@ class SnowflakeServer:
 
     def _lock(self, cursor: Any, table: str, row: Mapping[str, object]) -> None:
         """``row``: a row that only serves as a lock. Several equal ones are one lock."""
+        end_idle_transactions(cursor, self.sql, table)
         full, number = self.sql.table(table), self.sql.quoted("cursor_window")
         locking = f"UPDATE {full} SET {number} = {number}"
         cursor.execute(locking)
@@ -188,13 +202,10 @@ class SnowflakeServer:
 
     def _grants(self, cursor: Any, table: str) -> list[str]:
         """The grants on a table as statements for the table ``{table}``. The owner's right is not granted again."""
-        cursor.execute(f"SHOW GRANTS ON TABLE {self.sql.table(table)}")
-        names = [column.name.lower() for column in cursor.description]
-        grants = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         return [
             f"GRANT {grant['privilege']} ON TABLE {{table}} TO {grant['granted_to'].replace('_', ' ')}"
             f" {exactly(grant['grantee_name'])}{' WITH GRANT OPTION' if grant['grant_option'] == 'true' else ''}"
-            for grant in grants
+            for grant in shown(cursor, f"SHOW GRANTS ON TABLE {self.sql.table(table)}")
             if grant["privilege"] != "OWNERSHIP"
         ]
 

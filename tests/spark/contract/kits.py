@@ -21,7 +21,7 @@ from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.redshift_kit import redshift_kit
-from tests.spark.contract.snowflake_kit import snowflake_kit
+from tests.spark.contract.snowflake_kit import external_stage_kit, snowflake_kit
 
 
 class TargetKit(Protocol):
@@ -87,6 +87,7 @@ TARGETS: dict[str, OpenKit] = {
     "postgres": partial(database_kit, "postgres"),
     "redshift": redshift_kit,
     "snowflake": snowflake_kit,
+    "snowflake by external stage": external_stage_kit,
 }
 IN_SPARK = " in Spark"
 
