@@ -42,7 +42,7 @@ class Replicator:
 def open_replicator(definition: Definition, secrets: Secrets, state: StateStore) -> Replicator:
     log = open_log(definition, secrets.staging)
     return Replicator(
-        definition, open_source(definition, secrets.source), open_target(definition, secrets.target, log), log, state
+        definition, open_source(definition, secrets.source), open_target(definition, secrets, log), log, state
     )
 
 

@@ -17,6 +17,7 @@
     ├── Retryable             try again later
     │   ├── SourceUnavailable
     │   ├── TargetUnavailable
+    │   │   └── TransactionConflict   the transaction was rolled back for the sake of another one
     │   ├── StagingUnavailable
     │   ├── StateUnavailable
     │   └── StepFailed        a Spark job ended without a usable result
@@ -138,6 +139,10 @@ class SourceUnavailable(Retryable):
 
 
 class TargetUnavailable(Retryable):
+    pass
+
+
+class TransactionConflict(TargetUnavailable):
     pass
 
 

@@ -11,7 +11,7 @@ from airflow.sdk.log import mask_secret
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.definition import STAGE_CONNECTION, Definition
 
 
 def get_connection(connection_id: str) -> Connection:
@@ -50,11 +50,12 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of source, target and staging."""
+    """The connections of source, target, staging, and of the target's stage if it has one."""
     return Secrets(
         source=connection_info(definition.source.connection),
         target=connection_info(definition.target.connection),
         staging=connection_info(definition.staging.connection),
+        stage=connection_info(str(definition.target.options.get(STAGE_CONNECTION, ""))),
     )
 
 

@@ -124,7 +124,8 @@ def _check_target(target: Target, at: Callable[..., YamlLocation], report: Repor
             )
     option_conflicts = getattr(options_class("targets", target.type), "option_conflicts", None)
     for key, what, allowed in option_conflicts(target) if option_conflicts else ():
-        report.problem("DEF051", what, at(key), found=shown(str(getattr(target, key))), allowed=allowed)
+        found = str(getattr(target, key, target.options.get(key, "")))
+        report.problem("DEF051", what, at(key), found=shown(found), allowed=allowed)
 
 
 def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:

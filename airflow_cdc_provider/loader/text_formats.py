@@ -83,7 +83,15 @@ FORMS: dict[str, TextFormat] = {
         "an Airflow connection id: letters, digits and `_ . : -`",
         r"^[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,249}$",
     ),
+    "iam_role": TextFormat(
+        "DEF013", "`default`, or the ARN of a role", r"^(default|arn:aws[a-z\-]*:iam::[0-9]{12}:role/[\w+=,.@/\-]+)$"
+    ),
     "location": TextFormat("DEF047", locations.ALLOWED, locations.PATTERN, locations.location_error),
+    "stage": TextFormat(
+        "DEF013",
+        "one name, or three with points between them",
+        r"^[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*\.[A-Za-z_][\w$]*)?$",
+    ),
     "cron": TextFormat(
         "DEF016",
         "five fields: minute hour day month weekday; or one of " + ", ".join(PRESETS),

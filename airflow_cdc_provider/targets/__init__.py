@@ -7,6 +7,7 @@ TARGETS: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.iceberg.target:IcebergTarget",
     "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
     "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
+    "redshift": "airflow_cdc_provider.targets.redshift.target:RedshiftTarget",
     "snowflake": "airflow_cdc_provider.targets.snowflake.target:SnowflakeTarget",
 }
 
@@ -16,6 +17,7 @@ OPTIONS: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.iceberg.options:IcebergOptions",
     "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
     "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
+    "redshift": "airflow_cdc_provider.targets.redshift.options:RedshiftOptions",
     "snowflake": "airflow_cdc_provider.targets.snowflake.options:SnowflakeOptions",
 }
 
@@ -25,5 +27,6 @@ NAMING: dict[str, str] = {
     "iceberg": "airflow_cdc_provider.targets.naming:default_name",
     "mysql": "airflow_cdc_provider.targets.naming:default_name",
     "postgres": "airflow_cdc_provider.targets.naming:default_name",
+    "redshift": "airflow_cdc_provider.targets.naming:default_name",
     "snowflake": "airflow_cdc_provider.targets.naming:default_name",
 }

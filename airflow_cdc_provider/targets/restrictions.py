@@ -20,6 +20,7 @@ class Allowed(StrEnum):
     FINITE = "a finite number"
     CHARACTERS = "at most so many characters"
     BYTES = "at most so many bytes"
+    TEXT_BYTES = "at most so many bytes, and no character U+0000"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Restriction:
                 return f"char_length({value}) > {self.limit}"
             case Allowed.BYTES:
                 return f"octet_length({value}) > {self.limit}"
+            case Allowed.TEXT_BYTES:
+                return f"octet_length({value}) > {self.limit} OR instr({value}, char(0)) > 0"
 
     def refuses_any(self, values: pyarrow.ChunkedArray) -> bool:
         import pyarrow.compute as pc
@@ -57,4 +60,7 @@ class Restriction:
                 refused = pc.greater(pc.utf8_length(values), self.limit)
             case Allowed.BYTES:
                 refused = pc.greater(pc.binary_length(values), self.limit)
+            case Allowed.TEXT_BYTES:
+                too_long = pc.greater(pc.binary_length(values), self.limit)
+                refused = pc.or_(too_long, pc.match_substring(values, "\0"))
         return bool(pc.any(refused).as_py())

@@ -89,7 +89,7 @@ class Resources:
 
     @cached_property
     def tables(self) -> TargetTables:
-        return open_target(self.definition, self.secrets.target, self.log)
+        return open_target(self.definition, self.secrets, self.log)
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:

@@ -51,8 +51,8 @@ from spark_jobs.writers.jdbc import read_jdbc
 from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
-LoadCopy = Callable[[str, TableSchema, Sequence[str]], int]
-"""Loads all rows of a copy into a table with this schema and these columns; returns their number."""
+LoadCopy = Callable[[str, TableSchema, Sequence[str], int], int]
+"""Loads all rows of a copy into a table with this schema and these columns, for this window; returns their number."""
 
 ORDER_COLUMN = Column(ORDER, LogicalType(Kind.TEXT))
 DELETED_COLUMN = Column(DELETED, LogicalType(Kind.BOOLEAN))
@@ -100,8 +100,8 @@ class DatabaseWriter:
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()
 
-        def load(shadow: str, schema: TableSchema, columns: Sequence[str]) -> int:
-            return self._load_in_tasks(shadow, schema, frame.select(*map(quoted, columns)))
+        def load(shadow: str, schema: TableSchema, columns: Sequence[str], window: int) -> int:
+            return self._load_in_tasks(shadow, schema, frame.select(*map(quoted, columns)), window)
 
         return partial(self._copy, task, load)
 
@@ -111,11 +111,11 @@ class DatabaseWriter:
             raise NeedsSpark("a comparison with the old rows")
         splits = rows.in_driver(SpooledRows).results
 
-        def load(shadow: str, schema: TableSchema, columns: Sequence[str]) -> int:
+        def load(shadow: str, schema: TableSchema, columns: Sequence[str], window: int) -> int:
             server = self.tables.server
             batches = (split.batches() for split in splits)
             parts = [load_part(server, shadow, schema, columns, part, rows) for part, rows in enumerate(batches)]
-            return finish_load(server, shadow, schema, columns, parts)
+            return finish_load(server, shadow, schema, columns, parts, window)
 
         return partial(self._copy, task, load)
 
@@ -134,7 +134,7 @@ class DatabaseWriter:
             prepare_staging(server, task.target)
             create_shadow_table(server, shadow, schema, soft, record.nonce, task.rule.cluster_by)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
-            rows = load(shadow, schema, columns)
+            rows = load(shadow, schema, columns, record.window)
             index_shadow_table(server, shadow, schema, task.target, record.nonce)
             self.tables.swap(Swap(task.target, shadow, current, replace(record, rows=rows)))
         return rows
@@ -143,7 +143,8 @@ class DatabaseWriter:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         cursor prevents a second application of the batch."""
         schema = rows.batch.schema
-        return self._merge(task, rows, record, lambda staged: self._load_in_tasks(staged, schema, rows.frame))
+        load = partial(self._load_in_tasks, schema=schema, frame=rows.frame, window=record.window)
+        return self._merge(task, rows, record, load)
 
     def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         server, schema = self.tables.server, rows.batch.schema
@@ -151,7 +152,7 @@ class DatabaseWriter:
         def load(staged: str) -> int:
             columns = rows.columns.names
             part = load_part(server, staged, schema, columns, 0, rows.batches())
-            return finish_load(server, staged, schema, columns, [part])
+            return finish_load(server, staged, schema, columns, [part], record.window)
 
         return self._merge(task, rows, record, load)
 
@@ -177,7 +178,8 @@ class DatabaseWriter:
         return MergeCounts(counts.get(Effect.INSERTED, 0), counts.get(Effect.UPDATED, 0), counts.get(Effect.DELETED, 0))
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
-        """Does nothing: PostgreSQL's autovacuum and InnoDB's purge are automatic."""
+        """Does nothing: PostgreSQL's autovacuum, InnoDB's purge, Snowflake's clustering, and Redshift's vacuum and sort
+        are automatic."""
         return ()
 
     @contextlib.contextmanager
@@ -191,15 +193,15 @@ class DatabaseWriter:
                 raise superseded_by(after, record) from None
             raise
 
-    def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame) -> int:
+    def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame, window: int) -> int:
         """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
         load = partial(_load_in_task, self.tables.server, table, schema, frame.columns)
-        results = frame.mapInArrow(load, "rows BIGINT, file STRING, failure STRING").collect()
+        results = frame.mapInArrow(load, "rows BIGINT, file STRING, bytes BIGINT, failure STRING").collect()
         for row in results:
             if row["failure"]:
                 raise _failure(row["failure"])
-        parts = [LoadedPart(int(row["rows"]), row["file"]) for row in results]
-        return finish_load(self.tables.server, table, schema, frame.columns, parts)
+        parts = [LoadedPart(row["rows"], row["file"], row["bytes"]) for row in results]
+        return finish_load(self.tables.server, table, schema, frame.columns, parts, window)
 
 
 def _load_in_task(
@@ -217,6 +219,7 @@ def _load_in_task(
     result = {
         "rows": pa.array([part.rows], pa.int64()),
         "file": pa.array([part.file], pa.string()),
+        "bytes": pa.array([part.bytes], pa.int64()),
         "failure": pa.array([failure], pa.string()),
     }
     yield pa.RecordBatch.from_pydict(result)

@@ -24,6 +24,7 @@ WRITERS: dict[str, str] = {
     "iceberg": "spark_jobs.writers.iceberg:IcebergWriter",
     "mysql": "spark_jobs.writers.database:DatabaseWriter",
     "postgres": "spark_jobs.writers.database:DatabaseWriter",
+    "redshift": "spark_jobs.writers.database:DatabaseWriter",
     "snowflake": "spark_jobs.writers.database:DatabaseWriter",
 }
 

@@ -173,10 +173,10 @@ def test_a_copy_is_partitioned_and_clustered_by_its_key_or_as_the_rule_demands()
 
 def test_staging_tables_expire_and_tables_have_labels() -> None:
     sql = BigQuerySql("p", "d", labels={"team": "x"})
-    assert sql.create_table("t", ["`n` INT64"], "cdc:1", staging=False) == (
+    assert sql.create_table("t", ["`n` INT64"], "cdc:1", staging=False) == [
         "CREATE TABLE IF NOT EXISTS `p`.`d`.`t` (`n` INT64) OPTIONS(description = 'cdc:1', labels = [('team', 'x')])"
-    )
-    assert "expiration_timestamp" in sql.create_table("t", ["`n` INT64"], "", staging=True)
+    ]
+    assert "expiration_timestamp" in sql.create_table("t", ["`n` INT64"], "", staging=True)[0]
 
 
 def test_texts_are_quoted_exactly() -> None:

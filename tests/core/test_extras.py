@@ -15,6 +15,8 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, libpq_parameters
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.targets.redshift.session import login as redshift_login
+from airflow_cdc_provider.targets.snowflake.session import login as snowflake_login
 
 Reads = Callable[[ConnectionInfo], object]
 Extra = Mapping[str, Any]
@@ -76,6 +78,27 @@ PYODBC: tuple[Extra, ...] = (
     {"KeystoreLocation": "/tmp"},
     {"plugin": "x"},
 )
+REDSHIFT: tuple[Extra, ...] = (
+    {"profile": "admin"},
+    {"iam": True, "credentials_provider": "BrowserSamlCredentialsProvider"},
+    {"iam": True, "endpoint_url": "https://elsewhere"},
+    {"iam": True, "idp_host": "elsewhere", "preferred_role": "x"},
+    {"iam": "perhaps"},
+    {"cluster_identifier": "x"},
+    {"iam": True, "ssl": False, "cluster_identifier": "x"},
+    {"sslmode": "disable"},
+    {"sslmode": "require"},
+    {"unix_sock": "/tmp/redshift.sock"},
+    {"plugin_name": "x"},
+    {"host": "elsewhere"},
+)
+SNOWFLAKE: tuple[Extra, ...] = (
+    {"private_key_file": "relative.key"},
+    {"authenticator": "https://elsewhere"},
+    {"connection_name": "other"},
+    {"token_file_path": "/root/token"},
+    {"proxy_host": "elsewhere"},
+)
 OTHERS: tuple[tuple[str, Extra], ...] = (
     ("oracle+oracledb", {"config_dir": "/tmp"}),
     ("oracle+oracledb", {"thick_mode": "true"}),
@@ -91,6 +114,8 @@ CASES: list[tuple[Reads, Extra]] = [
     *((mysql_tls, extra) for extra in PYMYSQL),
     *((partial(read_extra, "mysql+pymysql"), extra) for extra in PYMYSQL),
     *((partial(read_extra, "mssql+pyodbc"), extra) for extra in PYODBC),
+    *((redshift_login, extra) for extra in REDSHIFT),
+    *((snowflake_login, extra) for extra in SNOWFLAKE),
     *((partial(read_extra, driver), extra) for driver, extra in OTHERS),
 ]
 

@@ -12,14 +12,19 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete, Target
 from airflow_cdc_provider.core.table.merge_plan import DELETED, OP, STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
-from airflow_cdc_provider.targets.snowflake.options import Identifiers, Json
+from airflow_cdc_provider.targets.snowflake.options import Identifiers, Json, SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import login, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql
-from airflow_cdc_provider.targets.snowflake.stage import FILES_AT_ONCE, copy_statements
+from airflow_cdc_provider.targets.snowflake.stage import (
+    FILES_AT_ONCE,
+    copy_statements,
+    external_folder,
+    internal_folder,
+)
 
 ID = Column("id", LogicalType(Kind.INT64), nullable=False)
 NAME = Column('na"me', LogicalType(Kind.TEXT))
@@ -109,7 +114,8 @@ def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
         (ID, Column("b", LogicalType(Kind.BYTES)), Column("at", LogicalType(Kind.TIMESTAMPTZ))),
         ("id",),
     )
-    (one,) = copy_statements(SQL, "staged", schema, ["id", "b", "at", OP, DELETED], ["x.parquet", "it's.parquet"])
+    folder, columns = internal_folder(SQL, "staged"), ["id", "b", "at", OP, DELETED]
+    (one,) = copy_statements(SQL, "staged", schema, columns, folder, ["x.parquet", "it's.parquet"])
     assert one == (
         'COPY INTO "DB"."shop"."STAGED" ("ID", "B", "AT", "_CDC_OP", "_CDC_DELETED") FROM (SELECT'
         " $1:c0::VARCHAR::NUMBER(19,0), TO_BINARY($1:c1::VARCHAR, 'HEX'),"
@@ -117,8 +123,30 @@ def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
         """ FROM @"DB"."shop"."_CDC_STAGE"/STAGED) FILES = ('x.parquet', 'it''s.parquet')"""
         " FILE_FORMAT = (TYPE = PARQUET) ON_ERROR = ABORT_STATEMENT"
     )
-    many = copy_statements(SQL, "staged", schema, ["id"], [f"{n}.parquet" for n in range(FILES_AT_ONCE + 1)])
+    many = copy_statements(SQL, "staged", schema, ["id"], folder, [f"{n}.parquet" for n in range(FILES_AT_ONCE + 1)])
     assert [statement.count(".parquet'") for statement in many] == [FILES_AT_ONCE, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "full"), [("S3", '"DB"."shop"."S3"'), ("LOADING.PUBLIC.CDC", '"LOADING"."PUBLIC"."CDC"')]
+)
+def test_an_external_stage_is_named_and_its_bucket_appears_in_no_statement(name: str, full: str) -> None:
+    assert external_folder(SQL, name, "_cdc_0_s_1") == f"@{full}/cdc_0_s_1"
+
+
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [
+        ({}, []),
+        ({"stage": "s3://lake/x", "stage_name": "S3"}, []),
+        ({"stage": "s3://lake/x"}, ["stage_name"]),
+        ({"stage_name": "S3"}, ["stage"]),
+        ({"stage": "/data", "stage_name": "S3"}, ["stage"]),
+    ],
+)
+def test_a_bucket_and_the_stage_that_refers_to_it_belong_together(options: dict[str, str], keys: list[str]) -> None:
+    conflicts = SnowflakeOptions.option_conflicts(Target("snowflake", connection="w", options=options))
+    assert [key for key, _, _ in conflicts] == keys
 
 
 def connection(password: str = "", **extra: Any) -> ConnectionInfo:

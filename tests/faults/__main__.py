@@ -20,11 +20,12 @@ from pathlib import Path
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults import report
-from tests.faults.environment import SERVER_SETTINGS, WAREHOUSES, fault_runner, installed_warehouses, session
+from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
 from tests.faults.grouping import CaseGroup, group_cases, single_case
 from tests.faults.matrix import Case, cases
 from tests.faults.results import Results
 from tests.faults.runner import FaultRunner
+from tests.faults.servers import Servers
 from tests.model import seeds
 
 FOLDER = Path(__file__).parents[2] / "build" / "faults"
@@ -42,16 +43,15 @@ def main() -> int:
     chosen = [case for case in cases() if all(word in str(case) for word in only)]
     results = Results(FOLDER / f"{seed}.jsonl")
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(EmbeddedPostgres(SERVER_SETTINGS))
-        warehouses = stack.enter_context(installed_warehouses())
-        missing = WAREHOUSES.keys() - warehouses.keys()
+        servers = stack.enter_context(Servers(stack.enter_context(EmbeddedPostgres(SERVER_SETTINGS))))
+        missing = {target for target in {case.target for case in chosen} if not servers.can_start(target)}
         chosen = [case for case in chosen if case.target not in missing]
         spark = session()
         stack.callback(spark.stop)
         for number in range(1, int(os.environ.get("ROUNDS") or 1) + 1):
             left = [case for case in chosen if results.times[str(case)] < number]
             random.Random(seed + number).shuffle(left)
-            with fault_runner(server, warehouses, seed + number) as runner:
+            with fault_runner(servers, seed + number) as runner:
                 run_cases(runner, left, results)
             if runner.unsettled:
                 results.found["at the end of a system"] = runner.unsettled

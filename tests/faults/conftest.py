@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.airflow_fixtures import airflow, home, scenario, server
-from tests.faults.environment import SERVER_SETTINGS, fault_runner, installed_warehouses, session
+from tests.faults.environment import SERVER_SETTINGS, fault_runner, session
 from tests.faults.killing import end_schedulers
 from tests.faults.runner import FaultRunner
+from tests.faults.servers import Servers
 from tests.model import seeds
 
 __all__ = ["airflow", "home", "interpreter", "scenario", "server"]
@@ -53,7 +54,7 @@ def spark() -> Iterator[SparkSession]:
 def runner(spark: SparkSession, seed: int) -> Iterator[FaultRunner]:
     with (
         EmbeddedPostgres(SERVER_SETTINGS) as postgres,
-        installed_warehouses() as warehouses,
-        fault_runner(postgres, warehouses, seed) as made,
+        Servers(postgres) as servers,
+        fault_runner(servers, seed) as made,
     ):
         yield made

@@ -36,6 +36,7 @@ from tests.faults.matrix import (
     lost_answer_error,
 )
 from tests.faults.system import SystemUnderTest
+from tests.faults.targets import HasSessions
 from tests.faults.worker import Arguments, TaskCall
 
 FIRES_LIMIT_S = 180
@@ -232,10 +233,10 @@ class FrozenAttempt:
             _signal(pid, signal.SIGSTOP)
         if injection.is_driver and self._attempt.folder is not None:
             attempts.hidden.add(self._attempt.folder.step_url)
-        if injection.system.kind in ("postgres", "mysql"):
+        if isinstance(target := injection.system.target, HasSessions):
             time.sleep(1.5)
             for pid in self._pids:
-                injection.system.end_sessions_of(pid)
+                target.end_sessions_of(pid)
 
     def _all_pids(self) -> list[int]:
         if self._process is not None:

@@ -22,15 +22,16 @@ ACTION_TEXTS = {
 DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 """Actions on a Spark driver at any failpoint. A task in a worker has no JVM."""
 
-ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery")
+ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery", "redshift", "snowflake")
 ALL_STEPS = ("delta", "postgres")
-LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery")
-ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.")
+LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake")
+WITH_SWAPS, WITH_STAGE = ("bigquery", "redshift", "snowflake"), ("redshift", "snowflake")
+ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.", "load.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
 
 SWAPS = ("copy.before_swap", "copy.in_swap", "copy.after_swap")
-"""Failpoints with cases on BigQuery, too, where a job swaps."""
+"""Failpoints with cases on every database that swaps in its own way."""
 
 WITHOUT_WRITER = ("unordered", "quarantined")
 """Steps of tables without a writer."""
@@ -57,6 +58,8 @@ SERVER = {
     "postgres": "psycopg.OperationalError",
     "mysql": "pymysql.err.OperationalError",
     "bigquery": "requests.exceptions.ConnectionError",
+    "redshift": "redshift_connector.error.InterfaceError",
+    "snowflake": "snowflake.connector.errors.OperationalError",
 }
 LAKE = {"delta": "deltalake.exceptions.DeltaError", "iceberg": "requests.exceptions.ConnectionError"}
 
@@ -159,6 +162,8 @@ FAILPOINTS = (
         "quarantine.after_write", "bad records are in quarantine, no batch counts them", ("quarantined",), ("delta",)
     ),
     Failpoint("stage.after_batch", "a batch is complete, its result is not reported", ("stage",)),
+    Failpoint("load.before_commit", "the rows of a load are in an open transaction", ("merge",), WITH_STAGE, SERVER),
+    Failpoint("load.after_commit", "the rows are loaded, the answer is not received", ("merge",), WITH_STAGE, SERVER),
     Failpoint("merge.before_submit", "rows are in the database, before the commit", ("merge",), DATABASES),
     Failpoint(
         "merge.before_commit",
@@ -261,7 +266,7 @@ def cases() -> list[Case]:
 
 
 def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
-    if target in ALL_STEPS or (target == "bigquery" and failpoint.name in SWAPS):
+    if target in ALL_STEPS or (target in WITH_SWAPS and failpoint.name in SWAPS):
         return True
     return failpoint.name.startswith(ON_EVERY_TARGET) and step in ("extract", "merge")
 

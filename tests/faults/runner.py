@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from tests.faults import attempts
 from tests.faults.checker.invariants import Finding
 from tests.faults.dag_run import DagRun
 from tests.faults.grouping import CaseGroup
 from tests.faults.injection import Injection
 from tests.faults.matrix import Case
+from tests.faults.servers import Servers
 from tests.faults.system import SystemUnderTest, new_name
 from tests.faults.workloads import WORKLOADS
 
@@ -37,15 +36,11 @@ class Outcome:
 
 class FaultRunner:
     """Runs on one system, which is replaced after some groups, after a failure, for another target, and where a
-    workload needs a new one. An active Spark session is required. ``warehouses``: the servers that are installed, by
-    the type of the target."""
+    workload needs a new one. An active Spark session is required."""
 
-    def __init__(
-        self, folder: Path, server: EmbeddedPostgres, warehouses: Mapping[str, EmbeddedServer], seed: int
-    ) -> None:
+    def __init__(self, folder: Path, servers: Servers, seed: int) -> None:
         self.folder = folder
-        self.server = server
-        self.warehouses = warehouses
+        self.servers = servers
         self.seed = seed
         self.system: SystemUnderTest | None = None
         self.unsettled: list[str] = []
@@ -129,7 +124,7 @@ class FaultRunner:
             folder = self.folder / name
             folder.mkdir()
             self._running = contextlib.ExitStack()
-            system = SystemUnderTest(name, folder, target, self.server, self.warehouses.get(target), self.seed)
+            system = SystemUnderTest(name, folder, target, self.servers, self.seed)
             self._running.enter_context(system.running())
             self.system = system
             if begun and (problems := run_until_caught_up(system)):

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
-import pymysql
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
@@ -27,21 +25,15 @@ from airflow_cdc_provider.core.spec.definition import (
     Source,
     Staging,
     TableRule,
-    Target,
 )
 from airflow_cdc_provider.core.spec.engines import EngineMode
-from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
-from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
-from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.state.store import StateStore
-from tests.faults.checker.bigquery import Dataset
-from tests.faults.checker.checker import Checker, Reader
-from tests.faults.checker.database import PollingReader, Server
-from tests.faults.checker.delta import DeltaReader
-from tests.faults.checker.iceberg import IcebergReader
+from tests.faults.checker.checker import Checker
+from tests.faults.checker.database import PollingReader
 from tests.faults.checker.ledger import Shape
 from tests.faults.checker.wal import forget, watch
+from tests.faults.servers import Servers
+from tests.faults.targets import TARGETS
 from tests.faults.writer import ACCOUNTS, EVENTS, SCHEMA, Writer, later
 
 RULES = (
@@ -55,39 +47,28 @@ LOCKED_S = 2
 class SystemUnderTest:
     """``target`` is the type of the target; ``definition`` may be changed between runs."""
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        target: str,
-        server: EmbeddedPostgres,
-        warehouse: EmbeddedServer | None,
-        seed: int,
-    ) -> None:
+    def __init__(self, name: str, folder: Path, target: str, servers: Servers, seed: int) -> None:
         self.name = name
         self.folder = folder
         self.kind = target
-        self.server = server
-        self.warehouse = warehouse
+        self.server = server = servers.postgres
+        self.target = TARGETS[target](name, folder, servers)
         self.dsn = server.dsn(name)
         self.writer = Writer(self.dsn, seed)
         self.later = 0
         self.password = server.password
-        self.secrets = Secrets(source=self._source(), target=self._target())
-        lake = {"location": str(folder / "lake")} if target in ("delta", "iceberg") else {}
+        self.secrets = self.target.secrets(self._source())
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", Reconcile.AUTO, {"publication": f"cdc_{name}"}),
-            target=Target(target, **lake, options={} if lake else self._options()),  # type: ignore[arg-type]
+            target=self.target.definition(),
             tables=RULES,
             staging=Staging(str(folder / "staging"), retain=KEPT),
             resync=Resync(max_delete=1.0),
         )
-        self.checker = Checker(name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self._reader(), self.canaries)
-
-    @property
-    def schema(self) -> str:
-        return f"copy_{self.name}"
+        self.checker = Checker(
+            name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self.target.reader(), self.canaries
+        )
 
     @property
     def state_url(self) -> str:
@@ -95,7 +76,7 @@ class SystemUnderTest:
 
     @property
     def canaries(self) -> list[str]:
-        return [self.password, *([self.warehouse.password] if isinstance(self.warehouse, EmbeddedMariaDB) else [])]
+        return [self.password, *self.target.canaries]
 
     def replicator(self) -> Replicator:
         return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
@@ -122,21 +103,6 @@ class SystemUnderTest:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def end_sessions_of(self, pid: int) -> None:
-        """Ends sessions of a frozen process that are idle in a transaction, as the server itself does after a
-        minute."""
-        if self.kind == "postgres":
-            with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
-                query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s"
-                connection.execute(query + " AND state = 'idle in transaction'", [f"cdc:{self.name}:%.{pid}"])
-        if self.kind == "mysql":
-            with pymysql.connect(**self._server().options, autocommit=True) as connection:
-                cursor = connection.cursor()
-                idle = "SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= 1"
-                cursor.execute(idle)
-                for (number,) in cursor.fetchall():
-                    cursor.execute(f"KILL {number}")
-
     def is_locked(self) -> bool:
         """Whether a process holds the lock on the catalog, which is one file."""
         if self.kind != "iceberg":
@@ -155,35 +121,6 @@ class SystemUnderTest:
         server = self.server
         return ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=self.name)
 
-    def _target(self) -> ConnectionInfo:
-        if self.kind == "postgres":
-            return replace(self._source(), connection_id="warehouse", schema="postgres")
-        if isinstance(self.warehouse, EmbeddedMariaDB):
-            server = self.warehouse
-            return ConnectionInfo(
-                "warehouse", server.host, server.port, server.user, server.password, schema=self.schema
-            )
-        if isinstance(self.warehouse, EmbeddedBigQuery):
-            return self.warehouse.connection
-        return ConnectionInfo()
-
-    def _options(self) -> dict[str, str]:
-        return {"dataset" if self.kind == "bigquery" else "schema": self.schema}
-
-    def _server(self) -> Server:
-        info = self.secrets.target
-        options: dict[str, Any] = {"host": info.host, "port": info.port, "user": info.login, "password": info.password}
-        return Server(self.kind, self.schema, options | ({"dbname": "postgres"} if self.kind == "postgres" else {}))
-
-    def _reader(self) -> Reader:
-        if self.kind == "delta":
-            return DeltaReader(self.folder / "lake")
-        if self.kind == "iceberg":
-            return IcebergReader(self.folder / "lake")
-        if isinstance(self.warehouse, EmbeddedBigQuery):
-            return PollingReader(Dataset(self.warehouse.url, PROJECT, self.schema))
-        return PollingReader(self._server())
-
     def _update_reader(self) -> None:
         if isinstance(self.checker.reader, PollingReader):
             self.checker.reader.shapes = tuple(self.writer.ledger.shapes.values())
@@ -193,12 +130,6 @@ class SystemUnderTest:
         """Creates the databases and runs the writer and the readers."""
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {self.name}".encode())
-            if self.kind == "postgres":
-                connection.execute(f"CREATE SCHEMA {self.schema}".encode())
-        if self.kind == "mysql":
-            self._mysql(f"CREATE SCHEMA {self.schema}")
-        if isinstance(self.warehouse, EmbeddedBigQuery):
-            Dataset(self.warehouse.url, PROJECT, self.schema).execute(f"CREATE SCHEMA `{PROJECT}`.{self.schema}")
         self.execute(SCHEMA)
         self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -206,7 +137,7 @@ class SystemUnderTest:
         self.writer.fill()
         self._update_reader()
         reader = self.checker.reader
-        with reader if isinstance(reader, PollingReader) else contextlib.nullcontext():
+        with self.target.created(), reader if isinstance(reader, PollingReader) else contextlib.nullcontext():
             try:
                 with self.writer:
                     yield self
@@ -224,17 +155,6 @@ class SystemUnderTest:
                 with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is dropped with its session
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
             connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
-            if self.kind == "postgres":
-                connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
-        if self.kind == "mysql":
-            self._mysql(f"DROP SCHEMA {self.schema}")
-        if isinstance(self.warehouse, EmbeddedBigQuery):
-            dataset = Dataset(self.warehouse.url, PROJECT, self.schema)
-            dataset.execute(f"DROP SCHEMA `{PROJECT}`.{self.schema} CASCADE")
-
-    def _mysql(self, statement: str) -> None:
-        with pymysql.connect(**self._server().options, autocommit=True) as connection:
-            connection.cursor().execute(statement)
 
 
 def new_name() -> str:

@@ -17,6 +17,7 @@ from tests.mutants.meanings import MEANINGS
 from tests.mutants.mutant import Mutant
 from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
+from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
@@ -41,4 +42,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *SPECIAL_VALUES,
     *FEEDS,
     *BIGQUERY,
+    *REDSHIFT_TARGET,
 )

@@ -19,8 +19,10 @@ SPARK_TESTS = (
             "unordered",
             "quarantine",
             "bigquery",
+            "redshift",
         )
     ),
+    "tests/spark/test_redshift",
 )
 
 

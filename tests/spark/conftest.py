@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +19,11 @@ from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.bigquery import EmbeddedBigQuery
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
 from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
+from tests.buckets import ObjectStore
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
@@ -99,8 +102,20 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
 
 
 @pytest.fixture(scope="session")
-def snowflake_server() -> Iterator[EmbeddedSnowflake]:
-    with where_installed(EmbeddedSnowflake) as server:
+def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(tmp_path_factory.mktemp("store") / "moto.log") as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def redshift_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedRedshift]:
+    with EmbeddedRedshift(warehouse_store.connection) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def snowflake_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedSnowflake]:
+    with where_installed(partial(EmbeddedSnowflake, warehouse_store.connection)) as server:
         yield server
 
 

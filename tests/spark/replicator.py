@@ -43,7 +43,7 @@ BUILT_AHEAD = ("delta",)
 
 class Replicator:
     """``name``: of the replicator and its publication. Staging and lake are in ``folder``, or under ``base_url``, whose
-    connection is ``objects``. ``target``: another target, with the connection ``warehouse``."""
+    connection is ``objects``. ``target``: another target, with the connections ``warehouse`` and ``stage``."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Replicator:
         objects: ConnectionInfo | None = None,
         target: Target | None = None,
         warehouse: ConnectionInfo | None = None,
+        stage: ConnectionInfo | None = None,
     ) -> None:
         self.folder = folder
         self.jars = [*BUILT_AHEAD, "s3"] if base_url else list(BUILT_AHEAD)
@@ -68,7 +69,7 @@ class Replicator:
             tables=tuple(rules),
             staging=Staging(f"{base_url}/staging"),
         )
-        self.secrets = Secrets(connection, warehouse or objects, objects)
+        self.secrets = Secrets(connection, warehouse or objects, objects, stage=stage or ConnectionInfo())
         self.log = open_log(self.definition, self.secrets.staging)
         self.log_id = self.log.create("tests", "2026-01-01T00:00:00Z")
 
@@ -78,7 +79,7 @@ class Replicator:
 
     @property
     def target(self) -> TargetTables:
-        return open_target(self.definition, self.secrets.target, self.log)
+        return open_target(self.definition, self.secrets, self.log)
 
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
         """The tasks of a run that starts now."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -32,7 +32,7 @@ def opened(warehouse: Database, folder: Path, connection: ConnectionInfo | None 
     source, staging = Source("postgres", "none"), Staging(str(folder))
     definition = Definition("r", source, warehouse.target, (TableRule("public.t"),), staging)
     log = open_log(definition, ConnectionInfo())
-    target = open_target(definition, connection or warehouse.connection, log)
+    target = open_target(definition, Secrets(target=connection or warehouse.connection), log)
     assert isinstance(target, DatabaseTarget)
     return target
 

@@ -32,6 +32,11 @@ CASES: list[tuple[Restriction, pa.DataType, list[tuple[Any, bool]]]] = [
         [("abc", False), ("abcd", True), ("äöü", False), ("👍👍👍", False), ("👍👍👍👍", True), (None, False)],
     ),
     (Restriction(Allowed.BYTES, 3), pa.binary(), [(b"abc", False), (b"abcd", True), (b"", False), (None, False)]),
+    (
+        Restriction(Allowed.TEXT_BYTES, 3),
+        pa.string(),
+        [("abc", False), ("abcd", True), ("ää", True), ("äb", False), ("a\0b", True), ("", False), (None, False)],
+    ),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
@@ -25,7 +26,8 @@ def test_a_cut_of_several_tables_is_valid_until_one_of_them_moves(
 ) -> None:
     options = {"database": "CUTS", "schema": "PUBLIC"}
     log = ChangeLog(LocalStore(str(tmp_path)))
-    target = SnowflakeTarget(Target("snowflake", options=options), snowflake_server.connection, "shop", log)
+    kind = Target("snowflake", options=options)
+    target = SnowflakeTarget(kind, snowflake_server.connection, "shop", log, ConnectionInfo())
     record = ControlRecord("shop", "t", "log", "me", "one", 1, 3, "f0", State(TableState.REPLICATING, "now"), nonce="n")
     with target.server.session("create") as connection:
         connection.cursor().execute("CREATE DATABASE IF NOT EXISTS CUTS")

@@ -25,8 +25,9 @@ class ConnectionInfo:
 
 @dataclass(frozen=True)
 class Secrets:
-    """The connections that a job uses."""
+    """The connections that a job uses. ``stage``: of the bucket through which a target loads rows."""
 
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
     target: ConnectionInfo = field(default_factory=ConnectionInfo)
     staging: ConnectionInfo = field(default_factory=ConnectionInfo)
+    stage: ConnectionInfo = field(default_factory=ConnectionInfo)

@@ -13,6 +13,9 @@ from typing import Any
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
 
+STAGE_CONNECTION = "stage_connection"
+"""The option of a target that names the connection of its stage, a bucket."""
+
 
 def doc(text: str, default: Any = ..., **more: Any) -> Any:
     """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class).

@@ -2,23 +2,35 @@
 own (``sandbox/environments.py`` makes it): ``python -P snowflake.py PORT``.
 
 Corrected: DDL commits the transaction, and the end of a session rolls it back; a comment follows its table to another
-name, and is dropped with it; SWAP WITH; COPY from named files of an internal stage; NULL in a timestamp with time zone.
-Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer`` lose the next
-COMMIT, or its answer, also when repeated.
+name, and is dropped with it; SWAP WITH; COPY from named files of an internal stage, and of an external one from the S3
+store of a second argument (a file with its endpoint, key and secret); NULL in a timestamp with time zone. A transaction
+that changes rows locks the table, and reads what is committed before; commands and functions show and abort
+transactions. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer``
+lose the next COMMIT, or its answer, also when repeated. After ``/idle``, no session has run a statement for an hour.
 """
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import json
 import re
 import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.fs
 import uvicorn
 from fakesnow import arrow, copy_into
 from fakesnow.cursor import FakeSnowflakeCursor
+from snowflake.connector.errors import ProgrammingError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
@@ -41,6 +53,17 @@ SAME = " AND ".join(f"{name} = ?" for name in KEY)
 DROP = re.compile(rf"\s*DROP TABLE (?:IF EXISTS )?{NAME}\s*$", re.IGNORECASE)
 DONE = "SELECT 'Statement executed successfully.' AS status"
 
+CHANGE = re.compile(rf"\s*(INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|COPY INTO)\s+{NAME}", re.IGNORECASE)
+LOCKING = frozenset({"UPDATE", "DELETE FROM", "MERGE INTO"})
+END = re.compile(r"\s*(COMMIT|ROLLBACK)\b", re.IGNORECASE)
+SHOW = re.compile(r"\s*SHOW (LOCKS|TRANSACTIONS)\s*$", re.IGNORECASE)
+CURRENT = re.compile(r"\s*SELECT CURRENT_TRANSACTION\(\)\s*$", re.IGNORECASE)
+ABORT = re.compile(r"\s*SELECT SYSTEM\$ABORT_TRANSACTION\((\d+)\)\s*$", re.IGNORECASE)
+HISTORY = re.compile(r"TABLE\(\S+\.QUERY_HISTORY_BY_SESSION\(SESSION_ID => (\d+), RESULT_LIMIT => \d+\)\)")
+LOCK_COLUMNS = ("resource", "type", "transaction", "status")
+TRANSACTION_COLUMNS = ("id", "session", "state")
+HOUR_S = 3_600
+
 execute_as_before = FakeSnowflakeCursor.execute
 urls_as_before = copy_into._source_urls
 
@@ -55,16 +78,103 @@ class Losing:
     session: object = None
 
 
+class Session:
+    """What the server has of a connection. ``transaction``: 0 if it has changed no row."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self) -> None:
+        self.number, self.transaction = next(self.numbers), 0
+        self.running, self.ended = False, time.time()
+        self.lock_limit_s = 12.0 * HOUR_S
+
+
+class Locks:
+    """``held``: the connection by table. ``of``: the session of a connection."""
+
+    changed = threading.Condition()
+    held: ClassVar[dict[str, Any]] = {}
+    of: ClassVar[dict[Any, Session]] = {}
+
+    @classmethod
+    def take(cls, connection: Any, table: str) -> None:
+        until = time.monotonic() + cls.of[connection].lock_limit_s
+        with cls.changed:
+            while cls.held.get(table, connection) is not connection:
+                if not cls.changed.wait(until - time.monotonic()):
+                    raise ProgrammingError(msg="Statement has waited too long for a lock", errno=625, sqlstate="57014")
+            cls.held[table] = connection
+
+    @classmethod
+    def release(cls, connection: Any) -> None:
+        with cls.changed:
+            cls.held = {table: owner for table, owner in cls.held.items() if owner is not connection}
+            cls.of[connection].transaction = 0
+            cls.changed.notify_all()
+
+    @classmethod
+    def close(cls, connection: Any) -> None:
+        cls.release(connection)
+        del cls.of[connection]
+
+    @classmethod
+    def abort(cls, transaction: int) -> None:
+        """Its session goes on, in a new transaction."""
+        for connection, session in list(cls.of.items()):
+            if session.transaction == transaction:
+                connection._duck_conn.execute("ROLLBACK")
+                connection._in_transaction = False
+                cls.release(connection)
+
+
 def execute(cursor: FakeSnowflakeCursor, command: str, *args: Any, **kwargs: Any) -> FakeSnowflakeCursor:
+    session = Locks.of.setdefault(cursor._conn, Session())
+    session.running = True
+    try:
+        return execute_in(cursor, session, command, *args, **kwargs)
+    finally:
+        session.running, session.ended = False, time.time()
+
+
+def execute_in(
+    cursor: FakeSnowflakeCursor, session: Session, command: str, *args: Any, **kwargs: Any
+) -> FakeSnowflakeCursor:
+    connection = cursor._conn
+    if changed := CHANGE.match(command):
+        if changed[1].upper() in LOCKING:
+            Locks.take(connection, ".".join(parts(changed[2])))
+        if not session.transaction and not connection._autocommit:
+            execute_as_before(cursor, "COMMIT")  # a statement reads what is committed before it
+            session.transaction = next(Session.numbers)
+        try:
+            return execute_as_before(cursor, command, *args, **kwargs)
+        finally:
+            if connection._autocommit:
+                Locks.release(connection)
+    done = execute_other(cursor, command, *args, **kwargs)
+    if END.match(command):
+        Locks.release(connection)
+    return done
+
+
+def execute_other(cursor: FakeSnowflakeCursor, command: str, *args: Any, **kwargs: Any) -> FakeSnowflakeCursor:
     if command.strip().upper() == "COMMIT" and (Losing.what or Losing.session is cursor._conn):
         return lose(cursor)
     if NO_EFFECT.match(command):
         return execute_as_before(cursor, DONE)
     if GRANTS.match(command):
         return execute_as_before(cursor, NO_GRANTS)
+    if shown := SHOW.match(command):
+        return execute_as_before(cursor, locks() if shown[1].upper() == "LOCKS" else transactions())
+    if CURRENT.match(command):
+        return execute_as_before(cursor, f"SELECT '{Locks.of[cursor._conn].transaction or ''}' AS t")
+    if aborted := ABORT.match(command):
+        Locks.abort(int(aborted[1]))
+        return execute_as_before(cursor, DONE)
+    command = HISTORY.sub(history, command)
     if not DDL.match(command):
         return execute_as_before(cursor, command, *args, **kwargs)
-    execute_as_before(cursor, "COMMIT")
+    commit(cursor)
     if swapped := SWAP.match(command):
         old, new = swapped[1], swapped[2]
         between = f'{old.rpartition(".")[0]}."_swap"'
@@ -78,10 +188,48 @@ def execute(cursor: FakeSnowflakeCursor, command: str, *args: Any, **kwargs: Any
     return execute_as_before(cursor, command, *args, **kwargs)
 
 
+def commit(cursor: FakeSnowflakeCursor) -> None:
+    execute_as_before(cursor, "COMMIT")
+    Locks.release(cursor._conn)
+
+
+def locks() -> str:
+    held = [(table, "PARTITIONS", Locks.of[owner].transaction, "HOLDING") for table, owner in Locks.held.items()]
+    return values(LOCK_COLUMNS, held)
+
+
+def transactions() -> str:
+    return values(
+        TRANSACTION_COLUMNS,
+        [(one.transaction, one.number, "running") for one in Locks.of.values() if one.transaction],
+    )
+
+
+def values(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    listed = rows or [("",) * len(columns)]
+    texts = [", ".join(f"'{value}' AS {name}" for name, value in zip(columns, row, strict=True)) for row in listed]
+    return f"SELECT * FROM ({' UNION ALL '.join(f'SELECT {text}' for text in texts)}) WHERE {bool(rows)}"
+
+
+def history(found: re.Match[str]) -> str:
+    """The last statement of a session."""
+    session = next(one for one in Locks.of.values() if one.number == int(found[1]))
+    ended = datetime.fromtimestamp(session.ended, UTC).isoformat(sep=" ")
+    status = "RUNNING" if session.running else "SUCCESS"
+    return f"(SELECT CAST('{ended}' AS TIMESTAMP_TZ) AS END_TIME, '{status}' AS EXECUTION_STATUS)"
+
+
+async def idle(request: Request) -> PlainTextResponse:
+    for session in Locks.of.values():
+        if not session.running:
+            session.ended = time.time() - HOUR_S
+    return PlainTextResponse("idle")
+
+
 def lose(cursor: FakeSnowflakeCursor) -> FakeSnowflakeCursor:
     """The client gets an error of the server, which it takes for a lost connection."""
     if Losing.what == "answer":
-        execute_as_before(cursor, "COMMIT")
+        commit(cursor)
     Losing.what, Losing.session = "", cursor._conn
     raise ConnectionError("lost")
 
@@ -111,7 +259,27 @@ def exact_name(part: str) -> str:
 
 
 def source_urls(source: str, files: list[str]) -> list[str]:
+    if source.startswith("s3://"):
+        return [fetched(f"{source.rstrip('/')}/{file}") for file in files]
     return urls_as_before(source, files) if "://" in source else [f"{source.rstrip('/')}/{file}" for file in files]
+
+
+@cache
+def store() -> pyarrow.fs.S3FileSystem:
+    given = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    scheme, _, host = given["endpoint"].partition("://")
+    keys = {"access_key": given["key"], "secret_key": given["secret"]}
+    return pyarrow.fs.S3FileSystem(**keys, endpoint_override=host, scheme=scheme, region="us-east-1")
+
+
+def fetched(url: str) -> str:
+    """The path of a local copy."""
+    folder = Path(tempfile.gettempdir(), "cdc-snowflake-stage")
+    path = folder / url.rpartition("/")[2]
+    folder.mkdir(exist_ok=True)
+    with store().open_input_stream(url.removeprefix("s3://")) as content:
+        path.write_bytes(content.read())
+    return str(path)
 
 
 def nullable_struct(times: Any) -> pa.Array:
@@ -124,12 +292,17 @@ async def login(request: Request) -> JSONResponse:
     """With a master token, without which the client does not end its session."""
     response = await server.login_request(request)
     body = json.loads(response.body)
+    sent = await request.body()
+    given = json.loads(gzip.decompress(sent) if request.headers.get("Content-Encoding") == "gzip" else sent)
+    session = Locks.of.setdefault(server.sessions[body["data"]["token"]], Session())
+    session.lock_limit_s = float(given["data"]["SESSION_PARAMETERS"].get("LOCK_TIMEOUT", session.lock_limit_s))
     body["data"]["masterToken"] = body["data"]["token"]
     return JSONResponse(body, response.status_code)
 
 
 class Sessions(dict[str, Any]):
     def __delitem__(self, token: str) -> None:
+        Locks.close(self[token])
         self[token].close()
         super().__delitem__(token)
 
@@ -139,6 +312,7 @@ server.sessions = Sessions()
 arrow.timestamp_to_sf_struct = nullable_struct
 server.app.router.routes[:0] = [
     Route("/lose/{what}", arm, methods=["POST"]),
+    Route("/idle", idle, methods=["POST"]),
     Route("/session/v1/login-request", login, methods=["POST"]),
 ]
 copy_into._source_urls = source_urls

@@ -34,6 +34,7 @@ from airflow_cdc_provider.targets.database.names import COPIED, staging_table
 class BigQueryServer:
     longest_name: ClassVar[int] = names.LONGEST
     swaps_under_lock: ClassVar[bool] = False
+    reserved_columns: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, info: ConnectionInfo, options: BigQueryOptions, replicator: str) -> None:
         self.info = info
@@ -62,11 +63,12 @@ class BigQueryServer:
         return tls_warnings(self.info)
 
     @contextmanager
-    def session(self, purpose: str) -> Iterator[JobConnection]:
+    def session(self, purpose: str, window: int | None = None) -> Iterator[JobConnection]:
         exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
         auth = load_library("google.auth.exceptions", "target", "bigquery")
         requests = load_library("requests.exceptions", "target", "bigquery")
         labels = {"cdc_replicator": self.replicator, "cdc_purpose": purpose.replace(" ", "_"), **self.options.labels}
+        labels |= {} if window is None else {"cdc_window": str(window)}
         try:
             client = open_client(self.info, self.options)
             try:
@@ -140,9 +142,11 @@ class BigQueryServer:
         with self.session("load") as connection:
             return self._loading(connection, table, schema).write(part, batches)
 
-    def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
-        with self.session("load") as connection:
-            self._loading(connection, table, schema).finish(columns, files)
+    def load_files(
+        self, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart], window: int
+    ) -> None:
+        with self.session("load", window) as connection:
+            self._loading(connection, table, schema).finish(columns, [part.file for part in parts])
 
     def table_parts(self, table: str, columns: Sequence[str]) -> Sequence[Any]:
         with self.session("read") as connection:

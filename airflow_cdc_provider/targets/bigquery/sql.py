@@ -58,6 +58,8 @@ class BigQuerySql(UpdatesFrom):
     long_text_type = "STRING"
     integer_type = "INT64"
     primary_key = "PRIMARY KEY ({}) NOT ENFORCED"
+    record_columns = ("record",)
+    parameter = "%s"
     staged_rows_need_index = False
 
     def quoted(self, name: str) -> str:
@@ -87,20 +89,21 @@ class BigQuerySql(UpdatesFrom):
             return f"FROM_BASE64({text})"
         return f"PARSE_JSON({text})" if kind == "JSON" else f"CAST({text} AS {kind})"
 
-    def null_safe_equal(self, left: str, right: str) -> str:
-        """An equality of two expressions: without one BigQuery refuses outer and anti joins."""
-        return f"TO_JSON_STRING({left}) = TO_JSON_STRING({right})"
+    def equal(self, column: Column, left: str, right: str) -> str:
+        return same(left, right) if column.nullable else f"{left} = {right}"
 
     def same_row(self, columns: Sequence[Column]) -> str:
         left, right = (", ".join(f"{alias}.{self.quoted(column.name)}" for column in columns) for alias in (T, S))
-        return self.null_safe_equal(f"STRUCT({left})", f"STRUCT({right})")
+        return same(f"STRUCT({left})", f"STRUCT({right})")
 
     def delete(self, target: str, staged: str, condition: str) -> str:
         return self.delete_where(target, f"EXISTS (SELECT 1 FROM {staged} AS {S} WHERE {condition})")
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
+    def create_table(
+        self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
+    ) -> list[str]:
         statement = f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}"
-        return f"{statement} OPTIONS({self.table_options(comment, self.labels, staging)})"
+        return [f"{statement} OPTIONS({self.table_options(comment, self.labels, staging)})"]
 
     def table_options(self, comment: str, labels: Mapping[str, str], staging: bool = False) -> str:
         listed = ", ".join(f"({text_literal(key)}, {text_literal(value)})" for key, value in sorted(labels.items()))
@@ -151,6 +154,11 @@ class BigQuerySql(UpdatesFrom):
                 return name, f"CAST(CAST({text} AS INT) AS BOOLEAN)"
             case _:
                 return name, ""
+
+
+def same(left: str, right: str) -> str:
+    """An equality of two expressions, for which NULL equals NULL: without one BigQuery refuses outer and anti joins."""
+    return f"TO_JSON_STRING({left}) = TO_JSON_STRING({right})"
 
 
 def decimal_type(kind: LogicalType) -> str:

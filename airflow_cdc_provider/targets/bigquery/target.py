@@ -87,7 +87,7 @@ class BigQueryTarget(DatabaseTarget):
         job_id = scripts.commit_job(table, record)
 
         def run() -> Counts:
-            with self.server.session("commit") as connection:
+            with self.server.session("commit", record.window) as connection:
                 cursor = connection.cursor()
 
                 def may_retry(failed: JobFailed) -> bool:
@@ -106,7 +106,7 @@ class BigQueryTarget(DatabaseTarget):
 
     def swap(self, swap: Swap) -> None:
         def run() -> None:
-            with self.server.session("commit") as connection:
+            with self.server.session("commit", swap.record.window) as connection:
                 cursor = connection.cursor()
                 options, grants = self._description(cursor, swap)
                 text = scripts.swap_script(self.server.sql, swap, options, grants)

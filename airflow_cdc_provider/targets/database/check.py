@@ -6,13 +6,21 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+import pyarrow
+
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
+from airflow_cdc_provider.core.table.merge_plan import COPY, OP
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
+from airflow_cdc_provider.targets.database.loading import LoadsFiles, finish_load, load_part
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
+from airflow_cdc_provider.targets.database.staging import create_staged_table, discard, run
 from airflow_cdc_provider.targets.target import TargetState
+
+CHECKED = Column("n", LogicalType(Kind.INT64))
 
 
 class CheckedTarget(Protocol):
@@ -36,6 +44,10 @@ def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Pro
             if server_problems := list(target.server.server_problems(cursor)):
                 return [*definition_problems, *server_problems]
             _try_create_table(target, connection)
+            if isinstance(target.server, LoadsFiles):
+                target.server.create_stage(cursor)
+                connection.commit()
+                _try_load(target.server)
             return [
                 *definition_problems,
                 *(problem for task in tables for problem in _check_table(target, cursor, task)),
@@ -48,11 +60,22 @@ def _try_create_table(target: CheckedTarget, connection: Any) -> None:
     """Create a table with a comment and drop it again: the privileges that every copy requires."""
     name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
     cursor = connection.cursor()
-    cursor.execute(
-        target.sql.create_table(name, [f"{target.sql.quoted('n')} {target.sql.integer_type}"], "cdc", staging=False)
-    )
+    columns = [f"{target.sql.quoted('n')} {target.sql.integer_type}"]
+    run(cursor, target.sql.create_table(name, columns, "cdc", staging=False))
     cursor.execute(f"DROP TABLE {target.sql.table(name)}")
     connection.commit()
+
+
+def _try_load(server: Server) -> None:
+    """Load a file of one row: the rights on the stage, of the provider and of the database."""
+    name, schema = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}", TableSchema("check", (CHECKED,))
+    row = pyarrow.RecordBatch.from_pydict({CHECKED.name: pyarrow.array([1], pyarrow.int64()), OP: [COPY]})
+    create_staged_table(server, name, schema)
+    try:
+        part = load_part(server, name, schema, row.schema.names, 0, [row])
+        finish_load(server, name, schema, row.schema.names, [part], 0)
+    finally:
+        discard(server, name)
 
 
 def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
@@ -62,6 +85,9 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
     if too_long:
         do = "choose another tables.target, or exclude the columns"
         yield Problem("TGT054", "names are too long", task.table, ", ".join(too_long), f"{longest} bytes", do)
+    if taken := sorted(name for name in task.schema.names if name.lower() in target.server.reserved_columns):
+        found, do = ", ".join(taken), "exclude the columns in tables.columns"
+        yield Problem("TGT084", "the target keeps these names for columns of its own", task.table, found, do=do)
     if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

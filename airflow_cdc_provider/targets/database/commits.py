@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.commit import Commit
+from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Counts, merge_statements
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
@@ -27,7 +29,7 @@ def merge(
     change; then nothing is applied, and the table may have gained columns without values."""
     sql, commit = target.sql, Commit(target_table, expected, record)
     if plan.added:
-        plan = replace(plan, added=_add_columns(target, commit, plan.added))
+        plan = replace(plan, added=retry_conflicts(partial(_add_columns, target, commit, plan.added)))
     bounds = target.key_bounds(target_table, sql.table(staged), plan.schema) if plan.schema.key else ""
     statements = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
     failpoint("merge.before_commit")

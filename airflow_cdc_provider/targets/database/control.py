@@ -9,19 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.database.command import Command
+from airflow_cdc_provider.targets.database.errors import record_too_long
 from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import Sql
 
-COLUMNS = (
-    "target_table",
-    "identity",
-    "replicator",
-    "source_table",
-    "fence",
-    "cursor_window",
-    "nonce",
-    "record",
-)
+KEY = ("target_table", "identity", "replicator", "source_table")
+CURSOR = ("fence", "cursor_window", "nonce")
+PIECE = 65_535
+"""The length of a piece of a record that is not in one column."""
 
 
 @runtime_checkable
@@ -36,36 +31,34 @@ def records(server: Server, cursor: Any, target_table: str) -> Mapping[str, Cont
     """The control records of all copies of a table that have a row, by the identity of the copy."""
     sql, table = server.sql, server.sql.control_table(target_table)
     if isinstance(server, ListsRows):
-        rows = server.list_rows(cursor, table, ("target_table", "identity", "record"))
-        found = [(identity, text) for name, identity, text in rows if name == target_table]
+        rows = server.list_rows(cursor, table, ("target_table", "identity", *sql.record_columns))
+        found = [row for name, *row in rows if name == target_table]
     elif server.comment(cursor, table) is None:
         found = []
     else:
-        columns = f"{sql.quoted('identity')}, {sql.quoted('record')}"
+        columns = ", ".join(map(sql.quoted, ("identity", *sql.record_columns)))
         where = f"{sql.quoted('target_table')} = %s"
         cursor.execute(f"SELECT {columns} FROM {sql.table(table)} WHERE {where}", (target_table,))
         found = cursor.fetchall()
-    return {str(identity): from_plain(ControlRecord, json.loads(text)) for identity, text in found}
+    return {str(identity): from_plain(ControlRecord, json.loads("".join(pieces))) for identity, *pieces in found}
 
 
 def insert(sql: Sql, target_table: str, identity: str, record: ControlRecord) -> Command:
     """Insert the first row of a new copy. It takes effect when a table with this identity has the name."""
-    names, values = ", ".join(map(sql.quoted, COLUMNS)), ", ".join("%s" for _ in COLUMNS)
-    return Command(
-        f"INSERT INTO {_table(sql, target_table)} ({names}) VALUES ({values})",
-        (target_table, identity, record.replicator, record.table, *_cursor_values(record)),
-    )
+    key = dict(zip(KEY, (target_table, identity, record.replicator, record.table), strict=True))
+    row = {**key, **_cursor_values(sql, record)}
+    names, values = ", ".join(map(sql.quoted, row)), ", ".join("%s" for _ in row)
+    return Command(f"INSERT INTO {_table(sql, target_table)} ({names}) VALUES ({values})", tuple(row.values()))
 
 
 def advance(sql: Sql, target_table: str, identity: str, expected: ControlRecord, record: ControlRecord) -> Command:
     """Replace ``expected`` by ``record``: changes one row, or none if the row is no longer ``expected``."""
-    sets = ", ".join(f"{sql.quoted(name)} = %s" for name in ("fence", "cursor_window", "nonce", "record"))
-    where = " AND ".join(
-        f"{sql.quoted(name)} = %s" for name in ("target_table", "identity", "fence", "cursor_window", "nonce")
-    )
+    row = _cursor_values(sql, record)
+    sets = ", ".join(f"{sql.quoted(name)} = %s" for name in row)
+    where = " AND ".join(f"{sql.quoted(name)} = %s" for name in ("target_table", "identity", *CURSOR))
     return Command(
         f"UPDATE {_table(sql, target_table)} SET {sets} WHERE {where}",
-        (*_cursor_values(record), target_table, identity, expected.fence, expected.window, expected.nonce),
+        (*row.values(), target_table, identity, expected.fence, expected.window, expected.nonce),
     )
 
 
@@ -75,9 +68,25 @@ def delete(sql: Sql, target_table: str, identities: Iterable[str]) -> list[Comma
     return [Command(text, (target_table, identity)) for identity in sorted(identities)]
 
 
-def _cursor_values(record: ControlRecord) -> tuple[int, int, str, str]:
-    text = json.dumps(to_plain(record), ensure_ascii=False, separators=(",", ":"))
-    return record.fence, record.window, record.nonce, text
+def lock_row(sql: Sql) -> dict[str, object]:
+    """A row without identity, which only serves as a lock."""
+    return dict.fromkeys((*KEY, *CURSOR, *sql.record_columns), "") | {"fence": 0, "cursor_window": 0}
+
+
+def _cursor_values(sql: Sql, record: ControlRecord) -> dict[str, object]:
+    cursor = dict(zip(CURSOR, (record.fence, record.window, record.nonce), strict=True))
+    return {**cursor, **_record_pieces(sql, record)}
+
+
+def _record_pieces(sql: Sql, record: ControlRecord) -> dict[str, str]:
+    """The text of a record, by column. In pieces, each character is one byte."""
+    names = sql.record_columns
+    text = json.dumps(to_plain(record), ensure_ascii=len(names) > 1, separators=(",", ":"))
+    if len(names) == 1:
+        return {names[0]: text}
+    if len(text) > PIECE * len(names):
+        raise record_too_long(record.table, len(text), PIECE * len(names))
+    return {name: text[number * PIECE : (number + 1) * PIECE] for number, name in enumerate(names)}
 
 
 def _table(sql: Sql, target_table: str) -> str:

@@ -12,10 +12,11 @@ from airflow_cdc_provider.targets.database.names import CUT, PUBLISHED
 from airflow_cdc_provider.targets.database.sql import Sql
 
 COLUMNS = ("replicator", "target_table", "identity", "cursor_window", "cut_window", "cut_at")
+WINDOWS = ("cursor_window", "cut_window")
 
 
-def create_cut_table(sql: Sql) -> str:
-    """An idempotent statement."""
+def create_cut_table(sql: Sql) -> list[str]:
+    """Idempotent statements."""
     quoted, name = sql.quoted, sql.short_text_type
     columns = [
         *(f"{quoted(column)} {name} NOT NULL" for column in ("replicator", "target_table", "identity", "cut_at")),
@@ -47,7 +48,8 @@ def write_cut(sql: Sql, cut: Cut) -> list[Command]:
     of_replicator = f"{sql.quoted('replicator')} = %s"
     commands = [Command(f"DELETE FROM {table} WHERE {of_replicator} AND {window} <= %s", (cut.replicator, cut.window))]
     if cut.tables:
-        row = f"SELECT {', '.join(f'%s AS {sql.quoted(name)}' for name in COLUMNS)}"
+        types = {name: sql.integer_type if name in WINDOWS else sql.short_text_type for name in COLUMNS}
+        row = f"SELECT {', '.join(f'{sql.parameter.format(types[name])} AS {sql.quoted(name)}' for name in COLUMNS)}"
         rows = " UNION ALL ".join(row for _ in cut.tables)
         newer = f"SELECT 1 FROM {table} WHERE {of_replicator} AND {window} > %s"
         values = [

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from airflow_cdc_provider.core.errors import Blocked, CheckFailed, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, CheckFailed, TargetUnavailable, TransactionConflict
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
+
+
+BUSY = "TGT065"
 
 
 def unreachable(where: str, found: str) -> TargetUnavailable:
@@ -59,7 +62,37 @@ def over_quota(address: str, found: str) -> TargetUnavailable:
 
 def busy(address: str, found: str) -> TargetUnavailable:
     do = "nothing: the next run tries again; the server ends an idle session after a minute"
-    return TargetUnavailable.of("TGT065", "another commit to the table is in progress", address, found, do=do)
+    return TargetUnavailable.of(BUSY, "another commit to the table is in progress", address, found, do=do)
+
+
+def conflict(address: str, found: str) -> TransactionConflict:
+    do = "nothing: the next run tries again; if it happens in every run, other writers of the table have to pause"
+    return TransactionConflict.of(
+        "TGT082", "another transaction has changed a table of this one", address, found, do=do, data="unchanged"
+    )
+
+
+def incomplete_load(address: str, found: int, expected: int) -> TargetUnavailable:
+    return TargetUnavailable.of(
+        "TGT081",
+        "a load has another number of rows than its files",
+        address,
+        f"{found:,}",
+        f"{expected:,}",
+        do="nothing: the next run loads all rows again; if it happens again, look for the load in the server's log",
+        data="nothing of it is committed",
+    )
+
+
+def record_too_long(where: str, found: int, allowed: int) -> Blocked:
+    return Blocked.of(
+        "TGT083",
+        "the control record of the table is too long for this target",
+        where,
+        f"{found:,} characters",
+        f"{allowed:,}",
+        do="copy fewer columns: tables.columns",
+    )
 
 
 def dependent_objects(address: str, found: str) -> Blocked:

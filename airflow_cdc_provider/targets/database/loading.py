@@ -18,10 +18,11 @@ from airflow_cdc_provider.targets.database.text_loads import load_texts
 
 @dataclass(frozen=True)
 class LoadedPart:
-    """``file``: empty if the rows are in the table already."""
+    """``file``: empty if the rows are in the table already. ``bytes``: of the file."""
 
     rows: int
     file: str = ""
+    bytes: int = 0
 
 
 @runtime_checkable
@@ -37,8 +38,11 @@ class LoadsFiles(Protocol):
     ) -> LoadedPart:
         """``schema``: of the table, besides the technical columns. There is at least one batch."""
 
-    def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
-        """``columns``: those of each file, in order."""
+    def load_files(
+        self, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart], window: int
+    ) -> None:
+        """Load the files of the parts into an empty table, whatever answer is lost, once. ``columns``: those that the
+        batches had, in order."""
 
 
 def load_part(
@@ -62,10 +66,10 @@ def load_part(
 
 
 def finish_load(
-    server: Server, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart]
+    server: Server, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart], window: int
 ) -> int:
     """Load the files of the parts. ``columns``: as of each part. Returns the number of rows."""
-    files = [part.file for part in parts if part.file]
+    files = [part for part in parts if part.file]
     if files and isinstance(server, LoadsFiles):
-        server.load_files(table, schema, columns, files)
+        server.load_files(table, schema, columns, files, window)
     return sum(part.rows for part in parts)

@@ -169,10 +169,7 @@ class _Renderer:
 
     def _same_key(self) -> str:
         key_columns = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
-        equal = (
-            self.sql.null_safe_equal(f"{T}.{name}", f"{S}.{name}") if column.nullable else f"{T}.{name} = {S}.{name}"
-            for column, name in key_columns
-        )
+        equal = (self.sql.equal(column, f"{T}.{name}", f"{S}.{name}") for column, name in key_columns)
         return " AND ".join((*equal, *([self.bounds] if self.bounds else [])))
 
     def _no_target_row(self) -> str:

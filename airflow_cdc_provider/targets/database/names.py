@@ -8,6 +8,9 @@ import re
 CONTROL = "_cdc_control"
 """One row per copy: cursor, fence and the whole control record. A row without identity only serves as a lock."""
 
+LOCK = "_cdc_lock"
+"""An empty table whose lock is that of the creation of our own tables."""
+
 LOADS = "_cdc_loads"
 """One row per partition of a staging table that has been loaded, so that a task that runs twice loads it once."""
 
@@ -26,6 +29,11 @@ IDENTITY_COMMENT = re.compile(r"cdc:([0-9a-f]{32})")
 def own_control_table(target_table: str) -> str:
     """The control table of one target table, where tables do not share one."""
     return f"{CONTROL}_{hashlib.sha256(target_table.encode()).hexdigest()[:12]}"
+
+
+def own_lock_table(target_table: str) -> str:
+    """The empty table whose lock is the lock of one target table, where only tables can be locked."""
+    return f"{LOCK}_{hashlib.sha256(target_table.encode()).hexdigest()[:12]}"
 
 
 def staging_prefix(target_table: str) -> str:

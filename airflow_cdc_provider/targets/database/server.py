@@ -36,9 +36,11 @@ class JdbcAddress:
 
 class Server(Protocol):
     """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
+    ``reserved_columns``: names of columns that the server keeps for itself.
     ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended."""
 
     longest_name: ClassVar[int]
+    reserved_columns: ClassVar[frozenset[str]]
     swaps_under_lock: ClassVar[bool]
 
     @property
@@ -54,9 +56,11 @@ class Server(Protocol):
     def tls_warnings(self) -> list[Problem]:
         """Problems of a connection that does not verify the server by TLS. Does not connect."""
 
-    def session(self, purpose: str) -> AbstractContextManager[Any]:
-        """A connection with explicit commits, closed after the block. Server errors are raised as CdcError:
-        TargetUnavailable if a retry can help, CheckFailed if a privilege is missing, Blocked if a value does not fit.
+    def session(self, purpose: str, window: int | None = None) -> AbstractContextManager[Any]:
+        """A connection with explicit commits, closed after the block. ``window``: the one that is committed, for the
+        server's own log of queries. Server errors are raised as CdcError: TargetUnavailable if a retry can help,
+        TransactionConflict if the transaction only has to run again, CheckFailed if a privilege is missing, Blocked if
+        a value does not fit.
         """
 
     def comment(self, cursor: Any, table: str) -> str | None:
@@ -89,6 +93,21 @@ class Server(Protocol):
 
     def server_problems(self, cursor: Any) -> Iterable[Problem]:
         """Problems of the server's version and settings."""
+
+
+@runtime_checkable
+class LocksTables(Protocol):
+    """A server whose locks are those of empty tables, one for each target table."""
+
+    def lock_table_name(self, target_table: str) -> str: ...
+
+
+@runtime_checkable
+class NamesTransactions(Protocol):
+    """A server whose sessions go on in a new transaction when one is aborted from outside."""
+
+    def transaction(self, cursor: Any) -> str:
+        """The open transaction of the session."""
 
 
 @runtime_checkable

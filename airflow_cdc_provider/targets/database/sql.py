@@ -38,6 +38,14 @@ class Sql(Protocol):
         """The constraint of our own tables, with ``{}`` for its columns."""
 
     @property
+    def record_columns(self) -> Sequence[str]:
+        """The columns of a control row that contain the record, as one text or as pieces of it in this order."""
+
+    @property
+    def parameter(self) -> str:
+        """A parameter as a column of a query, with ``{}`` for its type if it has to be stated."""
+
+    @property
     def staged_rows_need_index(self) -> bool:
         """Whether joins with staged rows are slow without an index on their key."""
 
@@ -55,8 +63,8 @@ class Sql(Protocol):
     def literal(self, canonical: object, column: Column) -> str:
         """A canonical value (as ``json.loads`` gives it) as SQL."""
 
-    def null_safe_equal(self, left: str, right: str) -> str:
-        """Equality for which NULL equals NULL."""
+    def equal(self, column: Column, left: str, right: str) -> str:
+        """Equality of two values of a column of the key, for which NULL equals NULL. ``left``, ``right``: SQL."""
 
     def same_row(self, columns: Sequence[Column]) -> str:
         """Whether all values of a row without key are equal to those of a staged row, NULLs included."""
@@ -67,8 +75,10 @@ class Sql(Protocol):
 
     def delete_where(self, target: str, condition: str) -> str: ...
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
-        """``layout``: as ``ArrangesRows`` gives it."""
+    def create_table(
+        self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
+    ) -> list[str]:
+        """Idempotent statements. ``layout``: as ``ArrangesRows`` gives it."""
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         """See ``TargetTables.restriction``."""
@@ -87,6 +97,14 @@ class ArrangesRows(Protocol):
 
     def layout(self, schema: TableSchema, cluster_by: Sequence[str]) -> str:
         """The clauses of CREATE TABLE for a copy; may be empty. ``cluster_by``: as in the rule of the table."""
+
+
+@runtime_checkable
+class ArrangesStagedRows(Protocol):
+    """The dialect of a database that joins tables faster if both are placed alike."""
+
+    def staged_layout(self, schema: TableSchema) -> str:
+        """The clauses of CREATE TABLE for staged rows."""
 
 
 @runtime_checkable
@@ -138,8 +156,8 @@ def key_is_unique(schema: TableSchema) -> bool:
     return bool(schema.key) and not any(schema.column(name).nullable for name in schema.key)
 
 
-def create_control_table(sql: Sql, target_table: str) -> str:
-    """An idempotent statement."""
+def create_control_table(sql: Sql, target_table: str) -> list[str]:
+    """Idempotent statements."""
     quoted, name, text = sql.quoted, sql.short_text_type, sql.long_text_type
     columns = [
         f"{quoted('target_table')} {name} NOT NULL",
@@ -149,7 +167,7 @@ def create_control_table(sql: Sql, target_table: str) -> str:
         f"{quoted('fence')} {sql.integer_type} NOT NULL",
         f"{quoted('cursor_window')} {sql.integer_type} NOT NULL",
         f"{quoted('nonce')} {name} NOT NULL",
-        f"{quoted('record')} {text} NOT NULL",
+        *(f"{quoted(column)} {text} NOT NULL" for column in sql.record_columns),
         sql.primary_key.format(f"{quoted('target_table')}, {quoted('identity')}"),
     ]
     return sql.create_table(sql.control_table(target_table), columns, "", staging=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_cut_table, create_view
 from airflow_cdc_provider.targets.database.loading import LoadsFiles
 from airflow_cdc_provider.targets.database.names import (
@@ -19,9 +21,10 @@ from airflow_cdc_provider.targets.database.names import (
     identity_in,
     staging_prefix,
 )
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import LocksTables, Server
 from airflow_cdc_provider.targets.database.sql import (
     ArrangesRows,
+    ArrangesStagedRows,
     ComparesRowTexts,
     column_list,
     create_control_table,
@@ -37,10 +40,16 @@ def prepare_staging(server: Server, target_table: str) -> None:
 
     A control row belongs to a copy that has the table's name, or that has yet to get it. A copy that lost its staging
     table gets it no more, so the rows that are older than that can be deleted."""
+    retry_conflicts(partial(_prepare_staging, server, target_table))
+
+
+def _prepare_staging(server: Server, target_table: str) -> None:
+    """The lock comes first in its transaction: what was read before it may be old."""
     sql = server.sql
     with server.session("prepare") as connection:
         cursor = connection.cursor()
         create_own_tables(server, cursor, target_table)
+        connection.commit()
         server.lock_table(cursor, target_table)
         before = set(control.records(server, cursor, target_table))
         for orphan in server.tables_like(cursor, staging_prefix(target_table)):
@@ -54,13 +63,17 @@ def prepare_staging(server: Server, target_table: str) -> None:
 def create_own_tables(server: Server, cursor: Any, target_table: str) -> None:
     sql = server.sql
     names = {sql.control_table(target_table), CUT, *([LOADS] if isinstance(server, LoadsTexts) else [])}
+    lock = server.lock_table_name(target_table) if isinstance(server, LocksTables) else ""
+    names |= {lock} if lock else set()
     if all(server.comment(cursor, name) is not None for name in names):
         return
     server.lock_own_tables(cursor)
-    cursor.execute(create_control_table(sql, target_table))
-    cursor.execute(create_cut_table(sql))
+    run(cursor, create_control_table(sql, target_table))
+    run(cursor, create_cut_table(sql))
+    if lock:
+        run(cursor, sql.create_table(lock, [f"{sql.quoted('n')} INTEGER"], "", staging=False))
     if isinstance(server, LoadsTexts):
-        cursor.execute(create_load_table(sql))
+        run(cursor, create_load_table(sql))
     if isinstance(server, LoadsFiles):
         server.create_stage(cursor)
     cursor.execute(create_view(sql, server.tables_like(cursor, CONTROL)))
@@ -69,7 +82,8 @@ def create_own_tables(server: Server, cursor: Any, target_table: str) -> None:
 def create_staged_table(server: Server, name: str, schema: TableSchema) -> None:
     sql = server.sql
     with server.session("stage") as connection:
-        connection.cursor().execute(sql.create_table(name, staged_column_list(sql, schema), "", staging=True))
+        layout = sql.staged_layout(schema) if isinstance(sql, ArrangesStagedRows) else ""
+        run(connection.cursor(), sql.create_table(name, staged_column_list(sql, schema), "", True, layout))
         connection.commit()
 
 
@@ -80,9 +94,13 @@ def create_shadow_table(
     layout = sql.layout(schema, cluster_by) if isinstance(sql, ArrangesRows) else ""
     with server.session("stage") as connection:
         columns = column_list(sql, schema, soft)
-        statement = sql.create_table(name, columns, comment(identity), staging=False, layout=layout)
-        connection.cursor().execute(statement)
+        run(connection.cursor(), sql.create_table(name, columns, comment(identity), False, layout))
         connection.commit()
+
+
+def run(cursor: Any, statements: Sequence[str]) -> None:
+    for statement in statements:
+        cursor.execute(statement)
 
 
 def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:

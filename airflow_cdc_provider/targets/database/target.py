@@ -8,7 +8,8 @@ its response was lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,13 +22,14 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database import control, errors
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap, row_missing
+from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
 from airflow_cdc_provider.targets.database.names import CONTROL, REPLACED, identity_in, staging_table
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import NamesTransactions, Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -105,16 +107,21 @@ class DatabaseTarget:
         raise Blocked.of("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do)
 
     def publish_cut(self, cut: Cut) -> None:
+        retry_conflicts(partial(self._publish_cut, cut))
+
+    def _publish_cut(self, cut: Cut) -> None:
         with self.server.session("publish") as connection:
             cursor = connection.cursor()
             self.server.lock_cut(cursor, cut.replicator)
-            for command in write_cut(self.sql, cut):
-                command.execute(cursor)
+            with self._one_transaction(cursor):
+                for command in write_cut(self.sql, cut):
+                    command.execute(cursor)
             connection.commit()
             # Attempts that create control tables at once may each have left a view without the other's table.
             control_tables = self.server.tables_like(cursor, CONTROL)
             if len(control_tables) > 1:
                 cursor.execute(create_view(self.sql, control_tables))
+                connection.commit()
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)
@@ -129,12 +136,14 @@ class DatabaseTarget:
     def commit(self, commit: Commit) -> Counts | None:
         """Returns None if the commit succeeded but its response was lost. Raises Fenced if the table has changed,
         RowMissing if it lacks the row of a change."""
-        return self.retry_lost_response(commit.target_table, commit.record, partial(self._commit, commit))
+        execute = partial(retry_conflicts, partial(self._commit, commit))
+        return self.retry_lost_response(commit.target_table, commit.record, execute)
 
     def swap(self, swap: Swap) -> None:
         """A crash before the swap leaves the old copy with its own control row. A crash after it leaves the new copy,
         whose control row was written first. There is no state in between. Raises Fenced if the table has changed."""
-        self.retry_lost_response(swap.target_table, swap.record, partial(self._swap, swap))
+        execute = partial(retry_conflicts, partial(self._swap, swap))
+        self.retry_lost_response(swap.target_table, swap.record, execute)
 
     def require_unchanged(self, cursor: Any, target_table: str, expected: TargetState, record: ControlRecord) -> None:
         """Raises Fenced if the table has changed."""
@@ -164,39 +173,59 @@ class DatabaseTarget:
         assert lost_response is not None
         raise lost_response
 
+    @contextmanager
+    def _one_transaction(self, cursor: Any) -> Iterator[None]:
+        """Entered when the lock is taken. Raises TransactionConflict if the lock was lost in the meantime."""
+        if not isinstance(self.server, NamesTransactions):
+            yield
+            return
+        locked = self.server.transaction(cursor)
+        yield
+        if self.server.transaction(cursor) != locked:
+            raise errors.conflict(self.server.address, "the transaction was aborted")
+
     def _commit(self, commit: Commit) -> Counts:
         table, expected, record = commit.target_table, commit.expected, commit.record
-        with self.server.session("commit") as connection:
+        with self.server.session("commit", record.window) as connection:
             cursor = connection.cursor()
             self.server.lock_table(cursor, table)
-            self.require_unchanged(cursor, table, expected, record)
             counts = dict.fromkeys(Effect, 0)
-            for statement in commit.statements:
-                cursor.execute(statement.text)
-                if statement.effect is not Effect.REFUSE:
-                    counts[statement.effect] += max(cursor.rowcount, 0)
-                elif cursor.fetchone()[0]:
-                    raise row_missing(self.locate(table), record)
-            assert expected.control is not None
-            with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
-            if commit.advance(self.sql, with_rows).execute(cursor) != 1:
-                raise superseded_by(self.read_state(cursor, record.table, table), record)
-            failpoint("commit.before")
+            with self._one_transaction(cursor):
+                self.require_unchanged(cursor, table, expected, record)
+                for statement in commit.statements:
+                    cursor.execute(statement.text)
+                    if statement.effect is not Effect.REFUSE:
+                        counts[statement.effect] += max(cursor.rowcount, 0)
+                    elif cursor.fetchone()[0]:
+                        raise row_missing(self.locate(table), record)
+                assert expected.control is not None
+                with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
+                if commit.advance(self.sql, with_rows).execute(cursor) != 1:
+                    raise superseded_by(self.read_state(cursor, record.table, table), record)
+                failpoint("commit.before")
             connection.commit()
             failpoint("commit.after")
+            self._require_committed(cursor, table, record)
             return counts
+
+    def _require_committed(self, cursor: Any, target_table: str, record: ControlRecord) -> None:
+        """Raises TransactionConflict if there was no transaction left to commit."""
+        loses = isinstance(self.server, NamesTransactions)
+        if loses and not has_commit(self.read_state(cursor, record.table, target_table), record):
+            raise errors.conflict(self.server.address, "the transaction was aborted")
 
     def _swap(self, swap: Swap) -> None:
         table, record = swap.target_table, swap.record
-        with self.server.session("commit") as connection:
+        with self.server.session("commit", record.window) as connection:
             cursor = connection.cursor()
             self.server.lock_table(cursor, table)
-            self.require_unchanged(cursor, table, swap.expected, record)
-            for command in swap.commands(self.sql):
-                command.execute(cursor)
-            raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)
-            if raised and raised.execute(cursor) != 1:
-                raise superseded_by(self.read_state(cursor, record.table, table), record)
-            delete_loads(self.server, cursor, swap.shadow)
+            with self._one_transaction(cursor):
+                self.require_unchanged(cursor, table, swap.expected, record)
+                for command in swap.commands(self.sql):
+                    command.execute(cursor)
+                raised = None if self.server.swaps_under_lock else swap.raise_fence(self.sql)
+                if raised and raised.execute(cursor) != 1:
+                    raise superseded_by(self.read_state(cursor, record.table, table), record)
+                delete_loads(self.server, cursor, swap.shadow)
             replaced = staging_table(table, REPLACED, record.nonce)
             self.server.swap(connection, swap.shadow, table, replaced, swap.expected.exists)

@@ -20,8 +20,8 @@ class LoadsTexts(Protocol):
         """Load Arrow batches of texts. ``columns``: name → whether its text is hex bytes. Returns the row count."""
 
 
-def create_load_table(sql: Sql) -> str:
-    """An idempotent statement."""
+def create_load_table(sql: Sql) -> list[str]:
+    """Idempotent statements."""
     columns = [
         f"{sql.quoted('staging_table')} {sql.short_text_type} NOT NULL",
         f"{sql.quoted('share')} {sql.integer_type} NOT NULL",

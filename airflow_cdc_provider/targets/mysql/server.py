@@ -49,6 +49,7 @@ LOCK_WAIT = frozenset({1205})
 
 class MysqlServer(NamedLocks):
     longest_name: ClassVar[int] = 64
+    reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = True
 
     def __init__(self, info: ConnectionInfo, schema: str, replicator: str, floats: Floats = Floats.NUMBER) -> None:
@@ -69,7 +70,7 @@ class MysqlServer(NamedLocks):
         return server_address(self.info)
 
     @contextmanager
-    def session(self, purpose: str) -> Iterator[Any]:
+    def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         pymysql = _pymysql()
         settings = {
             "sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",

@@ -56,6 +56,8 @@ class MysqlSql:
     short_text_type = f"VARCHAR(100) {ASCII}"
     integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
+    record_columns = ("record",)
+    parameter = "%s"
     staged_rows_need_index = True
 
     @property
@@ -97,8 +99,8 @@ class MysqlSql:
             text = text.removesuffix("Z")
         return text_literal(text)
 
-    def null_safe_equal(self, left: str, right: str) -> str:
-        return f"{left} <=> {right}"
+    def equal(self, column: Column, left: str, right: str) -> str:
+        return f"{left} {'<=>' if column.nullable else '='} {right}"
 
     def same_row(self, columns: Sequence[Column]) -> str:
         return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
@@ -119,9 +121,11 @@ class MysqlSql:
     def delete_where(self, target: str, condition: str) -> str:
         return f"DELETE {T} FROM {target} AS {T} WHERE {condition}"
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
+    def create_table(
+        self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
+    ) -> list[str]:
         comment_clause = f" COMMENT={text_literal(comment)}" if comment else ""
-        return f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"
+        return [f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) ENGINE=InnoDB{comment_clause}"]
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         kind = column.type.kind

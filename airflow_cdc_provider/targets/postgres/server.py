@@ -73,6 +73,7 @@ class PostgresServer(NamedLocks):
     replicator: str
 
     longest_name: ClassVar[int] = 63
+    reserved_columns: ClassVar[frozenset[str]] = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
     swaps_under_lock: ClassVar[bool] = True
 
     @property
@@ -84,7 +85,7 @@ class PostgresServer(NamedLocks):
         return server_address(self.info)
 
     @contextmanager
-    def session(self, purpose: str) -> Iterator[Any]:
+    def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         psycopg = _psycopg()
         idle = f"{IDLE_LIMIT_S}s" if purpose in COMMITTING else "0"
         settings = SETTINGS | {"idle_in_transaction_session_timeout": idle}

@@ -44,6 +44,8 @@ class PostgresSql(UpdatesFrom):
     long_text_type = "text"
     integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
+    record_columns = ("record",)
+    parameter = "%s"
     staged_rows_need_index = False
 
     def quoted(self, name: str) -> str:
@@ -71,9 +73,10 @@ class PostgresSql(UpdatesFrom):
             return f"decode({_text(text)}, 'base64')"
         return f"{_text(text)}::{kind}"
 
-    def null_safe_equal(self, left: str, right: str) -> str:
+    def equal(self, column: Column, left: str, right: str) -> str:
         """Unlike IS NOT DISTINCT FROM, this expression can use an index."""
-        return f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
+        same = f"{left} = {right}"
+        return f"({same} OR ({left} IS NULL AND {right} IS NULL))" if column.nullable else same
 
     def same_row(self, columns: Sequence[Column]) -> str:
         return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
@@ -82,10 +85,12 @@ class PostgresSql(UpdatesFrom):
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""
         return f"ROW({', '.join(f'{alias}.{self.quoted(column.name)}' for column in columns)})::text"
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
+    def create_table(
+        self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
+    ) -> list[str]:
         """``staging``: unlogged, since staged rows can be staged again."""
         create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
-        return f"{create}; COMMENT ON TABLE {self.table(name)} IS {_text(comment)}" if comment else create
+        return [create, *([f"COMMENT ON TABLE {self.table(name)} IS {_text(comment)}"] if comment else [])]
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         match column.type.kind:

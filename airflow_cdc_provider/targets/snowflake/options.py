@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from airflow_cdc_provider.core.spec.definition import doc
+from airflow_cdc_provider.core.spec.definition import Target, doc
+from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 
 
 class Identifiers(StrEnum):
@@ -38,3 +40,25 @@ class SnowflakeOptions:
         "repeated members.",
         Json.TEXT,
     )
+    stage: str = doc(
+        "Folder in a bucket for the files to load. Without it they are uploaded to an internal stage.",
+        "",
+        form="location",
+    )
+    stage_name: str = doc(
+        "Name of the external stage whose URL is `stage`: `STAGE`, or `DATABASE.SCHEMA.STAGE`, as Snowflake spells it.",
+        "",
+        form="stage",
+    )
+    stage_connection: str = doc(
+        "Airflow connection for `stage`; without it, the role of the workers.", "", form="connection"
+    )
+
+    @staticmethod
+    def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
+        """Invalid values: key, problem, allowed values."""
+        stage, name = (str(target.options.get(key) or "") for key in ("stage", "stage_name"))
+        if bool(stage) != bool(name):
+            yield "stage" if name else "stage_name", "one of `stage` and `stage_name` is missing", "both, or neither"
+        if stage and parse_location(stage).scheme == FOLDER:
+            yield "stage", "Snowflake cannot read a folder of the workers", "a bucket"

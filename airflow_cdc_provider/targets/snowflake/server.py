@@ -20,11 +20,13 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control, cuts, errors
 from airflow_cdc_provider.targets.database.loading import LoadedPart
-from airflow_cdc_provider.targets.database.names import CUT
+from airflow_cdc_provider.targets.database.names import CUT, identity_in
+from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql, exactly
+from airflow_cdc_provider.targets.snowflake.transactions import current_transaction, end_idle_transactions, shown
 
 LOGIN_REJECTED = frozenset({250001, 390100, 390144, 390101, 394400})
 LOCK_WAIT = frozenset({625})
@@ -34,12 +36,17 @@ NO_SUCH_OBJECT = frozenset({2003, 2043})
 
 class SnowflakeServer:
     longest_name: ClassVar[int] = 255
+    reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = False
 
-    def __init__(self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str) -> None:
+    def __init__(
+        self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str, bucket: ConnectionInfo
+    ) -> None:
+        """``bucket``: the connection of an external stage."""
         self.info = info
         self.options = options
         self.replicator = replicator
+        self.bucket = Stage(options.stage, bucket) if options.stage else None
 
     @cached_property
     def sql(self) -> SnowflakeSql:
@@ -58,10 +65,11 @@ class SnowflakeServer:
         return tls_warnings(self.info)
 
     @contextmanager
-    def session(self, purpose: str) -> Iterator[Any]:
+    def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         connector = library()
         try:
-            with open_session(self.info, self.options, f"cdc:{self.replicator}:{purpose}") as connection:
+            tag = f"cdc:{self.replicator}:{purpose}{'' if window is None else f':{window}'}"
+            with open_session(self.info, self.options, tag) as connection:
                 yield connection
         except connector.errors.Error as error:
             raise self._translate(error) from error
@@ -79,11 +87,13 @@ class SnowflakeServer:
         ]
 
     def lock_table(self, cursor: Any, target_table: str) -> None:
-        row = {**dict.fromkeys(control.COLUMNS, ""), "fence": 0, "cursor_window": 0}
-        self._lock(cursor, self.sql.control_table(target_table), row)
+        self._lock(cursor, self.sql.control_table(target_table), control.lock_row(self.sql))
 
     def lock_cut(self, cursor: Any, replicator: str) -> None:
         self._lock(cursor, CUT, {**dict.fromkeys(cuts.COLUMNS, ""), "cursor_window": 0, "cut_window": 0})
+
+    def transaction(self, cursor: Any) -> str:
+        return current_transaction(cursor)
 
     def lock_own_tables(self, cursor: Any) -> None:
         """No lock is needed: CREATE … IF NOT EXISTS is atomic."""
@@ -97,6 +107,7 @@ class SnowflakeServer:
         connection.commit()
         failpoint("copy.in_swap")
         cursor, new, old = connection.cursor(), self.sql.table(shadow), self.sql.table(table)
+        self._require_control_row(cursor, shadow, table)
         if not exists:
             cursor.execute(f"ALTER TABLE {new} RENAME TO {old}")
             failpoint("copy.after_swap")
@@ -107,27 +118,50 @@ class SnowflakeServer:
         failpoint("copy.after_swap")
         self.drop_if_unused(connection, shadow)
 
+    def _require_control_row(self, cursor: Any, shadow: str, table: str) -> None:
+        """Raises TransactionConflict if the commit before had lost its transaction."""
+        control_table, where = self.sql.table(self.sql.control_table(table)), f"{self.sql.quoted('identity')} = %s"
+        identity = identity_in(self.comment(cursor, shadow) or "")
+        cursor.execute(f"SELECT COUNT(*) FROM {control_table} WHERE {where}", (identity,))
+        if not cursor.fetchone()[0]:
+            raise errors.conflict(self.address, "the transaction was aborted")
+
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         cursor = connection.cursor()
         cursor.execute(f"DROP TABLE IF EXISTS {self.sql.table(table)}")
-        cursor.execute(f"REMOVE {stage.folder(self.sql, table)}")
+        if self.bucket:
+            self.bucket.delete(table)
+        else:
+            cursor.execute(f"REMOVE {stage.internal_folder(self.sql, table)}")
         return True
 
     def create_stage(self, cursor: Any) -> None:
-        cursor.execute(stage.create_stage(self.sql))
+        if not self.bucket:
+            cursor.execute(stage.create_stage(self.sql))
 
     def write_file(
         self, table: str, schema: TableSchema, part: int, batches: Iterable[pyarrow.RecordBatch]
     ) -> LoadedPart:
+        if self.bucket:
+            return self.bucket.write(table, stage.numbered_texts(schema, batches))
         with self.session("load") as connection:
             return stage.upload(connection.cursor(), self.sql, table, schema, batches)
 
-    def load_files(self, table: str, schema: TableSchema, columns: Sequence[str], files: Sequence[str]) -> None:
-        with self.session("load") as connection:
+    def load_files(
+        self, table: str, schema: TableSchema, columns: Sequence[str], parts: Sequence[LoadedPart], window: int
+    ) -> None:
+        """The client repeats a statement whose answer is lost; a file that is loaded already is skipped."""
+        folder = stage.internal_folder(self.sql, table)
+        if self.bucket:
+            folder = stage.external_folder(self.sql, self.options.stage_name, table)
+        files = [part.file.rpartition("/")[2] for part in parts]
+        with self.session("load", window) as connection:
             cursor = connection.cursor()
-            for statement in stage.copy_statements(self.sql, table, schema, columns, files):
+            for statement in stage.copy_statements(self.sql, table, schema, columns, folder, files):
                 cursor.execute(statement)
+            failpoint("load.before_commit")
             connection.commit()
+            failpoint("load.after_commit")
 
     def result_parts(self, query: str) -> list[Any]:
         """``ResultBatch`` of the connector."""
@@ -155,6 +189,7 @@ class SnowflakeServer:
 
     def _lock(self, cursor: Any, table: str, row: Mapping[str, object]) -> None:
         """``row``: a row that only serves as a lock. Several equal ones are one lock."""
+        end_idle_transactions(cursor, self.sql, table)
         full, number = self.sql.table(table), self.sql.quoted("cursor_window")
         locking = f"UPDATE {full} SET {number} = {number}"
         cursor.execute(locking)
@@ -167,19 +202,17 @@ class SnowflakeServer:
 
     def _grants(self, cursor: Any, table: str) -> list[str]:
         """The grants on a table as statements for the table ``{table}``. The owner's right is not granted again."""
-        cursor.execute(f"SHOW GRANTS ON TABLE {self.sql.table(table)}")
-        names = [column.name.lower() for column in cursor.description]
-        grants = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         return [
             f"GRANT {grant['privilege']} ON TABLE {{table}} TO {grant['granted_to'].replace('_', ' ')}"
             f" {exactly(grant['grantee_name'])}{' WITH GRANT OPTION' if grant['grant_option'] == 'true' else ''}"
-            for grant in grants
+            for grant in shown(cursor, f"SHOW GRANTS ON TABLE {self.sql.table(table)}")
             if grant["privilege"] != "OWNERSHIP"
         ]
 
     def _translate(self, error: Any) -> CdcError:
         code, state = error.errno, error.sqlstate or ""
-        text = f"{code}: {str(error.raw_msg or error.msg).splitlines()[0]}"
+        first, *_ = str(error.raw_msg or error.msg or "").splitlines() or [""]
+        text = f"{code}: {first}"
         if code in LOGIN_REJECTED or state.startswith("28"):
             return errors.login_rejected(self.address, text, self.info.connection_id)
         if isinstance(error, library().errors.OperationalError):

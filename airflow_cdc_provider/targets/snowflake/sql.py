@@ -54,6 +54,8 @@ class SnowflakeSql(UpdatesFrom):
     long_text_type = "VARCHAR"
     integer_type = "BIGINT"
     primary_key = "PRIMARY KEY ({})"
+    record_columns = ("record",)
+    parameter = "%s"
     staged_rows_need_index = False
 
     def name(self, name: str) -> str:
@@ -94,19 +96,21 @@ class SnowflakeSql(UpdatesFrom):
             return f"PARSE_JSON({text_literal(text)})"
         return f"{text_literal(text)}::{kind}"
 
-    def null_safe_equal(self, left: str, right: str) -> str:
-        return f"EQUAL_NULL({left}, {right})"
+    def equal(self, column: Column, left: str, right: str) -> str:
+        return f"EQUAL_NULL({left}, {right})" if column.nullable else f"{left} = {right}"
 
     def same_row(self, columns: Sequence[Column]) -> str:
         """By values: the text of a FLOAT has fewer digits than its value."""
         pairs = ((self._comparable(T, column), self._comparable(S, column)) for column in columns)
-        return " AND ".join(self.null_safe_equal(left, right) for left, right in pairs)
+        return " AND ".join(f"EQUAL_NULL({left}, {right})" for left, right in pairs)
 
-    def create_table(self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = "") -> str:
+    def create_table(
+        self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
+    ) -> list[str]:
         """``staging``: without time travel and fail-safe, which would be paid for."""
         kind = "TRANSIENT TABLE" if staging else "TABLE"
         remark = f" COMMENT = {text_literal(comment)}" if comment else ""
-        return f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}{remark}"
+        return [f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}{remark}"]
 
     def layout(self, schema: TableSchema, cluster_by: Sequence[str]) -> str:
         """Snowflake clusters in the background, which costs credits."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Target
@@ -12,8 +14,12 @@ from airflow_cdc_provider.targets.snowflake.server import SnowflakeServer
 
 
 class SnowflakeTarget(DatabaseTarget):
-    """Tables in one schema of the connection's account."""
+    """Tables in one schema of the connection's account. ``stage``: the connection of an external stage."""
 
-    def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
+    has_stage: ClassVar[bool] = True
+
+    def __init__(
+        self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog, stage: ConnectionInfo
+    ) -> None:
         options = from_plain(SnowflakeOptions, dict(target.options))
-        super().__init__(SnowflakeServer(connection, options, replicator), replicator, log)
+        super().__init__(SnowflakeServer(connection, options, replicator, stage), replicator, log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -13,7 +12,7 @@ from typing import Any
 
 import requests
 
-from tests.faults.checker.database import State
+from tests.faults.checker.database import State, own_control_table
 
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
 LIMIT_S = 60
@@ -35,7 +34,7 @@ class Dataset:
             if not identity:
                 return None
             rows = f"ARRAY(SELECT TO_JSON_STRING(r) FROM {self.name}.{table} AS r)"
-            control = f"{self.name}.{control_table(table)}"
+            control = f"{self.name}.{own_control_table(table)}"
             found = self.execute(f"SELECT record, {rows} FROM {control} WHERE identity = '{identity}'")
             if not found or self._identity(table) != identity:
                 return None
@@ -49,7 +48,7 @@ class Dataset:
         for table in tables:
             try:
                 found += [
-                    record for (record,) in self.execute(f"SELECT record FROM {self.name}.{control_table(table)}")
+                    record for (record,) in self.execute(f"SELECT record FROM {self.name}.{own_control_table(table)}")
                 ]
             except Missing:
                 continue  # there is no copy yet
@@ -76,7 +75,3 @@ class Dataset:
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()
         return found
-
-
-def control_table(table: str) -> str:
-    return f"_cdc_control_{hashlib.sha256(table.encode()).hexdigest()[:12]}"

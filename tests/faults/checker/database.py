@@ -4,6 +4,7 @@ the control row and the rows in one snapshot."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import threading
@@ -19,6 +20,7 @@ from tests.faults.checker.commits import Commit, commit
 from tests.faults.checker.ledger import Shape
 
 EVERY_S = 0.15
+PIECES = ("record", "record_2", "record_3", "record_4")
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
 
 
@@ -36,7 +38,8 @@ class ReadsStates(Protocol):
 
 @dataclass(frozen=True)
 class Server:
-    """``kind`` is ``postgres`` or ``mysql``; ``options`` are what its driver takes to connect."""
+    """``kind``: the type of the target; ``options`` are what the driver takes to connect. The driver of Redshift is
+    that of the PostgreSQL behind it."""
 
     kind: str
     schema: str
@@ -45,23 +48,25 @@ class Server:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Any]:
         """A cursor in one snapshot, rows by name."""
-        if self.kind == "postgres":
-            with psycopg.connect(**self.options, row_factory=psycopg.rows.dict_row) as connection:
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                yield connection.cursor()
-        else:
+        if self.kind == "mysql":
             with pymysql.connect(**self.options, cursorclass=DictCursor) as connection:
                 cursor = connection.cursor()
                 cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 yield cursor
+        else:
+            with psycopg.connect(**self.options, row_factory=psycopg.rows.dict_row) as connection:
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                yield connection.cursor()
 
     def state(self, table: str) -> State | None:
+        record = " || ".join(PIECES) if self.kind == "redshift" else "record"
         try:
             with self.snapshot() as cursor:
                 identity = self._identity(cursor, table)
                 if not identity:
                     return None
-                query = f"SELECT record AS r FROM {self.schema}._cdc_control WHERE target_table = %s AND identity = %s"
+                control = f"{self.schema}.{self._control(table)}"
+                query = f"SELECT {record} AS r FROM {control} WHERE target_table = %s AND identity = %s"
                 cursor.execute(query, (table, identity))
                 row = cursor.fetchone()
                 cursor.execute(f"SELECT * FROM {self.schema}.{table}")
@@ -73,23 +78,33 @@ class Server:
         return json.loads(row["r"]), rows
 
     def texts(self, tables: Sequence[str]) -> list[str]:
-        try:
-            with self.snapshot() as cursor:
-                cursor.execute(f"SELECT record AS r FROM {self.schema}._cdc_control")
-                return [str(row["r"]) for row in cursor.fetchall()]
-        except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
-            return []  # there is no copy yet
+        found: list[str] = []
+        for control in sorted({self._control(table) for table in tables}):
+            try:
+                with self.snapshot() as cursor:
+                    cursor.execute(f"SELECT record AS r FROM {self.schema}.{control}")
+                    found += [str(row["r"]) for row in cursor.fetchall()]
+            except (psycopg.errors.UndefinedTable, pymysql.err.ProgrammingError):
+                continue  # there is no copy yet
+        return found
+
+    def _control(self, table: str) -> str:
+        return own_control_table(table) if self.kind == "redshift" else "_cdc_control"
 
     def _identity(self, cursor: Any, table: str) -> str:
         query = (
-            "SELECT coalesce(obj_description(to_regclass(%s)), '') AS c"
-            if self.kind == "postgres"
-            else "SELECT coalesce(max(table_comment), '') AS c FROM information_schema.tables"
+            "SELECT coalesce(max(table_comment), '') AS c FROM information_schema.tables"
             " WHERE concat(table_schema, '.', table_name) = %s"
+            if self.kind == "mysql"
+            else "SELECT coalesce(obj_description(to_regclass(%s)), '') AS c"
         )
         cursor.execute(query, (f"{self.schema}.{table}",))
         found = MARK.search(cursor.fetchone()["c"])
         return found[1] if found else ""
+
+
+def own_control_table(table: str) -> str:
+    return f"_cdc_control_{hashlib.sha256(table.encode()).hexdigest()[:12]}"
 
 
 class PollingReader:

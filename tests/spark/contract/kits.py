@@ -20,7 +20,8 @@ from tests.spark.contract.bigquery_kit import bigquery_kit
 from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
-from tests.spark.contract.snowflake_kit import snowflake_kit
+from tests.spark.contract.redshift_kit import redshift_kit
+from tests.spark.contract.snowflake_kit import external_stage_kit, snowflake_kit
 
 
 class TargetKit(Protocol):
@@ -84,7 +85,9 @@ TARGETS: dict[str, OpenKit] = {
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),
+    "redshift": redshift_kit,
     "snowflake": snowflake_kit,
+    "snowflake by external stage": external_stage_kit,
 }
 IN_SPARK = " in Spark"
 

@@ -13,7 +13,7 @@ import requests
 import snowflake.connector
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
@@ -21,6 +21,7 @@ from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
 from airflow_cdc_provider.targets.snowflake import session
 from spark_jobs.writers import database as writer
+from tests.buckets import ObjectStore
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 
@@ -36,10 +37,17 @@ class SnowflakeKit:
     has_odd_numbers = False
     before_commit = "merge.before_submit"
 
-    def __init__(self, spark: SparkSession, server: EmbeddedSnowflake, schema: str) -> None:
+    def __init__(
+        self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: ObjectStore | None = None
+    ) -> None:
+        """``store``: has the external stage."""
         self.server, self.schema = server, schema
-        self.target = Target("snowflake", connection="warehouse", options={"database": DATABASE, "schema": schema})
-        self.secrets = Secrets(target=server.connection)
+        options = {"database": DATABASE, "schema": schema}
+        if store:
+            options |= {"stage": f"s3://{store.LAKE}/{schema}", "stage_name": "LOADS", "stage_connection": "objects"}
+        self.target = Target("snowflake", connection="warehouse", options=options)
+        stage = store.connection if store else ConnectionInfo()
+        self.secrets = Secrets(target=server.connection, stage=stage)
         self.session = small_session(spark)
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -115,7 +123,18 @@ def quoted(name: str) -> str:
 
 @contextlib.contextmanager
 def snowflake_kit(spark: SparkSession, _: Path, fixture: Callable[[str], Any]) -> Iterator[SnowflakeKit]:
-    server: EmbeddedSnowflake = fixture("snowflake_server")
-    kit = SnowflakeKit(spark, server, f"K{uuid.uuid4().hex.upper()}")
-    kit.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}", f"CREATE SCHEMA {DATABASE}.{kit.schema}")
+    yield created(SnowflakeKit(spark, fixture("snowflake_server"), f"K{uuid.uuid4().hex.upper()}"))
+
+
+@contextlib.contextmanager
+def external_stage_kit(spark: SparkSession, _: Path, fixture: Callable[[str], Any]) -> Iterator[SnowflakeKit]:
+    """The stage is made by an administrator."""
+    schema, store = f"K{uuid.uuid4().hex.upper()}", fixture("warehouse_store")
+    kit = created(SnowflakeKit(spark, fixture("snowflake_server"), schema, store))
+    kit.execute(f"CREATE STAGE {DATABASE}.{schema}.LOADS URL = '{kit.target.options['stage']}'")
     yield kit
+
+
+def created(kit: SnowflakeKit) -> SnowflakeKit:
+    kit.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}", f"CREATE SCHEMA {DATABASE}.{kit.schema}")
+    return kit
