@@ -22,7 +22,6 @@ SPARK_TESTS = (
             "redshift",
         )
     ),
-    "tests/spark/test_redshift",
 )
 
 

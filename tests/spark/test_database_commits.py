@@ -94,6 +94,29 @@ def test_views_on_a_table_stop_its_replacement_with_a_message(table: ScriptedTab
     assert stored_rows(warehouse) == [(1, "a")]
 
 
+@pytest.mark.parametrize("warehouse", ["postgres"], indirect=True)
+def test_a_column_is_added_in_the_commit_of_its_values(
+    table: ScriptedTable, warehouse: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In MySQL the statement ends the transaction."""
+
+    def die(name: str) -> None:
+        if name == "commit.before":
+            raise ProcessEnded(name)
+
+    more = Column("more", LogicalType(Kind.TEXT))
+    table.land([table.alter(replace(SCHEMA, columns=(*SCHEMA.columns, more)))])
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_cdc_provider.targets.database.target.failpoint", die)
+        staged, _ = table.staged()
+        assert table.merged(staged).outcome is Outcome.FAILING
+    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = 't' AND table_schema = "
+    before = warehouse.execute(f"{columns} '{warehouse.schema}'")
+    assert ("more",) not in before
+    assert table.merged(staged).outcome is Outcome.DONE
+    assert set(warehouse.execute(f"{columns} '{warehouse.schema}'")) == {*before, ("more",)}
+
+
 class ProcessEnded(Exception):
     """The end of the process at this point."""
 

@@ -34,6 +34,7 @@ from airflow_cdc_provider.targets.database.names import COPIED, staging_table
 class BigQueryServer:
     longest_name: ClassVar[int] = names.LONGEST
     swaps_under_lock: ClassVar[bool] = False
+    alters_in_transactions: ClassVar[bool] = False
     reserved_columns: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, info: ConnectionInfo, options: BigQueryOptions, replicator: str) -> None:

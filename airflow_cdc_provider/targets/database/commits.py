@@ -8,11 +8,11 @@ from functools import partial
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
-from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
-from airflow_cdc_provider.targets.database.merge_sql import Counts, merge_statements
+from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, Statement, merge_statements
 from airflow_cdc_provider.targets.database.sql import add_columns
+from airflow_cdc_provider.targets.database.staging import run
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -26,27 +26,30 @@ def merge(
     record: ControlRecord,
 ) -> Counts:
     """Rows by effect; empty if the response was lost. Raises Fenced, and RowMissing if the target lacks the row of a
-    change; then nothing is applied, and the table may have gained columns without values."""
+    change; then nothing is applied, but the table may have gained columns without values."""
     sql, commit = target.sql, Commit(target_table, expected, record)
+    alters: list[Statement] = []
     if plan.added:
-        plan = replace(plan, added=retry_conflicts(partial(_add_columns, target, commit, plan.added)))
+        alters, plan = retry_conflicts(partial(_add_columns, target, commit, plan))
     bounds = target.key_bounds(target_table, sql.table(staged), plan.schema) if plan.schema.key else ""
-    statements = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
+    changes = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
     failpoint("merge.before_commit")
-    counts = target.commit(replace(commit, statements=tuple(statements)))
+    counts = target.commit(replace(commit, statements=(*alters, *changes)))
     failpoint("merge.after_commit")
     return counts or {}
 
 
-def _add_columns(target: DatabaseTarget, commit: Commit, added: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Add the columns that the table lacks, before its commit: in most databases the statement ends a transaction.
-    Returns those that are new to the table."""
+def _add_columns(target: DatabaseTarget, commit: Commit, plan: MergePlan) -> tuple[list[Statement], MergePlan]:
+    """The statements that add the columns which the table lacks, for the commit; none if they are added already,
+    because they would end its transaction. And the plan, with the columns that are new to the table."""
     with target.server.session("alter") as connection:
         cursor = connection.cursor()
         target.server.lock_table(cursor, commit.target_table)
         target.require_unchanged(cursor, commit.target_table, commit.expected, commit.record)
-        change = schema_delta(added, target.server.columns(cursor, commit.target_table))
-        for statement in add_columns(target.sql, commit.target_table, change.missing):
-            cursor.execute(statement)
-        connection.commit()
-    return change.added
+        change = schema_delta(plan.added, target.server.columns(cursor, commit.target_table))
+        alters = add_columns(target.sql, commit.target_table, change.missing)
+        if not target.server.alters_in_transactions:
+            run(cursor, alters)
+            connection.commit()
+            alters = []
+        return [Statement(Effect.ALTER, text) for text in alters], replace(plan, added=change.added)

@@ -31,9 +31,10 @@ from airflow_cdc_provider.targets.database.sql import Sql
 
 
 class Effect(StrEnum):
-    """How the row count of a statement is used. FILL: not at all. REFUSE: any row rejects the whole merge. FORGET: the
-    row leaves the table, and a later statement inserts it again."""
+    """How the row count of a statement is used. ALTER, FILL: not at all. REFUSE: any row rejects the whole merge.
+    FORGET: the row leaves the table, and a later statement inserts it again."""
 
+    ALTER = "alter"
     FILL = "fill"
     FORGET = "forget"
     REFUSE = "refuse"

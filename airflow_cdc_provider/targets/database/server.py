@@ -37,11 +37,13 @@ class JdbcAddress:
 class Server(Protocol):
     """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
     ``reserved_columns``: names of columns that the server keeps for itself.
-    ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended."""
+    ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended. ``alters_in_transactions``: ALTER TABLE
+    … ADD COLUMN does not commit the open transaction."""
 
     longest_name: ClassVar[int]
     reserved_columns: ClassVar[frozenset[str]]
     swaps_under_lock: ClassVar[bool]
+    alters_in_transactions: ClassVar[bool]
 
     @property
     def sql(self) -> Sql: ...

@@ -125,8 +125,13 @@ class DatabaseTarget:
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)
+        self.settle_swaps(target_table)
         self.commit(Commit(target_table, expected, record))
         return record
+
+    def settle_swaps(self, target_table: str) -> None:
+        """After it, no copy whose control row is committed gets the name of the table any more. Most databases swap in
+        the transaction of that row, under the lock."""
 
     def key_bounds(self, target_table: str, staged: str, schema: TableSchema) -> str:
         """A condition that every row of the table with the key of a staged row fulfils, so that the database reads

@@ -51,6 +51,7 @@ class MysqlServer(NamedLocks):
     longest_name: ClassVar[int] = 64
     reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = True
+    alters_in_transactions: ClassVar[bool] = False
 
     def __init__(self, info: ConnectionInfo, schema: str, replicator: str, floats: Floats = Floats.NUMBER) -> None:
         self.info = info

@@ -75,6 +75,7 @@ class PostgresServer(NamedLocks):
     longest_name: ClassVar[int] = 63
     reserved_columns: ClassVar[frozenset[str]] = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
     swaps_under_lock: ClassVar[bool] = True
+    alters_in_transactions: ClassVar[bool] = True
 
     @property
     def sql(self) -> PostgresSql:

@@ -57,6 +57,7 @@ class RedshiftServer:
 
     longest_name: ClassVar[int] = 127
     swaps_under_lock: ClassVar[bool] = True
+    alters_in_transactions: ClassVar[bool] = True
     reserved_columns: ClassVar[frozenset[str]] = SYSTEM_COLUMNS
 
     @property

@@ -38,6 +38,7 @@ class SnowflakeServer:
     longest_name: ClassVar[int] = 255
     reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = False
+    alters_in_transactions: ClassVar[bool] = False
 
     def __init__(
         self, info: ConnectionInfo, options: SnowflakeOptions, replicator: str, bucket: ConnectionInfo
