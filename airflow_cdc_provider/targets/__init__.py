@@ -7,6 +7,7 @@ TARGETS: dict[str, str] = {
     "mysql": "airflow_cdc_provider.targets.mysql.target:MysqlTarget",
     "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
     "snowflake": "airflow_cdc_provider.targets.snowflake.target:SnowflakeTarget",
+    "spanner": "airflow_cdc_provider.targets.spanner.target:SpannerTarget",
 }
 
 OPTIONS: dict[str, str] = {
@@ -15,6 +16,7 @@ OPTIONS: dict[str, str] = {
     "mysql": "airflow_cdc_provider.targets.mysql.options:MysqlTargetOptions",
     "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
     "snowflake": "airflow_cdc_provider.targets.snowflake.options:SnowflakeOptions",
+    "spanner": "airflow_cdc_provider.targets.spanner.options:SpannerOptions",
 }
 
 NAMING: dict[str, str] = {
@@ -23,4 +25,5 @@ NAMING: dict[str, str] = {
     "mysql": "airflow_cdc_provider.targets.naming:default_name",
     "postgres": "airflow_cdc_provider.targets.naming:default_name",
     "snowflake": "airflow_cdc_provider.targets.naming:default_name",
+    "spanner": "airflow_cdc_provider.targets.naming:default_name",
 }

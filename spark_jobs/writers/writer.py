@@ -24,6 +24,7 @@ WRITERS: dict[str, str] = {
     "mysql": "spark_jobs.writers.database:DatabaseWriter",
     "postgres": "spark_jobs.writers.database:DatabaseWriter",
     "snowflake": "spark_jobs.writers.database:DatabaseWriter",
+    "spanner": "spark_jobs.writers.spanner:SpannerWriter",
 }
 
 

@@ -22,12 +22,15 @@ ACTION_TEXTS = {
 DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 """Actions on a Spark driver at any failpoint. A task in a worker has no JVM."""
 
-ALL = ("delta", "postgres", "iceberg", "mysql")
+ALL = ("delta", "postgres", "iceberg", "mysql", "spanner")
 ALL_STEPS = ("delta", "postgres")
-LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql")
+LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "spanner")
 ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
+STEPS_ON_EVERY_TARGET = ("extract", "merge")
+ON_SPANNER, STEPS_ON_SPANNER = (*ON_EVERY_TARGET, "copy."), ("extract", "merge", "parts", "pause", "snapshot", "resync")
+"""Spanner commits copies and large batches in its own way."""
 
 WITHOUT_WRITER = ("unordered", "quarantined")
 """Steps of tables without a writer."""
@@ -43,6 +46,7 @@ DRIVERS = (
     "upkeep",
     "plain",
     "spark",
+    "parts",
     *WITHOUT_WRITER,
 )
 """Steps that run as a Spark driver. The others run in the Python process of a worker."""
@@ -50,7 +54,11 @@ DRIVERS = (
 STAGING = "StagingUnavailable"
 SOURCE = "psycopg.OperationalError"
 SPARK = "pyspark.errors.PySparkException"
-SERVER = {"postgres": "psycopg.OperationalError", "mysql": "pymysql.err.OperationalError"}
+SERVER = {
+    "postgres": "psycopg.OperationalError",
+    "mysql": "pymysql.err.OperationalError",
+    "spanner": "google.api_core.exceptions.ServiceUnavailable",
+}
 LAKE = {"delta": "deltalake.exceptions.DeltaError", "iceberg": "requests.exceptions.ConnectionError"}
 
 
@@ -166,6 +174,16 @@ FAILPOINTS = (
         ("merge", "spark", "replay"),
         lost={"delta": SPARK},
     ),
+    Failpoint("merge.saved", "the rows of a batch are saved in parts, it has not begun", ("parts",), ("spanner",)),
+    Failpoint("merge.begun", "a merge in parts is decided, none is applied", ("parts",), ("spanner",)),
+    Failpoint(
+        "merge.after_part",
+        "a part of a batch is applied, others are not",
+        ("parts",),
+        ("spanner",),
+        extra_actions=(LATE_KILL,),
+    ),
+    Failpoint("merge.before_end", "all parts are applied, the cursor has not moved", ("parts",), ("spanner",)),
     Failpoint(
         "commit.unnamed",
         "the commit of Spark is written, not yet linked to its version",
@@ -241,9 +259,15 @@ def cases() -> list[Case]:
         for failpoint in FAILPOINTS
         for step in failpoint.steps
         for target in failpoint.targets
-        if target in ALL_STEPS or (failpoint.name.startswith(ON_EVERY_TARGET) and step in ("extract", "merge"))
+        if target in ALL_STEPS or _is_on_target(failpoint, step, target)
         for action in actions(failpoint, step, target)
     ]
+
+
+def _is_on_target(failpoint: Failpoint, step: str, target: str) -> bool:
+    if target == "spanner":
+        return failpoint.name.startswith(ON_SPANNER) and step in STEPS_ON_SPANNER
+    return failpoint.name.startswith(ON_EVERY_TARGET) and step in STEPS_ON_EVERY_TARGET
 
 
 def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:

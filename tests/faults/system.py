@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,17 @@ from airflow_cdc_provider.core.spec.definition import (
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.sandbox.spanner import INSTANCE, EmbeddedSpanner
 from airflow_cdc_provider.state.store import StateStore
 from tests.faults.checker.checker import Checker, Reader
 from tests.faults.checker.database import DatabaseReader, Server
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.iceberg import IcebergReader
 from tests.faults.checker.ledger import Shape
+from tests.faults.checker.spanner import SpannerReader
 from tests.faults.checker.wal import forget, watch
 from tests.faults.writer import ACCOUNTS, EVENTS, SCHEMA, Writer, later
+from tests.spanner_client import open_database
 
 RULES = (
     TableRule(ACCOUNTS.table, ACCOUNTS.target),
@@ -60,6 +64,7 @@ class SystemUnderTest:
         self.kind = target
         self.server = server
         self.mariadb = mariadb
+        self.spanner = EmbeddedSpanner() if target == "spanner" else None
         self.dsn = server.dsn(name)
         self.writer = Writer(self.dsn, seed)
         self.later = 0
@@ -69,7 +74,7 @@ class SystemUnderTest:
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", Reconcile.AUTO, {"publication": f"cdc_{name}"}),
-            target=Target(target, **lake, options={} if lake else {"schema": self.schema}),  # type: ignore[arg-type]
+            target=Target(target, **lake, options={} if lake else self._options),  # type: ignore[arg-type]
             tables=RULES,
             staging=Staging(str(folder / "staging"), retain=KEPT),
             resync=Resync(max_delete=1.0),
@@ -79,6 +84,10 @@ class SystemUnderTest:
     @property
     def schema(self) -> str:
         return f"copy_{self.name}"
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"instance": INSTANCE, "database": self.name} if self.spanner else {"schema": self.schema}
 
     @property
     def state_url(self) -> str:
@@ -108,6 +117,11 @@ class SystemUnderTest:
 
     def use(self, engine: EngineMode) -> None:
         self.definition = replace(self.definition, spark=replace(self.definition.spark, engine=engine))
+
+    def limit_mutations(self, most: int | None) -> None:
+        """Of a transaction in Spanner. None: as by default."""
+        options = self._options | ({} if most is None else {"max_mutations": most})
+        self.definition = replace(self.definition, target=replace(self.definition.target, options=options))
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -155,7 +169,7 @@ class SystemUnderTest:
             return ConnectionInfo(
                 "warehouse", server.host, server.port, server.user, server.password, schema=self.schema
             )
-        return ConnectionInfo()
+        return self.spanner.connection if self.spanner else ConnectionInfo()
 
     def _server(self) -> Server:
         info = self.secrets.target
@@ -167,6 +181,8 @@ class SystemUnderTest:
             return DeltaReader(self.folder / "lake")
         if self.kind == "iceberg":
             return IcebergReader(self.folder / "lake")
+        if self.spanner:
+            return SpannerReader(partial(open_database, self.spanner.port, self.name))
         return DatabaseReader(self._server())
 
     def _update_reader(self) -> None:
@@ -182,6 +198,8 @@ class SystemUnderTest:
                 connection.execute(f"CREATE SCHEMA {self.schema}".encode())
         if self.kind == "mysql":
             self._mysql(f"CREATE SCHEMA {self.schema}")
+        if self.spanner:
+            self.spanner.start()
         self.execute(SCHEMA)
         self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -211,6 +229,8 @@ class SystemUnderTest:
                 connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
         if self.kind == "mysql":
             self._mysql(f"DROP SCHEMA {self.schema}")
+        if self.spanner:
+            self.spanner.delete()
 
     def _mysql(self, statement: str) -> None:
         with pymysql.connect(**self._server().options, autocommit=True) as connection:

@@ -17,6 +17,7 @@ from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
+from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
@@ -103,6 +104,12 @@ def snowflake_server() -> Iterator[EmbeddedSnowflake]:
             raise
         pytest.skip(str(error))
     with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spanner_server() -> Iterator[EmbeddedSpanner]:
+    with EmbeddedSpanner() as server:
         yield server
 
 

@@ -1,0 +1,96 @@
+"""Checks of a Spanner target before a job starts."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem
+from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
+from airflow_cdc_provider.targets.spanner.catalog import FoundTables
+from airflow_cdc_provider.targets.spanner.control import ControlRow
+from airflow_cdc_provider.targets.spanner.names import COPY, LONGEST_NAME, ROW, column_name, is_name, quoted, same_names
+from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase
+from airflow_cdc_provider.targets.target import TargetState
+
+MOST_COLUMNS, MOST_KEY_COLUMNS = 1_024, 16
+
+
+class CheckedTarget(Protocol):
+    """The part of the target that is checked."""
+
+    database: SpannerDatabase
+
+    def locate(self, target_table: str) -> str: ...
+
+    def ended(self, session: Session, target_table: str) -> tuple[ControlRow, FoundTables]: ...
+
+    def as_state(self, table: str, row: ControlRow, tables: FoundTables) -> TargetState: ...
+
+
+def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
+    found = [problem for task in tables for problem in _check_definition(task)]
+    try:
+        with target.database.session("check") as session:
+            _try_create_table(target.database)
+            return [*found, *(problem for task in tables for problem in _check_table(target, session, task))]
+    except CheckFailed as error:
+        return [*found, *error.problems, *_missing_roles(target.database, error)]
+    except CdcError as error:
+        return [*found, *error.problems]
+
+
+def _try_create_table(database: SpannerDatabase) -> None:
+    """Create a table and drop it again, in one operation: the rights that every copy requires."""
+    name = quoted(f"cdc_check_{secrets.token_hex(6)}")
+    database.change_schema([f"CREATE TABLE {name} (`n` INT64) PRIMARY KEY (`n`)", f"DROP TABLE {name}"])
+
+
+def _missing_roles(database: SpannerDatabase, error: CheckFailed) -> Iterator[Problem]:
+    """The commands that grant what is missing."""
+    if error.problems[0].code != "TGT062":
+        return
+    options = database.options
+    command = (
+        f"gcloud spanner databases add-iam-policy-binding {options.database} --instance={options.instance}"
+        " --member=serviceAccount:<account> --role=roles/spanner.databaseUser"
+    )
+    what, found = "the account may not read, write and change tables", error.problems[0].found
+    yield Problem("TGT059", what, database.address, found, do=command)
+
+
+def _check_definition(task: TableTask) -> Iterator[Problem]:
+    yield from check_definition(task, "Spanner")
+    schema = task.schema
+    if not is_name(task.target):
+        allowed = f"a letter, then letters, digits and underscores; {LONGEST_NAME} characters"
+        do = "choose another name in tables.target"
+        yield Problem("TGT056", "a name of a table is not possible in Spanner", task.table, task.target, allowed, do)
+    technical = [ORDER, DELETED] if schema.key else [ROW, COPY]
+    for group in same_names([*schema.names, *technical]):
+        do = "exclude all but one of them in tables.columns"
+        found = ", ".join(group)
+        yield Problem(
+            "TGT057", f"columns would have the name {column_name(group[0])} in Spanner", task.table, found, do=do
+        )
+    if too_long := [name for name in schema.names if len(column_name(name)) > LONGEST_NAME]:
+        found, do = ", ".join(too_long), "exclude the columns"
+        yield Problem("TGT054", "names are too long", task.table, found, f"{LONGEST_NAME} characters", do)
+    for number, most, what in (
+        (len(schema.names) + len(technical), MOST_COLUMNS, "columns"),
+        (len(schema.key), MOST_KEY_COLUMNS, "columns of a key"),
+    ):
+        if number > most:
+            yield Problem("TGT058", f"a table has too many {what} for Spanner", task.table, str(number), str(most))
+    if task.rule.cluster_by:
+        do = "remove cluster_by, and create a secondary index on the target table"
+        yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)
+
+
+def _check_table(target: CheckedTarget, session: Session, task: TableTask) -> Iterator[Problem]:
+    state = target.as_state(task.table, *target.ended(session, task.target))
+    if state.exists and state.control is None:
+        yield foreign_table(target.locate(task.target))
