@@ -74,9 +74,7 @@ def load(session: Session, stored: Stored, part: int, batches: Iterable[pa.Recor
     return loaded
 
 
-def commit_copy(
-    database: SpannerDatabase, target_table: str, shadow: str, expected: TargetState, record: ControlRecord
-) -> None:
+def commit_copy(database: SpannerDatabase, target_table: str, shadow: str, record: ControlRecord) -> None:
     """Make a loaded copy the copy in force. Raises Fenced, and Blocked if two rows have the same key."""
 
     def replace_copy(transaction: Transaction) -> None:
