@@ -1,7 +1,7 @@
 """A database: its schemas over time, its rows, and the transactions on them.
 
-A read-write transaction takes no locks. Its commit is aborted if anything that it has read has changed since, ranges
-without rows included: what it read is what it would read at its commit.
+A read-write transaction takes no locks. Its next read and its commit are aborted if anything that it has read has
+changed since, ranges without rows included: what it read is what it would read at its commit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Database:
             table.column(name)
         ranges = ranges_of(table, key_set)
         if transaction is not None:
-            transaction.reads.append((table.number, ranges, time))
+            with self.lock:
+                self._require_unchanged(transaction)
+                transaction.reads.append((table.number, ranges, time))
         return table, (row for _, row in self._in_order(table, ranges, time))
 
     def splits(self, table_name: str, parts: int) -> list[Range]:

@@ -119,13 +119,13 @@ def save(
 
 
 def load(read: Read, parts: PartsOf, part: PartKey) -> pa.Table | None:
-    """The rows of a part; None if it is applied."""
+    """The rows of a part; None if it is applied, or gone."""
     content = b""
     for applied, one in read(PARTS, ("applied", "content"), parts.prefix(*parts.key(part))):
         if applied.bool_value:
             return None
         content += b64decode(one.string_value)
-    return pa.ipc.open_stream(content).read_all()
+    return pa.ipc.open_stream(content).read_all() if content else None
 
 
 def unapplied(read: Read, parts: PartsOf, tasks: Container[str]) -> list[PartKey]:
