@@ -36,7 +36,7 @@ class EmbeddedSpanner(EmbeddedServer):
     def arm(self, fault: Fault) -> None:
         """What happens to the next commit, or the next schema change."""
         with grpc.insecure_channel(f"{HOST}:{self.port}") as channel:
-            channel.unary_unary(METHOD)(fault.value.encode(), timeout=10)
+            channel.unary_unary(METHOD, str.encode)(fault.value, timeout=10)
 
     def _command(self) -> list[str]:
         return [sys.executable, "-m", "airflow_cdc_provider.sandbox.spanner.serving", str(self.port)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from google.protobuf.struct_pb2 import ListValue, Value
+from google.protobuf.struct_pb2 import Value
 
 from airflow_cdc_provider.sandbox.spanner import limits
 from airflow_cdc_provider.sandbox.spanner.errors import invalid
@@ -42,7 +42,7 @@ def _range(table: SpannerTable, given: Any) -> Range:
     )
 
 
-def _prefix(table: SpannerTable, values: Iterable[Value] | ListValue) -> Key:
+def _prefix(table: SpannerTable, values: Iterable[Any]) -> Key:
     size, key = 0, []
     for value, column in zip(values, table.key_columns, strict=False):
         found = None if value.WhichOneof("kind") == "null_value" else stored(value, column, "")

@@ -43,7 +43,9 @@ def _tables(schema: Schema, parameters: Parameters) -> Rows:
         asked = table.name.lower() == parameters["table"].lower() or table.name == parameters["control"]
         if asked or table.name.startswith(parameters["prefix"]):
             marks = [check for check in table.checks if check.startswith(parameters["marker"])]
-            yield from ((table.name, mark) for mark in marks or [None])
+            yield from ((table.name, mark) for mark in marks)
+            if not marks:
+                yield table.name, None
 
 
 def _columns(schema: Schema, parameters: Parameters) -> Rows:

@@ -68,7 +68,7 @@ def _faults(faults: Faults) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(arm)})
 
 
-def _handler(method: Callable[[Any], Any], parse: Callable[[bytes], Any], stream: bool) -> grpc.RpcMethodHandler:
+def _handler(method: Callable[[Any], Any], parse: Callable[[bytes], Any], stream: bool) -> Any:
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             return method(request)

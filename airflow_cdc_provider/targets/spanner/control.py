@@ -13,10 +13,12 @@ from google.protobuf.struct_pb2 import ListValue, Value
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.changes import Verb
 from airflow_cdc_provider.targets.spanner.names import CONTROL
 from airflow_cdc_provider.targets.spanner.values import number_value, text_of, text_value
+from airflow_cdc_provider.targets.target import TargetState
 
 Read = Callable[[str, Sequence[str], Any], Iterator[list[Value]]]
 """``read`` of a session or of a transaction: table, columns, keys."""
@@ -51,8 +53,15 @@ class ControlRow:
     begun: Begun | None = None
     loading: str = ""
 
+    @property
+    def state(self) -> TargetState:
+        """Of a table that is this copy."""
+        return TargetState(True, self.record, None, self.identity, self.record.token if self.record else None)
+
 
 NO_ROW = ControlRow()
+UNNAMED = ControlRecord("", "", "", "", "", 0, 0, "", State(TableState.PENDING, ""))
+"""In the columns of a row whose first copy is being loaded."""
 
 
 def read(read_rows: Read, target_table: str) -> ControlRow:
@@ -69,19 +78,19 @@ def read(read_rows: Read, target_table: str) -> ControlRow:
 
 def write(target_table: str, row: ControlRow) -> Any:
     """A mutation that inserts or replaces the row."""
-    record = row.record
+    named = row.record or UNNAMED
     return mutations.write_row(
         Verb.UPSERT,
         CONTROL,
         {
             "target_table": text_value(target_table),
             "identity": text_value(row.identity),
-            "replicator": text_value(record and record.replicator),
-            "source_table": text_value(record and record.table),
-            "fence": number_value(record and record.fence),
-            "cursor_window": number_value(record and record.window),
-            "nonce": text_value(record and record.nonce),
-            "record": text_value(_as_text(record)),
+            "replicator": text_value(named.replicator),
+            "source_table": text_value(named.table),
+            "fence": number_value(named.fence),
+            "cursor_window": number_value(named.window),
+            "nonce": text_value(named.nonce),
+            "record": text_value(_as_text(row.record)),
             "begun": text_value(_as_text(row.begun)),
             "loading": text_value(row.loading),
         },

@@ -44,8 +44,7 @@ def prepare(
     def announce(transaction: Transaction) -> None:
         row = control.read(transaction.read, target_table)
         if expected.control is not None and (row.identity, row.record) != (expected.identity, expected.control):
-            found = TargetState(True, row.record, None, row.identity, row.record and row.record.token)
-            raise superseded_by(found, record)
+            raise superseded_by(row.state, record)
         announced = ControlRow(row.identity, row.record, row.begun, record.nonce)
         transaction.write(control.write(target_table, announced))
 
@@ -82,8 +81,7 @@ def commit_copy(database: SpannerDatabase, target_table: str, shadow: str, recor
         if row.identity == record.nonce:
             return
         if row.loading != record.nonce:
-            found = TargetState(True, row.record, None, row.identity, row.record and row.record.token)
-            raise superseded_by(found, record)
+            raise superseded_by(row.state, record)
         transaction.write(control.write(target_table, ControlRow(record.nonce, record)))
         transaction.write(mutations.delete(PARTS, mutations.prefixes([[text_value(target_table)]])))
         withdraw(transaction, record.replicator)

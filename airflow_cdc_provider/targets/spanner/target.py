@@ -98,7 +98,7 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         ours = record is not None and (record.replicator, record.table) == (self.replicator, table)
         if record is None or not ours or row.identity != named.identity:
             return TargetState(exists=True, identity=named.identity)
-        return TargetState(True, record, None, row.identity, record.token)
+        return row.state
 
     def publish_cut(self, cut: Cut) -> None:
         with self.database.session("publish") as session:
@@ -140,9 +140,8 @@ def require(
 ) -> ControlRow | None:
     """The control row if it is as expected; None if ``record`` is committed already. Raises Fenced otherwise."""
     row = control.read(transaction.read, target_table)
-    found = TargetState(True, row.record, None, row.identity, row.record and row.record.token)
-    if has_commit(found, record):
+    if has_commit(row.state, record):
         return None
     if (row.identity, row.record, row.begun) != (expected.identity, expected.control, None):
-        raise superseded_by(found, record)
+        raise superseded_by(row.state, record)
     return row

@@ -73,7 +73,7 @@ def decode(values: Sequence[Value], column: StoredColumn) -> pa.Array:
 def text_of(value: Value) -> str | float | bool | None:
     """A scalar that is equal for equal values of one type, also if the server writes them in another way."""
     kind = value.WhichOneof("kind")
-    return None if kind == "null_value" else getattr(value, str(kind))  # type: ignore[no-any-return]
+    return None if kind == "null_value" else getattr(value, str(kind))
 
 
 def key_of(values: Iterable[Value], types: Sequence[SpannerType]) -> tuple[str | float | bool | None, ...]:
@@ -131,7 +131,7 @@ def _comparable(found: Any, kind: SpannerType) -> str | float | bool | None:
         return None
     if kind is SpannerType.TIMESTAMP:
         return _short_time(found.removesuffix("Z"))
-    return number_text(Decimal(found)) if kind is SpannerType.NUMERIC else found  # type: ignore[no-any-return]
+    return number_text(Decimal(found)) if kind is SpannerType.NUMERIC else found
 
 
 def _short_time(text: str) -> str:
