@@ -94,8 +94,8 @@ class SpannerWriter:
         return partial(self._copy, task, load_in_driver)
 
     def _copy(self, task: TableTask, load_rows: LoadCopy, record: ControlRecord) -> int:
-        """A crash before the commit leaves the old table, or none; after it, the new copy gets the table's name by
-        whoever reads its state. A token that does not increase, or that another attempt has claimed, is rejected: the
+        """A crash before the commit leaves the old table, or none; after it, the next process that reads the state gives
+        the new copy the table's name. A token that does not increase, or that another attempt has claimed, is rejected: the
         caller has to raise the fence."""
         current = self.tables.state(task.table, task.target)
         if current.exists and current.control is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -231,13 +232,23 @@ def test_a_hash_differs_for_values_that_differ_and_does_not_count_a_null() -> No
     assert hashes_of(floats.append_column("first name", pa.nulls(5, pa.string())), wide) == hashes
 
 
+DIGITS = st.integers(-(10**38) + 1, 10**38 - 1)
+
+
+def fraction(scale: int, digits: int) -> Decimal:
+    return Context(prec=40).scaleb(Decimal(digits), -scale)
+
+
 VALUES: list[tuple[LogicalType, st.SearchStrategy[Any]]] = [
     (LogicalType(Kind.BOOLEAN), st.booleans()),
     (LogicalType(Kind.INT64), st.integers(-(2**63), 2**63 - 1)),
     (LogicalType(Kind.FLOAT32), st.floats(width=32)),
     (LogicalType(Kind.FLOAT64), st.floats()),
-    (LogicalType(Kind.DECIMAL, 38, 9), st.decimals(-(10**29) + 1, 10**29 - 1, places=9)),
-    (LogicalType(Kind.DECIMAL, 38, 38), st.decimals("0", "0.9", places=38)),
+    (
+        LogicalType(Kind.DECIMAL, 38, 9),
+        st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: WIDE.scaleb(Decimal(n), -9)),
+    ),
+    (LogicalType(Kind.DECIMAL, 38, 38), st.integers(0, 10**38 - 1).map(lambda n: WIDE.scaleb(Decimal(n), -38))),
     (LogicalType(Kind.TEXT), st.text()),
     (LogicalType(Kind.BYTES), st.binary()),
     (LogicalType(Kind.DATE), st.dates()),

@@ -5,9 +5,9 @@
 3. Each part is applied by a transaction of its own, which also marks the part.
 4. One transaction writes the new control record and removes the parts.
 
-A crash after 2 leaves a table of which some parts are applied. Whoever reads its state next goes on with 3, whether the
-process that began the merge is still alive or not, so nothing else is committed in between. A read of the published cut
-shows no part of such a merge; a read of the newest rows may.
+A crash after 2 leaves a table of which some parts are applied. The next process that reads its state goes on with 3,
+whether the one that began the merge is still alive or not, so nothing else is committed in between. A read of the
+published cut shows no part of such a merge; a read of the newest rows may.
 """
 
 from __future__ import annotations

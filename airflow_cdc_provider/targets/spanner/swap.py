@@ -1,5 +1,5 @@
-"""A committed copy gets the name of its table. The control row already names the copy, so whoever meets it without the
-name renames it; a rename that comes twice fails, since the copy's first name is gone."""
+"""A committed copy gets the name of its table. The control row already names the copy, so any process that finds it
+without the name renames it; a rename that comes twice fails, since the copy's first name is gone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The Spanner target: the state of its tables, and the commits to them.
 
-The control row of a table names the copy in force. What a commit has begun and not ended is ended first by whoever
-reads the state: a copy that has not got its table's name yet, and a merge of several transactions.
+The control row of a table names the copy in force. Reading the state first ends what a commit has begun and not ended:
+a copy that has not got its table's name yet, and a merge of several transactions.
 """
 
 from __future__ import annotations
