@@ -94,9 +94,9 @@ class SpannerWriter:
         return partial(self._copy, task, load_in_driver)
 
     def _copy(self, task: TableTask, load_rows: LoadCopy, record: ControlRecord) -> int:
-        """A crash before the commit leaves the old table, or none; after it, the next process that reads the state gives
-        the new copy the table's name. A token that does not increase, or that another attempt has claimed, is rejected: the
-        caller has to raise the fence."""
+        """A crash before the commit leaves the old table, or none; after it, the next process that reads the state
+        gives the new copy the table's name. A token that does not increase, or that another attempt has claimed, is
+        rejected: the caller has to raise the fence."""
         current = self.tables.state(task.table, task.target)
         if current.exists and current.control is None:
             raise ForeignTarget(foreign_table(self.tables.locate(task.target)))

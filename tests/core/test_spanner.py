@@ -244,11 +244,7 @@ VALUES: list[tuple[LogicalType, st.SearchStrategy[Any]]] = [
     (LogicalType(Kind.INT64), st.integers(-(2**63), 2**63 - 1)),
     (LogicalType(Kind.FLOAT32), st.floats(width=32)),
     (LogicalType(Kind.FLOAT64), st.floats()),
-    (
-        LogicalType(Kind.DECIMAL, 38, 9),
-        st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: WIDE.scaleb(Decimal(n), -9)),
-    ),
-    (LogicalType(Kind.DECIMAL, 38, 38), st.integers(0, 10**38 - 1).map(lambda n: WIDE.scaleb(Decimal(n), -38))),
+    *((LogicalType(Kind.DECIMAL, 38, scale), DIGITS.map(partial(fraction, scale))) for scale in (9, 38)),
     (LogicalType(Kind.TEXT), st.text()),
     (LogicalType(Kind.BYTES), st.binary()),
     (LogicalType(Kind.DATE), st.dates()),

@@ -28,8 +28,8 @@ COLUMNS = ("identity", "record", "begun", "loading")
 
 @dataclass(frozen=True)
 class Begun:
-    """A merge that exceeds one transaction. Once this is in the control row, the merge is decided: the next process that
-    reads it applies what is left of its saved parts.
+    """A merge that exceeds one transaction. Once this is in the control row, the merge is decided: the next process
+    that reads it applies what is left of its saved parts.
 
     ``record``: of the commit that ends it. ``tasks``: those whose parts are applied. ``parts``: how many there are.
     ``sweeps``: rows without a change in the batch change first; ``before``: only those with a lower order key, all if
