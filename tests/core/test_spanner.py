@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
