@@ -192,14 +192,17 @@ class SystemUnderTest:
     @contextlib.contextmanager
     def running(self) -> Iterator[SystemUnderTest]:
         """Creates the databases and runs the writer and the readers."""
+        with self.spanner or contextlib.nullcontext(), self._databases():
+            yield self
+
+    @contextlib.contextmanager
+    def _databases(self) -> Iterator[None]:
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {self.name}".encode())
             if self.kind == "postgres":
                 connection.execute(f"CREATE SCHEMA {self.schema}".encode())
         if self.kind == "mysql":
             self._mysql(f"CREATE SCHEMA {self.schema}")
-        if self.spanner:
-            self.spanner.start()
         self.execute(SCHEMA)
         self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -210,7 +213,7 @@ class SystemUnderTest:
         with reader if isinstance(reader, DatabaseReader) else contextlib.nullcontext():
             try:
                 with self.writer:
-                    yield self
+                    yield
             finally:
                 self._remove()
 
@@ -229,8 +232,6 @@ class SystemUnderTest:
                 connection.execute(f"DROP SCHEMA {self.schema} CASCADE".encode())
         if self.kind == "mysql":
             self._mysql(f"DROP SCHEMA {self.schema}")
-        if self.spanner:
-            self.spanner.delete()
 
     def _mysql(self, statement: str) -> None:
         with pymysql.connect(**self._server().options, autocommit=True) as connection:
