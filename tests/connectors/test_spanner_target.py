@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Fenced, TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule, Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.merge_plan import ORDER
+from airflow_cdc_provider.core.table.merge_plan import LIVE, OP, ORDER, MergePlan
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -28,7 +28,11 @@ from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.spanner import swap
 from airflow_cdc_provider.targets.spanner.catalog import TABLES
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
+from airflow_cdc_provider.targets.spanner.large_merge import apply_part
+from airflow_cdc_provider.targets.spanner.merge import begin_in_parts
 from airflow_cdc_provider.targets.spanner.names import CONTROL, CUT, PARTS
+from airflow_cdc_provider.targets.spanner.options import Json
+from airflow_cdc_provider.targets.spanner.parts import PartsOf, save
 from airflow_cdc_provider.targets.spanner.rows import Stored
 from airflow_cdc_provider.targets.spanner.target import SpannerTarget
 from tests.spanner_client import open_database
@@ -195,6 +199,28 @@ def test_a_commit_during_a_copy_prevents_the_commit_of_the_copy(world: World) ->
     with pytest.raises(Fenced):
         world.commit(*loaded)
     assert world.control() == raised and world.rows() == [(1, "old")]
+
+
+def test_a_merge_in_parts_that_has_begun_prevents_other_commits_until_it_has_ended(world: World) -> None:
+    record = world.copy((1, "a"))
+    before = world.target.state("public.t", "t")
+    stored, plan = Stored("t", SCHEMA, False, Json.TEXT), MergePlan(SCHEMA, OnDelete.HARD)
+    staged = as_table((1, "b"), (2, "c"), schema=SCHEMA).set_column(2, ORDER, pa.array(["1", "1"]))
+    staged = staged.append_column(OP, pa.array([LIVE, LIVE]))
+    merged = replace(record, window=1, attempt="m", nonce=uuid.uuid4().hex)
+    parts = PartsOf("t", merged.nonce)
+    with world.target.database.session("merge") as session:
+        saved = save(session, parts, stored, plan, "task", [staged], 24)
+        assert len(saved.parts) == 2
+        begin_in_parts(world.target, session, stored, saved, plan, before, merged)
+        for part in saved.parts[:1]:
+            apply_part(world.target.database.options, session, parts, part)
+    with pytest.raises(Fenced):
+        world.target.fence("t", before, record.fenced())
+    assert world.rows() == [(1, "b")]
+    world.target.publish_cut(Cut("shop", 0, "now", (CutTable("t", record.window, record.nonce),)))
+    assert published(world) == [], "no cut of a part of a batch"
+    assert world.control() == replace(merged, rows=2) and world.rows() == [(1, "b"), (2, "c")]
 
 
 @pytest.mark.parametrize("fault", [Fault.ANSWER, Fault.REQUEST, Fault.ABORT])

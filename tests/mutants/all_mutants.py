@@ -19,6 +19,7 @@ from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -39,4 +40,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *SCHEMA_CHANGES,
     *SPECIAL_VALUES,
     *FEEDS,
+    *SPANNER_MUTANTS,
 )
