@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.google import google_credentials
+from airflow_cdc_provider.core.connections.google import google_account, google_login
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import COPY, GONE, KNOWN, LIVE, OP, ORDER, PUT, MergePlan
@@ -34,7 +34,7 @@ from airflow_cdc_provider.targets.spanner.mutations import mutation_count
 from airflow_cdc_provider.targets.spanner.names import column_name, is_name, same_names
 from airflow_cdc_provider.targets.spanner.options import Json, SpannerOptions
 from airflow_cdc_provider.targets.spanner.rows import KeyedRows, KeylessRows, Stored, hashes_of
-from airflow_cdc_provider.targets.spanner.session import SpannerDatabase
+from airflow_cdc_provider.targets.spanner.session import SpannerDatabase, _tag
 from airflow_cdc_provider.targets.spanner.sizes import split
 from airflow_cdc_provider.targets.spanner.values import decode, encode, key_of
 
@@ -304,28 +304,41 @@ def connection(**extra: Any) -> ConnectionInfo:
     "extra",
     [
         {"key_secret_name": "x"},
-        {"credential_config_file": '{"type": "external_account", "credential_source": {"file": "/etc/shadow"}}'},
+        {"credential_config_file": "/etc/federation.json"},
         {"key_path": "../key.json"},
         {"keyfile_dict": {"type": "external_account"}},
         {"keyfile_dict": json.dumps({"type": "authorized_user"})},
+        {"keyfile_dict": {"type": "service_account", "token_uri": "https://elsewhere.example/token"}},
         {"extra__google_cloud_platform__evil": "x"},
     ],
     ids=str,
 )
 def test_options_that_read_files_or_send_tokens_elsewhere_are_refused(extra: dict[str, Any]) -> None:
     with pytest.raises(CheckFailed) as refused:
-        google_credentials(connection(**extra), "spanner")
+        google_login(connection(**extra), "spanner")
     assert refused.value.problems[0].code == "CON040"
 
 
 def test_an_anonymous_login_names_its_project() -> None:
-    found, project = google_credentials(
-        connection(extra__google_cloud_platform__project="p", is_anonymous=True), "spanner"
-    )
+    anonymous = connection(extra__google_cloud_platform__project="p", is_anonymous=True)
+    found, project = google_login(anonymous, "spanner")
     assert type(found).__name__ == "AnonymousCredentials" and project == "p"
 
 
 def test_an_unencrypted_connection_is_reported() -> None:
     options = SpannerOptions("i", "d")
-    plain, safe = (SpannerDatabase(connection(**extra), options, "shop") for extra in ({"protocol": "http"}, {}))
+    hosts = ("http://127.0.0.1", "private.example")
+    plain, safe = (SpannerDatabase(ConnectionInfo("google_cloud", host), options, "shop") for host in hosts)
     assert [problem.code for problem in plain.tls_warnings()] == ["CON041"] and safe.tls_warnings() == []
+
+
+def test_a_grant_names_the_account_that_is_acted_as() -> None:
+    key = {"type": "service_account", "token_uri": "https://oauth2.googleapis.com/token", "client_email": "a@p.example"}
+    assert google_account(connection(keyfile_dict=key)) == "serviceAccount:a@p.example"
+    assert google_account(connection(impersonation_chain="b@p.example, c@p.example")) == "serviceAccount:c@p.example"
+    assert google_account(connection()) == "serviceAccount:ACCOUNT OF THE CONNECTION"
+
+
+def test_requests_are_tagged_with_the_replicator_and_the_window() -> None:
+    assert _tag("shop", "merge 412") == "cdc:shop:merge 412"
+    assert _tag("a" * 60, "merge 1") == f"cdc:{'a' * 38}:merge 1"

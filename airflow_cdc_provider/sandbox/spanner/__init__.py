@@ -30,8 +30,8 @@ class EmbeddedSpanner(EmbeddedServer):
 
     @property
     def connection(self) -> ConnectionInfo:
-        extra = {"project": PROJECT, "is_anonymous": True, "protocol": "http"}
-        return ConnectionInfo("spanner", HOST, self.port, extra=extra)
+        extra = {"project": PROJECT, "is_anonymous": True}
+        return ConnectionInfo("spanner", f"http://{HOST}", self.port, extra=extra)
 
     def arm(self, fault: Fault) -> None:
         """What happens to the next commit, or the next schema change."""

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from airflow_cdc_provider.core.connections.google import google_account
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
@@ -56,7 +57,7 @@ def _missing_roles(database: SpannerDatabase, error: CheckFailed) -> Iterator[Pr
     options = database.options
     command = (
         f"gcloud spanner databases add-iam-policy-binding {options.database} --instance={options.instance}"
-        " --member=serviceAccount:<account> --role=roles/spanner.databaseUser"
+        f" --member={google_account(database.info)} --role=roles/spanner.databaseUser"
     )
     what, found = "the account may not read, write and change tables", error.problems[0].found
     yield Problem("TGT059", what, database.address, found, do=command)

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from google.protobuf.struct_pb2 import Struct, Value
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.google import google_credentials, google_options
-from airflow_cdc_provider.core.connections.tls import not_verified
+from airflow_cdc_provider.core.connections.google import google_endpoint, google_login, google_tls_warnings
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
@@ -28,12 +27,11 @@ from airflow_cdc_provider.targets.spanner.options import SpannerOptions
 R = TypeVar("R")
 Row = list[Value]
 
-PROTOCOL = "protocol"
-"""Key of the extra: ``http`` for a server without TLS."""
-
 REQUEST_S, SCHEMA_CHANGE_S = 120, 3_600
 ABORTED_S = 300
 """How long an aborted transaction is repeated."""
+
+TAG_CHARACTERS = 50
 
 TRIES = 2
 """A commit whose answer was lost is tried once more. The transaction finds out whether it is committed already."""
@@ -183,7 +181,7 @@ class SpannerDatabase:
 
     @cached_property
     def credentials(self) -> tuple[Any, str]:
-        return google_credentials(self.info, "spanner", frozenset({PROTOCOL}))
+        return google_login(self.info, "spanner")
 
     @property
     def path(self) -> str:
@@ -204,10 +202,7 @@ class SpannerDatabase:
         return self._client(module, "DatabaseAdminClient", "DatabaseAdminGrpcTransport")
 
     def tls_warnings(self) -> list[Problem]:
-        if google_options(self.info, frozenset({PROTOCOL})).get(PROTOCOL, "https") == "https":
-            return []
-        do = f"remove `{PROTOCOL}` from the extra of the connection"
-        return [not_verified(self.info.connection_id, f"{PROTOCOL}: http", do)]
+        return google_tls_warnings(self.info)
 
     @contextmanager
     def session(self, purpose: str) -> Iterator[Session]:
@@ -266,7 +261,7 @@ class SpannerDatabase:
 
     def _client(self, module: str, client: str, transport: str) -> Any:
         services = load_library(module, "target", "spanner")
-        endpoint = f"{self.info.host}:{self.info.port or 443}" if self.info.host else None
+        endpoint = google_endpoint(self.info).partition("://")[2] or None
         if self.tls_warnings():
             grpc = load_library("grpc", "target", "spanner")
             transports = load_library(f"{module}.transports", "target", "spanner")
@@ -298,8 +293,8 @@ def _rows(results: Iterable[Any], columns: int, spanner: Any) -> Iterator[Row]:
 
 
 def _tag(replicator: str, purpose: str) -> str:
-    """At most fifty characters of a tag are visible."""
-    return f"cdc:{replicator}:{purpose}"[:50]
+    """Spanner takes fifty characters."""
+    return f"cdc:{replicator[: TAG_CHARACTERS - 5 - len(purpose)]}:{purpose}"
 
 
 def _exceptions() -> Any:
