@@ -32,7 +32,7 @@ from airflow_cdc_provider.targets.spanner.large_merge import apply_part
 from airflow_cdc_provider.targets.spanner.merge import begin_in_parts
 from airflow_cdc_provider.targets.spanner.names import CONTROL, CUT, PARTS
 from airflow_cdc_provider.targets.spanner.options import Json
-from airflow_cdc_provider.targets.spanner.parts import PartsOf, save
+from airflow_cdc_provider.targets.spanner.parts import PartsOf, save, unapplied
 from airflow_cdc_provider.targets.spanner.rows import Stored
 from airflow_cdc_provider.targets.spanner.target import SpannerTarget
 from tests.spanner_client import open_database
@@ -210,11 +210,16 @@ def test_a_merge_in_parts_that_has_begun_prevents_other_commits_until_it_has_end
     merged = replace(record, window=1, attempt="m", nonce=uuid.uuid4().hex)
     parts = PartsOf("t", merged.nonce)
     with world.target.database.session("merge") as session:
+        others = PartsOf("t", "dead"), PartsOf("t", "~dead")
+        for other in others:
+            save(session, other, stored, plan, "task", [staged], 24)
         saved = save(session, parts, stored, plan, "task", [staged], 24)
         assert len(saved.parts) == 2
         begin_in_parts(world.target, session, stored, saved, plan, before, merged)
-        for part in saved.parts[:1]:
-            apply_part(world.target.database.options, session, parts, part)
+        apply_part(world.target.database.options, session, parts, saved.parts[0])
+        assert [unapplied(session.read, one, "task") for one in others] == [[], []], (
+            "parts of dead attempts are removed"
+        )
     with pytest.raises(Fenced):
         world.target.fence("t", before, record.fenced())
     assert world.rows() == [(1, "b")]
@@ -350,4 +355,11 @@ def test_check_reports_a_table_of_another_origin_and_a_missing_database(world: W
     assert [problem.code for problem in world.target.check([world.task()])] == ["TGT012"]
     options = {"instance": INSTANCE, "database": "none"}
     missing = SpannerTarget(Target("spanner", options=options), world.server.connection, "shop", world.target.log)
-    assert [problem.code for problem in missing.check([world.task()])] == ["TGT067"]
+    found = missing.check([world.task()])
+    assert [problem.code for problem in found] == ["TGT067", "TGT052"]
+    assert found[1].do == "gcloud spanner databases create none --instance=copies"
+
+
+def test_check_reports_another_dialect(world: World) -> None:
+    world.ddl("ALTER DATABASE d SET OPTIONS (database_dialect = 'POSTGRESQL')")
+    assert [problem.code for problem in world.target.check([world.task()])] == ["TGT071"]

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from google.api_core import exceptions
+from google.auth.exceptions import DefaultCredentialsError
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 from hypothesis import given
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.google import google_account, google_login
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import COPY, GONE, KNOWN, LIVE, OP, ORDER, PUT, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -30,6 +32,7 @@ from airflow_cdc_provider.targets.spanner.columns import (
     create_table,
     stored_type,
 )
+from airflow_cdc_provider.targets.spanner.errors import translated
 from airflow_cdc_provider.targets.spanner.mutations import mutation_count
 from airflow_cdc_provider.targets.spanner.names import column_name, is_name, same_names
 from airflow_cdc_provider.targets.spanner.options import Json, SpannerOptions
@@ -342,3 +345,33 @@ def test_a_grant_names_the_account_that_is_acted_as() -> None:
 def test_requests_are_tagged_with_the_replicator_and_the_window() -> None:
     assert _tag("shop", "merge 412") == "cdc:shop:merge 412"
     assert _tag("a" * 60, "merge 1") == f"cdc:{'a' * 38}:merge 1"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (exceptions.PermissionDenied("no"), "TGT062"),
+        (exceptions.Unauthenticated("no"), "TGT061"),
+        (DefaultCredentialsError("no"), "TGT061"),
+        (exceptions.NotFound("no"), "TGT067"),
+        (exceptions.Aborted("no"), "TGT065"),
+        (exceptions.ServiceUnavailable("no"), "TGT060"),
+        (exceptions.ResourceExhausted("no"), "TGT064"),
+        (exceptions.InvalidArgument("The transaction contains too many mutations."), "TGT063"),
+        (exceptions.FailedPrecondition("New value exceeds the maximum size"), "TGT063"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_errors_of_google_are_problems(error: Exception, code: str) -> None:
+    with pytest.raises(CdcError) as raised, translated("here", "google_cloud"):
+        raise error
+    assert raised.value.problems[0].code == code
+
+
+@pytest.mark.parametrize(
+    "text", ["Row [secret,1] in table t already exists", 'Could not parse "secret"', "Key {String('secret')}"]
+)
+def test_errors_of_google_show_no_value(text: str) -> None:
+    with pytest.raises(CdcError) as raised, translated("here", "google_cloud"):
+        raise exceptions.AlreadyExists(text)
+    assert "secret" not in str(raised.value)

@@ -60,8 +60,8 @@ def _privileges(schema: Schema, parameters: Parameters) -> Rows:
     return (grant for table in _named(schema, parameters) for grant in table.grants)
 
 
-def _retention(schema: Schema, parameters: Parameters) -> Rows:
-    return ((value,) for name, value in schema.options.items() if name == "version_retention_period")
+def _dialect(schema: Schema, parameters: Parameters) -> Rows:
+    return ((value,) for name, value in schema.options.items() if name == "database_dialect")
 
 
 def _named(schema: Schema, parameters: Parameters) -> list[SpannerTable]:
@@ -88,8 +88,8 @@ CATALOG: dict[str, tuple[tuple[str, ...], Callable[[Schema, Parameters], Rows]]]
         "SELECT privilege_type, grantee FROM information_schema.table_privileges"
         " WHERE table_schema = '' AND LOWER(table_name) = LOWER(@table)"
     ): (("privilege_type", "grantee"), _privileges),
-    "SELECT option_value FROM information_schema.database_options WHERE option_name = 'version_retention_period'": (
+    "SELECT option_value FROM information_schema.database_options WHERE option_name = 'database_dialect'": (
         ("option_value",),
-        _retention,
+        _dialect,
     ),
 }

@@ -56,7 +56,7 @@ class Schema:
     tables: Mapping[str, SpannerTable] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     roles: frozenset[str] = frozenset()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=lambda: {"database_dialect": "GOOGLE_STANDARD_SQL"})
 
     def table(self, name: str) -> SpannerTable:
         found = self.tables.get(name.lower())

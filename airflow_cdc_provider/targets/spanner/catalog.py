@@ -27,9 +27,8 @@ PRIVILEGES = (
     "SELECT privilege_type, grantee FROM information_schema.table_privileges"
     " WHERE table_schema = '' AND LOWER(table_name) = LOWER(@table)"
 )
-RETENTION = (
-    "SELECT option_value FROM information_schema.database_options WHERE option_name = 'version_retention_period'"
-)
+DIALECT = "SELECT option_value FROM information_schema.database_options WHERE option_name = 'database_dialect'"
+GOOGLE_SQL = "GOOGLE_STANDARD_SQL"
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,8 @@ def count_rows(session: Session, table: str) -> int:
     return int(str(text_of(count)))
 
 
-def retention(session: Session) -> str:
-    """How long earlier versions of rows can be read, as ``1h``, which is the default."""
-    return next((str(text_of(value)) for (value,) in session.query(RETENTION)), "1h")
+def find_dialect(session: Session) -> str:
+    return next((str(text_of(value)) for (value,) in session.query(DIALECT)), GOOGLE_SQL)
 
 
 def replace_statements(session: Session, tables: FoundTables, copy: FoundTable, replaced: str) -> list[str]:

@@ -8,16 +8,17 @@ from typing import Protocol
 
 from airflow_cdc_provider.core.connections.google import google_account
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
-from airflow_cdc_provider.targets.spanner.catalog import FoundTables
+from airflow_cdc_provider.targets.spanner.catalog import GOOGLE_SQL, FoundTables, find_dialect
 from airflow_cdc_provider.targets.spanner.control import ControlRow
 from airflow_cdc_provider.targets.spanner.names import COPY, LONGEST_NAME, ROW, column_name, is_name, quoted, same_names
 from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase
 from airflow_cdc_provider.targets.target import TargetState
 
 MOST_COLUMNS, MOST_KEY_COLUMNS = 1_024, 16
+MISSING_PRIVILEGE, MISSING_OBJECT = "TGT062", "TGT067"
 
 
 class CheckedTarget(Protocol):
@@ -36,12 +37,14 @@ def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Pro
     found = [problem for task in tables for problem in _check_definition(task)]
     try:
         with target.database.session("check") as session:
+            if (dialect := find_dialect(session)) != GOOGLE_SQL:
+                do = "create a database of this dialect, and name it in target.database"
+                what = "the database has another dialect"
+                return [*found, Problem("TGT071", what, target.database.address, dialect, GOOGLE_SQL, do)]
             _try_create_table(target.database)
             return [*found, *(problem for task in tables for problem in _check_table(target, session, task))]
-    except CheckFailed as error:
-        return [*found, *error.problems, *_missing_roles(target.database, error)]
     except CdcError as error:
-        return [*found, *error.problems]
+        return [*found, *error.problems, *_remedies(target.database, error)]
 
 
 def _try_create_table(database: SpannerDatabase) -> None:
@@ -50,17 +53,19 @@ def _try_create_table(database: SpannerDatabase) -> None:
     database.change_schema([f"CREATE TABLE {name} (`n` INT64) PRIMARY KEY (`n`)", f"DROP TABLE {name}"])
 
 
-def _missing_roles(database: SpannerDatabase, error: CheckFailed) -> Iterator[Problem]:
-    """The commands that grant what is missing."""
-    if error.problems[0].code != "TGT062":
-        return
-    options = database.options
-    command = (
-        f"gcloud spanner databases add-iam-policy-binding {options.database} --instance={options.instance}"
-        f" --member={google_account(database.info)} --role=roles/spanner.databaseUser"
-    )
-    what, found = "the account may not read, write and change tables", error.problems[0].found
-    yield Problem("TGT059", what, database.address, found, do=command)
+def _remedies(database: SpannerDatabase, error: CdcError) -> Iterator[Problem]:
+    """The commands that create or grant what is missing."""
+    options, (problem, *_) = database.options, error.problems
+    if problem.code == MISSING_PRIVILEGE:
+        command = (
+            f"gcloud spanner databases add-iam-policy-binding {options.database} --instance={options.instance}"
+            f" --member={google_account(database.info)} --role=roles/spanner.databaseUser"
+        )
+        what = "the account may not read, write and change tables"
+        yield Problem("TGT059", what, database.address, problem.found, do=command)
+    if problem.code == MISSING_OBJECT:
+        command = f"gcloud spanner databases create {options.database} --instance={options.instance}"
+        yield Problem("TGT052", "the database does not exist", database.address, database.path, do=command)
 
 
 def _check_definition(task: TableTask) -> Iterator[Problem]:

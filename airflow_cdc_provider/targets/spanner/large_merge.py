@@ -58,7 +58,7 @@ def begin(
     parts, sweeps = PartsOf(target_table, record.nonce), Sweep.needed(plan)
     tasks = tuple(sorted({part.task for part in saved.parts}))
     begun = Begun(record, plan, tasks, len(saved.parts) + sweeps, sweeps, saved.least)
-    transaction.write(control.write(target_table, replace(row, begun=begun, loading="")))
+    transaction.write(control.write(target_table, replace(row, begun=begun, loading="")), *parts.without_others())
     if sweeps:
         transaction.write(parts.row(SWEEP_PART, 0, applied=Value(bool_value=False)))
 

@@ -51,6 +51,15 @@ def prefixes(rows: Iterable[Sequence[Value]]) -> Any:
     return found
 
 
+def all_but(prefix: Sequence[Value], one: Value) -> list[Any]:
+    """Key sets of all keys that begin with these values, without those that go on with ``one``."""
+    whole, excepted = ListValue(values=prefix), ListValue(values=[*prefix, one])
+    before, behind = KeySet(), KeySet()
+    before.ranges.add(start_closed=whole, end_open=excepted)
+    behind.ranges.add(start_open=excepted, end_closed=whole)
+    return [before, behind]
+
+
 def after(row: Sequence[Value] | None) -> Any:
     """A key set of all keys after this one; all keys if there is none."""
     if row is None:

@@ -24,7 +24,8 @@ COPIED, REPLACED = "c", "o"
 
 
 def quoted(name: str) -> str:
-    return f"`{name}`"
+    escaped = name.replace("\\", "\\\\").replace("`", "\\`")
+    return f"`{escaped}`"
 
 
 def is_name(name: str) -> bool:

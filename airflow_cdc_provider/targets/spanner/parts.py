@@ -88,6 +88,11 @@ class PartsOf:
         }
         return mutations.write_row(Verb.UPSERT, PARTS, named | columns)
 
+    def without_others(self) -> list[Any]:
+        """Mutations that remove the parts of other merges, which will not begin any more."""
+        table, nonce = text_value(self.target_table), text_value(self.nonce)
+        return [mutations.delete(PARTS, keys) for keys in mutations.all_but([table], nonce)]
+
     def moved(self, part: PartKey, position: Sequence[Value] | None, counts: Counts) -> Any:
         """A mutation that writes how far a sweep is; None: it has ended."""
         ended = Value(bool_value=position is None)
