@@ -27,11 +27,12 @@ from airflow_cdc_provider.targets.fencing import superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import apply_part, end, end_merge, sweep
 from airflow_cdc_provider.targets.spanner.merge import Exceeds, add_columns, begin_in_parts, merge_at_once
 from airflow_cdc_provider.targets.spanner.parts import PartKey, PartsOf, SavedRows, save
 from airflow_cdc_provider.targets.spanner.rows import Stored
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase
+from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES, CONTROL_MUTATIONS, collect
 from airflow_cdc_provider.targets.spanner.target import SpannerTarget
 from airflow_cdc_provider.targets.sparksql.names import quoted

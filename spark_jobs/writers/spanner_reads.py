@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.targets.spanner.columns import StoredColumn, technical_columns
+from airflow_cdc_provider.targets.spanner.database import Partition, SpannerDatabase
 from airflow_cdc_provider.targets.spanner.row_reads import table_of
 from airflow_cdc_provider.targets.spanner.rows import Stored
-from airflow_cdc_provider.targets.spanner.session import Partition, SpannerDatabase
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 

@@ -16,9 +16,9 @@ from airflow_cdc_provider.sandbox.spanner.errors import Refused
 from airflow_cdc_provider.sandbox.spanner.queries import answer
 from airflow_cdc_provider.sandbox.spanner.values import as_value
 from airflow_cdc_provider.targets.spanner import mutations
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.options import SpannerOptions
 from airflow_cdc_provider.targets.spanner.own_tables import create_own_tables
-from airflow_cdc_provider.targets.spanner.session import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.values import text_of
 
 R = TypeVar("R")

@@ -32,12 +32,13 @@ from airflow_cdc_provider.targets.spanner.columns import (
     create_table,
     stored_type,
 )
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.errors import translated
 from airflow_cdc_provider.targets.spanner.mutations import mutation_count
 from airflow_cdc_provider.targets.spanner.names import column_name, is_name, same_names
 from airflow_cdc_provider.targets.spanner.options import Json, SpannerOptions
 from airflow_cdc_provider.targets.spanner.rows import KeyedRows, KeylessRows, Stored, hashes_of
-from airflow_cdc_provider.targets.spanner.session import SpannerDatabase, _tag
+from airflow_cdc_provider.targets.spanner.session import tag
 from airflow_cdc_provider.targets.spanner.sizes import split
 from airflow_cdc_provider.targets.spanner.values import decode, encode, key_of
 
@@ -343,8 +344,8 @@ def test_a_grant_names_the_account_that_is_acted_as() -> None:
 
 
 def test_requests_are_tagged_with_the_replicator_and_the_window() -> None:
-    assert _tag("shop", "merge 412") == "cdc:shop:merge 412"
-    assert _tag("a" * 60, "merge 1") == f"cdc:{'a' * 38}:merge 1"
+    assert tag("shop", "merge 412") == "cdc:shop:merge 412"
+    assert tag("a" * 60, "merge 1") == f"cdc:{'a' * 38}:merge 1"
 
 
 @pytest.mark.parametrize(

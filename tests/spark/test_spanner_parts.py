@@ -72,7 +72,12 @@ def swapped(table: KitTable, pairs: int) -> tuple[list[Any], list[tuple[Any, ...
 
 @pytest.mark.parametrize(
     ("point", "passages"),
-    [("merge.saved", 1), ("merge.begun", 1), ("merge.after_part", 2), ("merge.before_end", 1)],
+    [
+        pytest.param("merge.saved", 1, marks=pytest.mark.nightly),
+        ("merge.begun", 1),
+        ("merge.after_part", 2),
+        pytest.param("merge.before_end", 1, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_batch_of_moved_rows_without_their_wide_values_is_ended_by_the_next_attempt(
     kit: SpannerKit, tmp_path: Path, point: str, passages: int
@@ -150,6 +155,7 @@ def test_a_fence_raised_before_a_merge_begins_rejects_it_and_one_after_it_waits_
     assert table.merged(late).outcome is Outcome.FENCED
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", [Fault.ANSWER, Fault.REQUEST, Fault.ABORT])
 def test_a_part_whose_commit_loses_a_message_or_is_aborted_is_applied_once(
     kit: SpannerKit, tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +172,7 @@ def test_a_part_whose_commit_loses_a_message_or_is_aborted_is_applied_once(
     assert len(table.rows()) == 30 and table.row_count() == 30
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
 def test_a_truncate_and_initial_values_of_a_large_table_are_applied_once(
     kit: SpannerKit, tmp_path: Path, on_delete: OnDelete
@@ -188,6 +195,7 @@ def test_a_truncate_and_initial_values_of_a_large_table_are_applied_once(
     assert {row[3] for row in table.rows()} == {7} and len(table.rows()) == len(found)
 
 
+@pytest.mark.nightly
 def test_an_initial_value_moves_rows_without_a_key_to_other_hashes(kit: SpannerKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYLESS)
     changes = KeylessChanges(table, 1)
@@ -200,6 +208,7 @@ def test_an_initial_value_moves_rows_without_a_key_to_other_hashes(kit: SpannerK
     assert table.rows() == [(1, "a", 1.5, 7), (1, "b", 1.5, 7)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", [EngineMode.AUTO, EngineMode.SPARK])
 def test_a_batch_of_more_than_80000_mutations_is_killed_between_two_transactions_and_repeated(
     spark: SparkSession, spanner_server: EmbeddedSpanner, tmp_path: Path, engine: EngineMode

@@ -13,8 +13,9 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
 from airflow_cdc_provider.targets.spanner.catalog import GOOGLE_SQL, FoundTables, find_dialect
 from airflow_cdc_provider.targets.spanner.control import ControlRow
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.names import COPY, LONGEST_NAME, ROW, column_name, is_name, quoted, same_names
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase
+from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.target import TargetState
 
 MOST_COLUMNS, MOST_KEY_COLUMNS = 1_024, 16

@@ -20,10 +20,11 @@ from airflow_cdc_provider.targets.spanner.changes import Verb
 from airflow_cdc_provider.targets.spanner.columns import create_table, technical_columns
 from airflow_cdc_provider.targets.spanner.control import ControlRow
 from airflow_cdc_provider.targets.spanner.cuts import withdraw
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.names import COPIED, COPY, PARTS, ROW, staging_table
 from airflow_cdc_provider.targets.spanner.own_tables import create_own_tables
 from airflow_cdc_provider.targets.spanner.rows import Stored, encode_column, hashes_of
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase, Transaction
+from airflow_cdc_provider.targets.spanner.session import Session, Transaction
 from airflow_cdc_provider.targets.spanner.sizes import PART_BYTES, bytes_of, split
 from airflow_cdc_provider.targets.spanner.swap import drop
 from airflow_cdc_provider.targets.spanner.values import text_value

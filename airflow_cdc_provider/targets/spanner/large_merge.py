@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.targets.spanner import control, mutations
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.control import Begun, ControlRow, committed
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.names import PARTS
 from airflow_cdc_provider.targets.spanner.options import SpannerOptions
 from airflow_cdc_provider.targets.spanner.parts import (
@@ -38,7 +39,7 @@ from airflow_cdc_provider.targets.spanner.parts import (
     unapplied,
 )
 from airflow_cdc_provider.targets.spanner.rows import Applied, KeyedRows, KeylessRows, Stored
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase, Transaction
+from airflow_cdc_provider.targets.spanner.session import Session, Transaction
 from airflow_cdc_provider.targets.spanner.sizes import CONTROL_MUTATIONS
 from airflow_cdc_provider.targets.spanner.sweep import Sweep
 from airflow_cdc_provider.targets.spanner.values import text_value

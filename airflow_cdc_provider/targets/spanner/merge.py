@@ -15,11 +15,12 @@ from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.catalog import find_columns
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.columns import add_column
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import begin, begun_merge
 from airflow_cdc_provider.targets.spanner.names import column_name
 from airflow_cdc_provider.targets.spanner.parts import PartsOf, SavedRows
 from airflow_cdc_provider.targets.spanner.rows import Applied, KeyedRows, KeylessRows, Stored
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase, Transaction
+from airflow_cdc_provider.targets.spanner.session import Session, Transaction
 from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES, CONTROL_MUTATIONS, bytes_of, mutations_of
 from airflow_cdc_provider.targets.spanner.sweep import Sweep
 from airflow_cdc_provider.targets.spanner.target import SpannerTarget, require

@@ -1,5 +1,5 @@
-"""The messages of Spanner's API that are built in large numbers, as plain protobuf: Google's wrappers around them take
-several times as long."""
+"""The messages of Spanner's service. Those that are built in large numbers are plain protobuf: Google's wrappers around
+them take several times as long."""
 
 from __future__ import annotations
 
@@ -7,5 +7,4 @@ from airflow_cdc_provider.core.registry import load_library
 
 types = load_library("google.cloud.spanner_v1.types", "target", "spanner")
 
-Mutation = types.Mutation.pb()
-KeySet = types.KeySet.pb()
+Mutation, KeySet = types.Mutation.pb(), types.KeySet.pb()

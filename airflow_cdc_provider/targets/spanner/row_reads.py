@@ -12,8 +12,8 @@ from airflow_cdc_provider.targets.exact_values import Numbers
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.columns import DELETED_COLUMN, StoredColumn
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.rows import KeyedRows, Stored, chunks, count_hashes, hashes_of
-from airflow_cdc_provider.targets.spanner.session import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.values import decode, key_of
 from airflow_cdc_provider.targets.target import RowsRead
 

@@ -12,8 +12,9 @@ from airflow_cdc_provider.targets.spanner.catalog import (
     find_tables,
     replace_statements,
 )
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.names import REPLACED, staging_table
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase
+from airflow_cdc_provider.targets.spanner.session import Session
 
 
 def take_name(database: SpannerDatabase, session: Session, tables: FoundTables, copy: FoundTable) -> None:

@@ -29,10 +29,11 @@ from airflow_cdc_provider.targets.spanner.check import check_tables
 from airflow_cdc_provider.targets.spanner.columns import restriction, unsupported_values
 from airflow_cdc_provider.targets.spanner.control import ControlRow, committed
 from airflow_cdc_provider.targets.spanner.cuts import publish
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import end_merge
 from airflow_cdc_provider.targets.spanner.options import SpannerOptions
 from airflow_cdc_provider.targets.spanner.row_reads import SpannerRows
-from airflow_cdc_provider.targets.spanner.session import Session, SpannerDatabase, Transaction
+from airflow_cdc_provider.targets.spanner.session import Session, Transaction
 from airflow_cdc_provider.targets.spanner.swap import take_name
 from airflow_cdc_provider.targets.target import TargetState
 from airflow_cdc_provider.targets.unversioned import UnversionedTarget

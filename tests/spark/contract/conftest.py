@@ -13,7 +13,7 @@ from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
 IN_EVERY_RUN = {
     "delta in Spark": {"test_merge_keyed", "test_merge_schemas", "test_types"},
     "snowflake": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_merge_keyless", "test_types"},
-    "spanner": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_merge_keyless", "test_types"},
+    "spanner": {"test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
 """What these kits run in every run; the rest is for the nightly run. With Spark for all work, the other targets run in
 the nightly run only."""
