@@ -35,7 +35,7 @@ from airflow_cdc_provider.targets.spanner.columns import (
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.errors import translated
 from airflow_cdc_provider.targets.spanner.mutations import mutation_count
-from airflow_cdc_provider.targets.spanner.names import column_name, is_name, same_names
+from airflow_cdc_provider.targets.spanner.names import column_name, is_name, quoted, same_names
 from airflow_cdc_provider.targets.spanner.options import Json, SpannerOptions
 from airflow_cdc_provider.targets.spanner.rows import KeyedRows, KeylessRows, Stored, hashes_of
 from airflow_cdc_provider.targets.spanner.session import tag
@@ -376,3 +376,9 @@ def test_errors_of_google_show_no_value(text: str) -> None:
     with pytest.raises(CdcError) as raised, translated("here", "google_cloud"):
         raise exceptions.AlreadyExists(text)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["a`b", "a b", "_a", "", "x" * 129])
+def test_a_name_that_is_none_of_spanner_is_in_no_statement(name: str) -> None:
+    with pytest.raises(CheckFailed, match="TGT056"):
+        quoted(name)

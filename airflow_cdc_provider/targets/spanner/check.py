@@ -14,7 +14,16 @@ from airflow_cdc_provider.targets.common_checks import check_definition, foreign
 from airflow_cdc_provider.targets.spanner.catalog import GOOGLE_SQL, FoundTables, find_dialect
 from airflow_cdc_provider.targets.spanner.control import ControlRow
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
-from airflow_cdc_provider.targets.spanner.names import COPY, LONGEST_NAME, ROW, column_name, is_name, quoted, same_names
+from airflow_cdc_provider.targets.spanner.names import (
+    COPY,
+    LONGEST_NAME,
+    ROW,
+    column_name,
+    is_name,
+    not_a_name,
+    quoted,
+    same_names,
+)
 from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -73,9 +82,7 @@ def _check_definition(task: TableTask) -> Iterator[Problem]:
     yield from check_definition(task, "Spanner")
     schema = task.schema
     if not is_name(task.target):
-        allowed = f"a letter, then letters, digits and underscores; {LONGEST_NAME} characters"
-        do = "choose another name in tables.target"
-        yield Problem("TGT056", "a name of a table is not possible in Spanner", task.table, task.target, allowed, do)
+        yield not_a_name(task.table, task.target)
     technical = [ORDER, DELETED] if schema.key else [ROW, COPY]
     for group in same_names([*schema.names, *technical]):
         do = "exclude all but one of them in tables.columns"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
+
 LONGEST_NAME = 128
 
 CONTROL, PARTS, CUT = "cdc_control", "cdc_parts", "cdc_cut"
@@ -23,13 +25,21 @@ COPIED, REPLACED = "c", "o"
 """Kinds of staging tables: a new copy, and the old copy that a new one replaced."""
 
 
-def quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("`", "\\`")
-    return f"`{escaped}`"
-
-
 def is_name(name: str) -> bool:
     return re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None and len(name) <= LONGEST_NAME
+
+
+def quoted(name: str) -> str:
+    """For statements, in which quoted names have no escapes. Raises CheckFailed (TGT056)."""
+    if not is_name(name):
+        raise CheckFailed(not_a_name(name, name))
+    return f"`{name}`"
+
+
+def not_a_name(table: str, name: str) -> Problem:
+    allowed = f"a letter, then letters, digits and underscores; {LONGEST_NAME} characters"
+    do = "choose another name in tables.target"
+    return Problem("TGT056", "a name of a table is not possible in Spanner", table, name, allowed, do)
 
 
 def column_name(name: str) -> str:
