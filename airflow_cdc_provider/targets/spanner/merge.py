@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.errors import RowMissing
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.merge_plan import ORDER, MergePlan, schema_delta
+from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
 from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.catalog import find_columns
 from airflow_cdc_provider.targets.spanner.changes import Counts
@@ -19,7 +18,7 @@ from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import begin, begun_merge
 from airflow_cdc_provider.targets.spanner.names import column_name
 from airflow_cdc_provider.targets.spanner.parts import PartsOf, SavedRows
-from airflow_cdc_provider.targets.spanner.rows import Applied, KeyedRows, KeylessRows, Stored
+from airflow_cdc_provider.targets.spanner.rows import Applied, KeyedRows, KeylessRows, Stored, least_order
 from airflow_cdc_provider.targets.spanner.session import Session, Transaction
 from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES, CONTROL_MUTATIONS, bytes_of, mutations_of
 from airflow_cdc_provider.targets.spanner.sweep import Sweep
@@ -119,10 +118,6 @@ def _apply_to_empty(
     deleted = Counts(deleted=expected.control.rows or 0)
     everything = mutations.delete(stored.table, mutations.all_keys())
     return Applied([everything, *changed.mutations], changed.counts + deleted, changed.refused)
-
-
-def least_order(rows: pa.Table, stored: Stored) -> str:
-    return str(pc.min(rows[ORDER]).as_py() or "") if stored.schema.key else ""
 
 
 def row_missing(where: str, record: ControlRecord) -> RowMissing:

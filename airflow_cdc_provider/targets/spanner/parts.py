@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from airflow_cdc_provider.core.table.merge_plan import GONE, OP, ORDER, MergePlan
+from airflow_cdc_provider.core.table.merge_plan import GONE, OP, MergePlan
 from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.changes import Counts, Verb
 from airflow_cdc_provider.targets.spanner.control import Read
 from airflow_cdc_provider.targets.spanner.names import PARTS
-from airflow_cdc_provider.targets.spanner.rows import KeyedRows, Stored
+from airflow_cdc_provider.targets.spanner.rows import KeyedRows, Stored, least_order
 from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.spanner.sizes import (
     CONTROL_MUTATIONS,
@@ -119,7 +119,8 @@ def save(
                 part = PartKey(phase, task, len(saved.parts))
                 found = rows.slice(start, end - start)
                 _save_part(session, parts, part, found)
-                saved += SavedRows(len(found), (part,), _least(found, stored), _refused(session, stored, plan, found))
+                refused = _refused(session, stored, plan, found)
+                saved += SavedRows(len(found), (part,), least_order(found, stored), refused)
     return saved
 
 
@@ -183,10 +184,6 @@ def _save_part(session: Session, parts: PartsOf, part: PartKey, rows: pa.Table) 
             for number, piece in enumerate(slices)
         ]
     )
-
-
-def _least(rows: pa.Table, stored: Stored) -> str:
-    return str(pc.min(rows[ORDER]).as_py() or "") if stored.schema.key else ""
 
 
 def _refused(session: Session, stored: Stored, plan: MergePlan, rows: pa.Table) -> int:

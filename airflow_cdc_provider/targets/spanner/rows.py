@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER, MergePlan
@@ -186,6 +187,11 @@ def hashes_of(rows: pa.Table, stored: Stored) -> list[str]:
         if combined[column.source].num_chunks
     }
     return row_hashes(columns, len(rows))
+
+
+def least_order(rows: pa.Table, stored: Stored) -> str:
+    """The least order key of these rows; empty if they have none."""
+    return str(pc.min(rows[ORDER]).as_py() or "") if stored.schema.key else ""
 
 
 def read_found(read: Read, stored: Stored, keys: Sequence[Sequence[Value]]) -> dict[Key, Found]:
