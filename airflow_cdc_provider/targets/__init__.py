@@ -9,6 +9,7 @@ TARGETS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.targets.postgres.target:PostgresTarget",
     "redshift": "airflow_cdc_provider.targets.redshift.target:RedshiftTarget",
     "snowflake": "airflow_cdc_provider.targets.snowflake.target:SnowflakeTarget",
+    "spanner": "airflow_cdc_provider.targets.spanner.target:SpannerTarget",
 }
 
 OPTIONS: dict[str, str] = {
@@ -19,6 +20,7 @@ OPTIONS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.targets.postgres.options:PostgresTargetOptions",
     "redshift": "airflow_cdc_provider.targets.redshift.options:RedshiftOptions",
     "snowflake": "airflow_cdc_provider.targets.snowflake.options:SnowflakeOptions",
+    "spanner": "airflow_cdc_provider.targets.spanner.options:SpannerOptions",
 }
 
 NAMING: dict[str, str] = {
@@ -29,4 +31,5 @@ NAMING: dict[str, str] = {
     "postgres": "airflow_cdc_provider.targets.naming:default_name",
     "redshift": "airflow_cdc_provider.targets.naming:default_name",
     "snowflake": "airflow_cdc_provider.targets.naming:default_name",
+    "spanner": "airflow_cdc_provider.targets.naming:default_name",
 }

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core import errors
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, ForeignTarget, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import ForeignTarget, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
@@ -48,6 +46,7 @@ from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.jdbc import read_jdbc
+from spark_jobs.writers.partition_results import on_partitions
 from spark_jobs.writers.result_parts import read_result
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
@@ -195,40 +194,21 @@ class DatabaseWriter:
 
     def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame, window: int) -> int:
         """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
-        load = partial(_load_in_task, self.tables.server, table, schema, frame.columns)
-        results = frame.mapInArrow(load, "rows BIGINT, file STRING, bytes BIGINT, failure STRING").collect()
-        for row in results:
-            if row["failure"]:
-                raise _failure(row["failure"])
-        parts = [LoadedPart(row["rows"], row["file"], row["bytes"]) for row in results]
-        return finish_load(self.tables.server, table, schema, frame.columns, parts, window)
+        server, columns = self.tables.server, frame.columns
+        results = on_partitions(frame, partial(_load_in_task, server, table, schema, columns))
+        return finish_load(server, table, schema, columns, [from_plain(LoadedPart, result) for result in results])
 
 
 def _load_in_task(
-    server: Server, table: str, schema: TableSchema, columns: Sequence[str], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Runs in an executor. Database errors are returned as data: an exception would reach the driver as text, with the
-    values it quotes."""
-    context = TaskContext.get()
-    assert context is not None
-    part, failure = LoadedPart(0), None
-    try:
-        part = load_part(server, table, schema, columns, context.partitionId(), batches)
-    except CdcError as error:
-        failure = json.dumps({"class": type(error).__name__, "problem": to_plain(error.problems[0])})
-    result = {
-        "rows": pa.array([part.rows], pa.int64()),
-        "file": pa.array([part.file], pa.string()),
-        "bytes": pa.array([part.bytes], pa.int64()),
-        "failure": pa.array([failure], pa.string()),
-    }
-    yield pa.RecordBatch.from_pydict(result)
-
-
-def _failure(text: str) -> CdcError:
-    failure = json.loads(text)
-    kind: Callable[[Problem], CdcError] = getattr(errors, failure["class"])
-    return kind(from_plain(Problem, failure["problem"]))
+    server: Server,
+    table: str,
+    schema: TableSchema,
+    columns: Sequence[str],
+    part: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Any:
+    """Runs in an executor."""
+    return to_plain(load_part(server, table, schema, columns, part, batches))
 
 
 def _technical_columns(schema: TableSchema, soft: bool) -> tuple[Column, ...]:

@@ -26,6 +26,7 @@ WRITERS: dict[str, str] = {
     "postgres": "spark_jobs.writers.database:DatabaseWriter",
     "redshift": "spark_jobs.writers.database:DatabaseWriter",
     "snowflake": "spark_jobs.writers.database:DatabaseWriter",
+    "spanner": "spark_jobs.writers.spanner:SpannerWriter",
 }
 
 

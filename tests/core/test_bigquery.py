@@ -1,27 +1,16 @@
-"""The exact SQL for BigQuery, its names and types, and who logs in."""
+"""The exact SQL for BigQuery, its names and types."""
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds_condition, bounds_query
-from airflow_cdc_provider.targets.bigquery.client import (
-    account,
-    login,
-    options_of,
-    service_account_key,
-    tls_warnings,
-)
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.names import column_name
 from airflow_cdc_provider.targets.bigquery.options import Json, Partition, PartitionUnit
@@ -205,57 +194,3 @@ def test_causes_of_failed_jobs(reason: str, message: str, cause: Cause, code: st
         (problem,) = problem_of(failed, "here", "GRANT x").problems
         assert problem.code == code and "secret" not in str(problem)
         assert ("GRANT x" in problem.do) == (code == "TGT062")
-
-
-def connection(**extra: Any) -> ConnectionInfo:
-    return ConnectionInfo("google_cloud", extra=extra)
-
-
-def key(**more: str) -> dict[str, str]:
-    token_uri = "https://oauth2.googleapis.com/token"
-    return {"type": "service_account", "client_email": "a@p.iam", "token_uri": token_uri, **more}
-
-
-@pytest.mark.parametrize("form", ["text", "object", "file", "older connection"])
-def test_the_key_of_a_service_account(form: str, tmp_path: Path) -> None:
-    (tmp_path / "key.json").write_text(json.dumps(key()))
-    extra: dict[str, Any] = {
-        "text": {"keyfile_dict": json.dumps(key())},
-        "object": {"keyfile_dict": key()},
-        "file": {"key_path": str(tmp_path / "key.json")},
-        "older connection": {"extra__google_cloud_platform__keyfile_dict": json.dumps(key()), "num_retries": 5},
-    }[form]
-    info = connection(**extra)
-    assert service_account_key(info, options_of(info)) == key()
-    assert account(info) == "serviceAccount:a@p.iam"
-
-
-def test_a_grant_names_the_impersonated_account() -> None:
-    assert account(connection(impersonation_chain="b@p.iam, c@p.iam")) == "serviceAccount:c@p.iam"
-
-
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {"credential_config_file": "/etc/config.json"},
-        {"key_secret_name": "x"},
-        {"key_path": "../key.json"},
-        {"keyfile_dict": "{}"},
-        {"keyfile_dict": {"type": "external_account", "credential_source": {"executable": {"command": "evil"}}}},
-        {"keyfile_dict": {"type": "service_account", "token_uri": "https://elsewhere.example/token"}},
-        {"keyfile_dict": {"type": "service_account", "token_uri": "http://oauth2.googleapis.com/token"}},
-        {"idp_issuer_url": "https://elsewhere.example"},
-        {"is_anonymous": "perhaps"},
-    ],
-    ids=str,
-)
-def test_options_that_run_programs_or_ask_other_servers_are_refused(extra: dict[str, Any]) -> None:
-    with pytest.raises(CheckFailed) as refused:
-        login(connection(**extra))
-    assert refused.value.problems[0].code == "CON040"
-    assert "evil" not in str(refused.value)
-
-
-def test_an_unencrypted_endpoint_is_reported() -> None:
-    assert [problem.code for problem in tls_warnings(ConnectionInfo("c", "http://127.0.0.1", 9050))] == ["CON041"]
-    assert tls_warnings(ConnectionInfo("c", "bigquery-x.p.googleapis.com")) == tls_warnings(ConnectionInfo("c")) == []

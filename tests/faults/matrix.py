@@ -22,13 +22,16 @@ ACTION_TEXTS = {
 DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 """Actions on a Spark driver at any failpoint. A task in a worker has no JVM."""
 
-ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery", "redshift", "snowflake")
+ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 ALL_STEPS = ("delta", "postgres")
-LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake")
+LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 WITH_SWAPS, WITH_STAGE = ("bigquery", "redshift", "snowflake"), ("redshift", "snowflake")
 ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.", "load.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
+STEPS_ON_EVERY_TARGET = ("extract", "merge")
+ON_SPANNER, STEPS_ON_SPANNER = (*ON_EVERY_TARGET, "copy."), ("extract", "merge", "parts", "pause", "snapshot", "resync")
+"""Spanner commits copies and large batches in its own way."""
 
 SWAPS = ("copy.before_swap", "copy.in_swap", "copy.after_swap")
 """Failpoints with cases on every database that swaps in its own way."""
@@ -47,6 +50,7 @@ DRIVERS = (
     "upkeep",
     "plain",
     "spark",
+    "parts",
     *WITHOUT_WRITER,
 )
 """Steps that run as a Spark driver. The others run in the Python process of a worker."""
@@ -60,6 +64,7 @@ SERVER = {
     "bigquery": "requests.exceptions.ConnectionError",
     "redshift": "redshift_connector.error.InterfaceError",
     "snowflake": "snowflake.connector.errors.OperationalError",
+    "spanner": "google.api_core.exceptions.ServiceUnavailable",
 }
 LAKE = {"delta": "deltalake.exceptions.DeltaError", "iceberg": "requests.exceptions.ConnectionError"}
 
@@ -178,6 +183,16 @@ FAILPOINTS = (
         ("merge", "spark", "replay"),
         lost={"delta": SPARK},
     ),
+    Failpoint("merge.saved", "the rows of a batch are saved in parts, it has not begun", ("parts",), ("spanner",)),
+    Failpoint("merge.begun", "a merge in parts is decided, none is applied", ("parts",), ("spanner",)),
+    Failpoint(
+        "merge.after_part",
+        "a part of a batch is applied, others are not",
+        ("parts",),
+        ("spanner",),
+        extra_actions=(LATE_KILL,),
+    ),
+    Failpoint("merge.before_end", "all parts are applied, the cursor has not moved", ("parts",), ("spanner",)),
     Failpoint(
         "commit.unnamed",
         "the commit of Spark is written, not yet linked to its version",
@@ -268,7 +283,9 @@ def cases() -> list[Case]:
 def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
     if target in ALL_STEPS or (target in WITH_SWAPS and failpoint.name in SWAPS):
         return True
-    return failpoint.name.startswith(ON_EVERY_TARGET) and step in ("extract", "merge")
+    if target == "spanner":
+        return failpoint.name.startswith(ON_SPANNER) and step in STEPS_ON_SPANNER
+    return failpoint.name.startswith(ON_EVERY_TARGET) and step in STEPS_ON_EVERY_TARGET
 
 
 def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
+from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
 from tests.buckets import ObjectStore
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Servers:
             "mysql": lambda: self.mariadb,
             "redshift": lambda: self.redshift,
             "snowflake": lambda: self.snowflake,
+            "spanner": lambda: self.spanner,
         }
         try:
             started.get(target, lambda: None)()
@@ -66,6 +68,10 @@ class Servers:
     @cached_property
     def snowflake(self) -> EmbeddedSnowflake:
         return self._started(EmbeddedSnowflake())
+
+    @cached_property
+    def spanner(self) -> EmbeddedSpanner:
+        return self._started(EmbeddedSpanner())
 
     @cached_property
     def store(self) -> ObjectStore:

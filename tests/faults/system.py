@@ -99,6 +99,12 @@ class SystemUnderTest:
     def use(self, engine: EngineMode) -> None:
         self.definition = replace(self.definition, spark=replace(self.definition.spark, engine=engine))
 
+    def limit_mutations(self, most: int | None) -> None:
+        """Of a transaction in Spanner. None: as by default."""
+        target = self.target.definition()
+        options = target.options if most is None else {**target.options, "max_mutations": most}
+        self.definition = replace(self.definition, target=replace(target, options=options))
+
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(statement.encode())

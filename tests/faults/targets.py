@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +19,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.sandbox.bigquery import PROJECT
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import USER
+from airflow_cdc_provider.sandbox.spanner import INSTANCE
 from tests.buckets import ObjectStore
 from tests.faults.checker.bigquery import Dataset
 from tests.faults.checker.checker import Reader
@@ -25,7 +27,9 @@ from tests.faults.checker.database import PollingReader, Server
 from tests.faults.checker.delta import DeltaReader
 from tests.faults.checker.iceberg import IcebergReader
 from tests.faults.checker.snowflake import Schema
+from tests.faults.checker.spanner import Database
 from tests.faults.servers import Servers
+from tests.spanner_client import open_database
 
 SNOWFLAKE_DATABASE = "COPIES"
 
@@ -229,6 +233,26 @@ class BigQueryTarget(SystemTarget):
         self.dataset.execute(f"DROP SCHEMA `{PROJECT}`.{self.schema} CASCADE")
 
 
+class SpannerTarget(SystemTarget):
+    def definition(self) -> Target:
+        return Target("spanner", options={"instance": INSTANCE, "database": self.name})
+
+    def secrets(self, source: ConnectionInfo) -> Secrets:
+        return Secrets(source=source, target=self.servers.spanner.connection)
+
+    def reader(self) -> Reader:
+        return PollingReader(Database(self.database))
+
+    @cached_property
+    def database(self) -> Any:
+        return open_database(self.servers.spanner.port, self.name)
+
+    @contextlib.contextmanager
+    def created(self) -> Iterator[None]:
+        yield
+        self.database.drop()
+
+
 TARGETS: dict[str, type[SystemTarget]] = {
     "bigquery": BigQueryTarget,
     "delta": DeltaTarget,
@@ -237,4 +261,5 @@ TARGETS: dict[str, type[SystemTarget]] = {
     "postgres": PostgresTarget,
     "redshift": RedshiftTarget,
     "snowflake": SnowflakeTarget,
+    "spanner": SpannerTarget,
 }

@@ -24,6 +24,8 @@ from tests.faults.worker import Arguments, run_task
 from tests.faults.writer import ACCOUNTS, EVENTS
 
 UPKEEP_EVERY = 10
+FEW_MUTATIONS = 45
+"""Of one transaction, of which 20 are for the control row."""
 _keys = itertools.count(1)
 
 RunDag = Callable[[Callable[[str], object]], DagRun]
@@ -70,6 +72,15 @@ def in_spark(system: SystemUnderTest, injections: Sequence[Injection], run_dag: 
         return stream(system, injections, run_dag)
     finally:
         system.use(EngineMode.AUTO)
+
+
+def in_parts(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
+    """A batch exceeds one transaction."""
+    system.limit_mutations(FEW_MUTATIONS)
+    try:
+        return stream(system, injections, run_dag)
+    finally:
+        system.limit_mutations(None)
 
 
 def grown(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
@@ -225,6 +236,7 @@ WORKLOADS = {
     "copies": Workload(copied, ADDED | COPIED_AGAIN),
     "plain": Workload(plain, {"plain": "merge"}, shared=False),
     "in spark": Workload(in_spark, {"spark": "merge"}, shared=False),
+    "in parts": Workload(in_parts, {"parts": "merge"}, shared=False),
     "grown": Workload(grown, {"grown": "extract"}),
     "reopen": Workload(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Workload(proved, {"verify": "verify"}, shared=False),

@@ -21,6 +21,7 @@ from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -43,4 +44,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *FEEDS,
     *BIGQUERY,
     *REDSHIFT_TARGET,
+    *SPANNER_MUTANTS,
 )

@@ -22,6 +22,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
 from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
+from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
 from tests.buckets import ObjectStore
 from tests.mariadb import embedded
@@ -133,6 +134,12 @@ def where_installed(kind: Callable[[], Server]) -> Server:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def spanner_server() -> Iterator[EmbeddedSpanner]:
+    with EmbeddedSpanner() as server:
+        yield server
 
 
 @pytest.fixture

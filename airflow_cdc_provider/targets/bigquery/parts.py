@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow
 
+from airflow_cdc_provider.core.connections.google import google_login
 from airflow_cdc_provider.core.registry import load_library
-from airflow_cdc_provider.targets.bigquery.client import login
 from airflow_cdc_provider.targets.bigquery.jobs import request_retry
 from airflow_cdc_provider.targets.bigquery.rows import readable
 
@@ -90,4 +90,4 @@ def streams_of(server: BigQueryServer, paying: str, table: Any, columns: Mapping
 
 def read_client(server: BigQueryServer) -> Any:
     library = load_library("google.cloud.bigquery_storage_v1", "target", "bigquery")
-    return library.BigQueryReadClient(credentials=login(server.info)[0])
+    return library.BigQueryReadClient(credentials=google_login(server.info, "bigquery")[0])

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import pyarrow
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.google import google_account, google_endpoint, google_tls_warnings
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.bigquery import names
 from airflow_cdc_provider.targets.bigquery.checks import dataset_problems
-from airflow_cdc_provider.targets.bigquery.client import account, endpoint, open_client, project_of, tls_warnings
+from airflow_cdc_provider.targets.bigquery.client import open_client, project_of
 from airflow_cdc_provider.targets.bigquery.cursor import JobConnection, JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.jobs import Jobs, request_retry
@@ -58,10 +59,10 @@ class BigQueryServer:
 
     @property
     def address(self) -> str:
-        return f"BigQuery{f' at {endpoint(self.info)}' if self.info.host else ''}, project {self.project}"
+        return f"BigQuery{f' at {google_endpoint(self.info)}' if self.info.host else ''}, project {self.project}"
 
     def tls_warnings(self) -> list[Problem]:
-        return tls_warnings(self.info)
+        return google_tls_warnings(self.info)
 
     @contextmanager
     def session(self, purpose: str, window: int | None = None) -> Iterator[JobConnection]:
@@ -204,7 +205,7 @@ class BigQueryServer:
 
     def _grants_needed(self) -> str:
         """Statements and commands that grant what the jobs need."""
-        member = account(self.info)
+        member = google_account(self.info)
         paying = self.options.job_project or self.project
         dataset = names.quoted(self.project, self.options.dataset)
         return (

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.google import google_endpoint, google_login
 from airflow_cdc_provider.core.registry import load_library
-from airflow_cdc_provider.targets.bigquery.client import endpoint, login
 
 GOOGLE = "https://storage.googleapis.com"
 REQUEST_LIMIT_S = 300
@@ -53,7 +53,7 @@ class Stage:
 
     @property
     def _url(self) -> str:
-        return endpoint(self.connection) or GOOGLE
+        return google_endpoint(self.connection) or GOOGLE
 
     @property
     def _objects(self) -> str:
@@ -63,7 +63,7 @@ class Stage:
         """Raises ``GoogleAPICallError`` for an answer that is an error; a removed object is none."""
         transport = load_library("google.auth.transport.requests", "target", "bigquery")
         exceptions = load_library("google.api_core.exceptions", "target", "bigquery")
-        with transport.AuthorizedSession(login(self.connection)[0]) as session:
+        with transport.AuthorizedSession(google_login(self.connection, "bigquery")[0]) as session:
             answer = session.request(method, url, timeout=REQUEST_LIMIT_S, **more)
         if not answer.ok and not (method == "DELETE" and answer.status_code == 404):
             raise exceptions.from_http_response(answer)

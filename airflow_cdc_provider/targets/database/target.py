@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
@@ -33,15 +33,15 @@ from airflow_cdc_provider.targets.database.server import NamesTransactions, Serv
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
-from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.restrictions import Restriction
-from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
+from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.unversioned import UnversionedTarget
 
 TRIES = 2
 """A commit whose response was lost and that did not happen is tried once more."""
 
 
-class DatabaseTarget:
+class DatabaseTarget(UnversionedTarget):
     def __init__(self, server: Server, replicator: str, log: ChangeLog) -> None:
         self.server = server
         self.replicator = replicator
@@ -50,9 +50,6 @@ class DatabaseTarget:
     @property
     def sql(self) -> Sql:
         return self.server.sql
-
-    def table_name(self, source_table: str) -> str:
-        return default_name(source_table)
 
     def locate(self, target_table: str) -> str:
         return f"{self.server.address}, table {self.server.schema}.{target_table}"
@@ -86,25 +83,6 @@ class DatabaseTarget:
         if record is None or (record.replicator, record.table) != (self.replicator, table):
             return TargetState(exists=True, identity=identity)
         return TargetState(True, record, None, identity, record.token)
-
-    def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """From the counts of our own commits: rows that other writers add do not count."""
-        return state.control.rows if state.control else None
-
-    def oldest_token(self, table: str, target_table: str) -> int:
-        """The control row contains the whole record, so the log's older records are not needed."""
-        return self.state(table, target_table).token or 0
-
-    def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
-        """None: a database keeps no earlier versions."""
-        return None
-
-    def control_at(self, table: str, target_table: str, version: int) -> ControlRecord | None:
-        return None
-
-    def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
-        where, do = self.locate(target_table), "resync the table: airflow cdc resync"
-        raise Blocked.of("TGT024", "a database keeps no earlier versions", where, f"version {version}", do=do)
 
     def publish_cut(self, cut: Cut) -> None:
         retry_conflicts(partial(self._publish_cut, cut))

@@ -19,6 +19,7 @@ IN_EVERY_RUN = {
     },
     "snowflake": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_merge_keyless", "test_types"},
     "snowflake by external stage": {"test_copies"},
+    "spanner": {"test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
 """What these kits run in every run; the rest is for the nightly run. With Spark for all work, the other targets run in
 the nightly run only."""

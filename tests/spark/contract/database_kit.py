@@ -29,6 +29,7 @@ SERVERS = {"mysql": "mariadb", "postgres": "postgres"}
 class DatabaseKit:
     engine = EngineMode.AUTO
     keeps_versions = False
+    keeps_cuts = False
     chores: frozenset[str] = frozenset()
     # The table is locked from the first statement of the commit on.
     before_commit = "merge.before_submit"

@@ -28,6 +28,7 @@ class DeltaKit:
     kind = "delta"
     jars = ("delta",)
     keeps_versions = True
+    keeps_cuts = True
     chores = frozenset({"purge", "compact", "vacuum"})
     has_odd_numbers = True
     before_commit = "merge.before_commit"

@@ -27,6 +27,7 @@ class IcebergKit:
     kind = "iceberg"
     jars = ("iceberg",)
     keeps_versions = True
+    keeps_cuts = True
     chores = frozenset({"compact", "expire"})
     has_odd_numbers = True
     before_commit = "merge.before_commit"

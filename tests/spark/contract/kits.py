@@ -22,6 +22,7 @@ from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.redshift_kit import redshift_kit
 from tests.spark.contract.snowflake_kit import external_stage_kit, snowflake_kit
+from tests.spark.contract.spanner_kit import spanner_kit
 
 
 class TargetKit(Protocol):
@@ -29,13 +30,15 @@ class TargetKit(Protocol):
     needs.
 
     ``keeps_versions``: an older version can be read, and restored alone; the target's own history contains it. Without,
-    a restore brings a backup back, with its cursor. ``chores``: the upkeep that can be due. ``has_odd_numbers``: its
+    a restore brings a backup back, with its cursor. ``keeps_cuts``: a published cut can be read after its tables have
+    moved on, until a new copy replaces one. ``chores``: the upkeep that can be due. ``has_odd_numbers``: its
     floats have NaN and a negative zero. ``before_commit``: the last failpoint at which others can change the table."""
 
     kind: str
     engine: EngineMode
     jars: tuple[str, ...]
     keeps_versions: bool
+    keeps_cuts: bool
     chores: frozenset[str]
     has_odd_numbers: bool
     before_commit: str
@@ -88,6 +91,7 @@ TARGETS: dict[str, OpenKit] = {
     "redshift": redshift_kit,
     "snowflake": snowflake_kit,
     "snowflake by external stage": external_stage_kit,
+    "spanner": spanner_kit,
 }
 IN_SPARK = " in Spark"
 

@@ -33,6 +33,7 @@ class SnowflakeKit:
     kind = "snowflake"
     jars: tuple[str, ...] = ()
     keeps_versions = False
+    keeps_cuts = False
     chores: frozenset[str] = frozenset()
     has_odd_numbers = False
     before_commit = "merge.before_submit"

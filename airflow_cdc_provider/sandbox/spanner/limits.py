@@ -1,0 +1,14 @@
+"""Limits of Spanner, by its page "Quotas & limits"."""
+
+COMMIT_MUTATIONS = 80_000
+COMMIT_BYTES = 100 << 20
+REQUEST_BYTES = 10 << 20
+"""Of a request other than a commit."""
+
+KEY_BYTES = 8 << 10
+KEY_COLUMNS = 16
+TABLE_COLUMNS = 1_024
+NAME_CHARACTERS = 128
+VALUE_BYTES = 10 << 20
+STRING_CHARACTERS = 2_621_440
+NUMERIC_WHOLE_DIGITS, NUMERIC_SCALE = 29, 9

@@ -1,0 +1,1 @@
+"""Spanner as a target: tables in one database, written by reads by key and mutations."""

@@ -1,0 +1,244 @@
+"""Commits to Spanner: a batch that fits one transaction is written by the driver, a larger one in parts by Spark's
+tasks or by the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import ForeignTarget, TargetUnavailable
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.targets.common_checks import foreign_table
+from airflow_cdc_provider.targets.fencing import superseded_by
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.spanner.changes import Counts
+from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
+from airflow_cdc_provider.targets.spanner.large_merge import apply_part, end, end_merge, sweep
+from airflow_cdc_provider.targets.spanner.merge import Exceeds, add_columns, begin_in_parts, merge_at_once
+from airflow_cdc_provider.targets.spanner.parts import PartKey, PartsOf, SavedRows, save
+from airflow_cdc_provider.targets.spanner.rows import Stored
+from airflow_cdc_provider.targets.spanner.session import Session
+from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES, CONTROL_MUTATIONS, collect
+from airflow_cdc_provider.targets.spanner.target import SpannerTarget
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.batches.staged_rows import StagedRows
+from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.spooled_rows import SpooledRows
+from spark_jobs.writers.partition_results import on_partitions
+from spark_jobs.writers.spanner_reads import read_table
+from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
+
+LoadCopy = Callable[[Stored], int]
+"""Loads all rows of a copy into its shadow table, and returns their number."""
+
+MergeParts = Callable[[Session, Stored, MergePlan, ControlRecord, TargetState], Counts]
+"""Merges a batch that exceeds one transaction."""
+
+
+class SpannerWriter:
+    """One per table and session."""
+
+    def __init__(self, session: Callable[[], SparkSession], tables: SpannerTarget) -> None:
+        self._spark_session = session
+        self.tables = tables
+        self.database = tables.database
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._spark_session()
+
+    def read(self, task: TableTask, version: int | None) -> DataFrame:
+        """The rows as of one time. If another commit comes first, a batch that was built on them is rejected by its own
+        commit."""
+        current = self.tables.state(task.table, task.target)
+        schema = current.control.schema if current.control and current.control.schema else task.schema
+        soft = task.rule.on_delete is OnDelete.SOFT
+        return read_table(self.spark, self.database, Stored(task.target, schema, soft, self.database.options.json))
+
+    # Copies
+
+    def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        frame = rows.frame()
+        most = self.database.options.max_mutations
+
+        def load_in_tasks(shadow: Stored) -> int:
+            return sum(on_partitions(frame, partial(_load, self.database, shadow, most)))
+
+        return partial(self._copy, task, load_in_tasks)
+
+    def copy_locally(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
+        """Raises NeedsSpark before any row is read."""
+        if rows.in_driver is None:
+            raise NeedsSpark("a comparison with the old rows")
+        splits = rows.in_driver(SpooledRows).results
+        most = self.database.options.max_mutations
+
+        def load_in_driver(shadow: Stored) -> int:
+            return sum(_load(self.database, shadow, most, part, split.batches()) for part, split in enumerate(splits))
+
+        return partial(self._copy, task, load_in_driver)
+
+    def _copy(self, task: TableTask, load_rows: LoadCopy, record: ControlRecord) -> int:
+        """A crash before the commit leaves the old table, or none; after it, the next process that reads the state
+        gives the new copy the table's name. A token that does not increase, or that another attempt has claimed, is
+        rejected: the caller has to raise the fence."""
+        current = self.tables.state(task.table, task.target)
+        if current.exists and current.control is None:
+            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
+            raise superseded_by(current, record)
+        schema, soft = record.schema or task.schema, task.rule.on_delete is OnDelete.SOFT
+        with self._translate_lost_race(task, current, record):
+            shadow = prepare(self.database, task.target, schema, soft, current, record)
+            rows = load_rows(shadow)
+            commit_copy(self.database, task.target, shadow.table, replace(record, rows=rows))
+            self.tables.state(task.table, task.target)
+        return rows
+
+    # Merges
+
+    def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        """``record`` is already written to the change log. A crash before the commit, or before a merge of several
+        transactions has begun, changes nothing. After it, the cursor prevents a second application of the batch."""
+        keys = [F.col(quoted(name)) for name in rows.batch.schema.key]
+
+        def in_tasks(
+            session: Session, stored: Stored, plan: MergePlan, record: ControlRecord, current: TargetState
+        ) -> Counts:
+            frame = rows.frame.sortWithinPartitions(*keys) if keys else rows.frame
+            parts = PartsOf(stored.table, record.nonce)
+            results = on_partitions(frame, partial(_save, self.database, parts, stored, plan))
+            saved = sum((from_plain(SavedRows, result) for result in results), SavedRows())
+            begin_in_parts(self.tables, session, stored, saved, plan, current, record)
+            sweep(self.database.options, session, parts)
+            self._apply_in_tasks(parts, saved.parts)
+            return end(self.database, session, parts)
+
+        return self._merge(task, rows, record, in_tasks)
+
+    def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        """Raises NeedsSpark."""
+
+        def in_driver(
+            session: Session, stored: Stored, plan: MergePlan, record: ControlRecord, current: TargetState
+        ) -> Counts:
+            parts, most = PartsOf(stored.table, record.nonce), self.database.options.max_mutations
+            with rows.table() as table:
+                keys = [(name, "ascending") for name in plan.schema.key]
+                ordered = table.sort_by(keys) if keys else table
+                saved = save(session, parts, stored, plan, uuid.uuid4().hex, [ordered], most)
+            begin_in_parts(self.tables, session, stored, saved, plan, current, record)
+            return end_merge(self.database, session, stored.table)
+
+        return self._merge(task, rows, record, in_driver)
+
+    def _merge(self, task: TableTask, rows: StagedRows, record: ControlRecord, in_parts: MergeParts) -> MergeCounts:
+        current = self.tables.state(task.table, task.target)
+        control, batch = current.control, rows.batch
+        if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
+            raise superseded_by(current, record)
+        stored = Stored(task.target, batch.schema, task.rule.on_delete is OnDelete.SOFT, self.database.options.json)
+        with (
+            self._translate_lost_race(task, current, record),
+            self.database.session(f"merge {record.window}") as session,
+        ):
+            plan = add_columns(self.database, session, task.target, merge_plan(task, batch, batch.added))
+            failpoint("merge.before_submit")
+            counts = self._at_once(session, stored, rows, plan, record, current)
+            if counts is None:
+                counts = in_parts(session, stored, plan, record, current)
+        return MergeCounts(counts.inserted, counts.updated, counts.deleted)
+
+    def _at_once(
+        self,
+        session: Session,
+        stored: Stored,
+        rows: StagedRows,
+        plan: MergePlan,
+        record: ControlRecord,
+        current: TargetState,
+    ) -> Counts | None:
+        """None if the batch exceeds one transaction."""
+        if rows.batch.rows > self.database.options.max_mutations - CONTROL_MUTATIONS:
+            return None
+        table = collect(rows.batches(), rows.columns, COMMIT_BYTES)
+        if table is None:
+            return None
+        try:
+            return merge_at_once(self.tables, session, stored, table, plan, current, record)
+        except Exceeds:
+            return None
+
+    def _apply_in_tasks(self, parts: PartsOf, saved: Sequence[PartKey]) -> None:
+        """Phase by phase."""
+        context = self.spark.sparkContext
+        for phase in sorted({part.phase for part in saved}):
+            names = [to_plain(part) for part in saved if part.phase == phase]
+            frame = self.spark.createDataFrame(
+                [(str(one["task"]), int(one["number"])) for one in names], "task STRING, number BIGINT"
+            )
+            frame = frame.repartition(min(len(names), context.defaultParallelism))
+            on_partitions(frame, partial(_apply, self.database, parts, phase))
+
+    def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
+        """Does nothing: Spanner's upkeep is its own."""
+        return ()
+
+    @contextlib.contextmanager
+    def _translate_lost_race(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
+        """A later attempt drops the shadow table of this one."""
+        try:
+            yield
+        except TargetUnavailable:
+            after = self.tables.state(task.table, task.target)
+            if after != before:
+                raise superseded_by(after, record) from None
+            raise
+
+
+def _load(database: SpannerDatabase, shadow: Stored, most: int, part: int, batches: Iterable[pa.RecordBatch]) -> int:
+    with database.session("load") as session:
+        return load(session, shadow, part, batches, most)
+
+
+def _save(
+    database: SpannerDatabase,
+    parts: PartsOf,
+    stored: Stored,
+    plan: MergePlan,
+    partition: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Any:
+    """Under the name of this try of the task."""
+    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    with database.session("save") as session:
+        saved = save(session, parts, stored, plan, uuid.uuid4().hex, tables, database.options.max_mutations)
+    return to_plain(saved)
+
+
+def _apply(
+    database: SpannerDatabase, parts: PartsOf, phase: int, partition: int, batches: Iterable[pa.RecordBatch]
+) -> int:
+    applied = 0
+    with database.session("apply") as session:
+        for batch in batches:
+            for row in batch.to_pylist():
+                apply_part(database.options, session, parts, PartKey(phase, row["task"], row["number"]))
+                applied += 1
+    return applied
