@@ -9,6 +9,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from airflow_cdc_provider.connectors.registry import registry_connection
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -50,11 +51,12 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of source, target and staging."""
+    """The connections of source, target, staging and schema registry."""
     return Secrets(
         source=connection_info(definition.source.connection),
         target=connection_info(definition.target.connection),
         staging=connection_info(definition.staging.connection),
+        registry=connection_info(registry_connection(definition)),
     )
 
 

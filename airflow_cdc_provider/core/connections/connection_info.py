@@ -25,8 +25,9 @@ class ConnectionInfo:
 
 @dataclass(frozen=True)
 class Secrets:
-    """The connections that a job uses."""
+    """The connections that a job uses. ``registry``: of the schema registry of the source's messages."""
 
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
     target: ConnectionInfo = field(default_factory=ConnectionInfo)
     staging: ConnectionInfo = field(default_factory=ConnectionInfo)
+    registry: ConnectionInfo = field(default_factory=ConnectionInfo)

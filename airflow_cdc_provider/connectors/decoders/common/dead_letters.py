@@ -129,10 +129,11 @@ def message_of(record: ChangeRecord) -> Message | None:
     )
 
 
-def reread(record: ChangeRecord, codec: str, decoder: Decoder) -> list[ChangeRecord]:
-    """See ``SourceConnector.reread``. ``decoder``: one that has the schema to decode with."""
-    content, message = undecoded(record), message_of(record)
-    if content is None or message is None or content.codec != codec:
+def reread(record: ChangeRecord, message: Message, decoder: Decoder) -> list[ChangeRecord]:
+    """See ``SourceConnector.reread``. ``message``: that of the record. ``decoder``: one that has the schema to decode
+    with."""
+    content = undecoded(record)
+    if content is None or content.codec != decoder.codec:
         return [record]
     records = [item for item in decoder.decode(message) if isinstance(item, ChangeRecord)]
     if any(decoded.op == Operation.UNREADABLE for decoded in records):

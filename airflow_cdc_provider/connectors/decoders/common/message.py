@@ -24,7 +24,8 @@ Item = ChangeRecord | TableSchema | Ignored | HoleFound
 
 class Message(NamedTuple):
     """``topic``: a topic, or the path of a file. ``offset``: in ``channel`` (a topic partition, or the file): the Kafka
-    offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files."""
+    offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files. ``reason``: why the
+    transport could not convert the key or the value; empty if they are as the decoder expects them."""
 
     value: bytes | None
     key: bytes | None = None
@@ -33,6 +34,7 @@ class Message(NamedTuple):
     channel: str = ""
     offset: int = 0
     at_ms: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True)

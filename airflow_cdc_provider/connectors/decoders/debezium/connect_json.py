@@ -11,12 +11,10 @@ import re
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common import exact_json
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NOT_JSON, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 
 PREFIX = '{"schema":'
-REGISTERED = b"\0"
-"""The first byte of messages in the format of a schema registry (Avro, Protobuf, JSON Schema); a schema id follows."""
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
 MAX_CACHED = 64
 BLANKS = " \t\r\n"
@@ -44,10 +42,6 @@ class ConnectReader:
 
     def read(self, data: bytes, topic: str) -> ConnectValue:
         """Raises DecodeError."""
-        if data.startswith(REGISTERED):
-            raise DecodeError(
-                NOT_JSON, "not JSON but a message in schema registry format: configure the connector with JsonConverter"
-            )
         text = exact_json.text_of(data)
         if not text.startswith(PREFIX):
             return _split_schema(exact_json.parse_text(text), text)
