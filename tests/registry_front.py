@@ -1,4 +1,4 @@
-"""A front of a schema registry, with what the embedded one lacks: TLS, logins, tokens, schemas by GUID; and with faults."""
+"""A front of a schema registry, with what the embedded one lacks (TLS, logins, tokens, schemas by GUID) and faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ssl
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,12 +22,14 @@ USER, PASSWORD, TOKEN, CLIENT_SECRET = "reader", "secret-password", "secret-toke
 @dataclass
 class RegistryFront:
     """``authorization``: the only accepted header of this name; none is required if it is empty. ``denied``: paths that
-    are answered with 403. ``stalled``: requests wait until it is set again. ``guids``: GUID → id."""
+    are answered with 403. ``failing``: how many requests are answered with 503. ``stalled_after``: later requests than
+    this number wait for ``running``. ``guids``: GUID → id."""
 
     behind: str
     authorization: str = ""
     denied: set[str] = field(default_factory=set)
     failing: int = 0
+    stalled_after: int | None = None
     guids: dict[str, int] = field(default_factory=dict)
     running: threading.Event = field(default_factory=threading.Event)
     paths: list[str] = field(default_factory=list)
@@ -44,7 +46,6 @@ def registry_front(
 ) -> Iterator[RegistryFront]:
     """``certificate``: file and key for TLS. ``clients``: the authority of certificates that clients must have."""
     front = RegistryFront(behind)
-    front.running.set()
     server = ThreadingHTTPServer((HOST, 0), _handler(front))
     server.daemon_threads = True
     if certificate is not None:
@@ -53,7 +54,7 @@ def registry_front(
         if clients is not None:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(clients)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     front.url = f"{'https' if certificate else 'http'}://{HOST}:{server.server_port}"
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
@@ -70,7 +71,8 @@ def _handler(front: RegistryFront) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             front.paths.append(self.path)
-            front.running.wait()
+            if front.stalled_after is not None and len(front.paths) > front.stalled_after:
+                front.running.wait()
             path = urlsplit(self.path).path
             if front.authorization and self.headers.get("Authorization") != front.authorization:
                 self._answer(401, {"error_code": 40101, "message": "Unauthorized"})
@@ -95,13 +97,18 @@ def _handler(front: RegistryFront) -> type[BaseHTTPRequestHandler]:
             path = f"/schemas/ids/{front.guids[guid]}" if guid in front.guids else self.path
             parts = urlsplit(front.behind)
             client = http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=30)
-            client.request("GET", parts.path + path)
-            answer = client.getresponse()
-            self._answer(answer.status, json.loads(answer.read()))
-            client.close()
+            with closing(client):
+                client.request("GET", parts.path + path)
+                answer = client.getresponse()
+                status, body = answer.status, json.loads(answer.read())
+            self._answer(status, body)
 
         def _answer(self, status: int, body: object) -> None:
             content = json.dumps(body).encode()
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client was killed
+                self._send(status, content)
+
+        def _send(self, status: int, content: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

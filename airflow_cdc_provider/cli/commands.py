@@ -125,7 +125,7 @@ OPTION = StrictArg(
 )
 REGISTRY = StrictArg(
     "--registry",
-    help="The schemas of messages that contain ids: the Airflow connection of a schema registry, or a folder with a file per id",
+    help="For messages with schema ids: the Airflow connection of a schema registry, or a folder with a file per id",
     metavar="CONNECTION|FOLDER",
 )
 MESSAGES = StrictArg(

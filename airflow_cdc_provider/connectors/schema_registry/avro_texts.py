@@ -1,8 +1,8 @@
 """Thousands of Avro records of one schema as JSON texts, field by field instead of record by record.
 
-The texts equal those of ``connect_avro`` and ``exact_json``. The records lie one after another in one array of bytes, and
-each has a position in it. A field is read in all records at once, which moves their positions behind it. Arrays, maps
-and recursive types are not supported.
+The texts equal those of ``connect_avro`` and ``exact_json``. The records are in one array of bytes, one after another,
+and each has a position in it. A field is read in all records at once, which moves their positions behind it. Arrays,
+maps and recursive types are not supported.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of, 
 
 Rows = npt.NDArray[np.int64]
 """Indexes of records, ascending."""
-PADDING = bytes(16)
-"""Longer than the longest number, which may be read beyond the last record."""
+MAX_FIELDS = 4_000
+PADDING = bytes(10 * MAX_FIELDS)
+"""Numbers, of at most ten bytes, may be read beyond the end of a damaged record, which is detected afterwards."""
 MAX_SHIFT = 63
 MAX_RECORD_BYTES = 1 << 15
 """Longer records are not read together: the texts of all records must fit into one array."""
@@ -46,17 +47,25 @@ class Records:
         """A zigzag number of variable length per row. Raises NotVectorizable."""
         at = self.at[rows]
         byte = self.data[at]
-        values = (byte & 0x7F).astype(np.uint64)
         at += 1
-        active, shift = np.flatnonzero(byte >= 0x80), 7
-        while len(active):
+        values = byte & np.uint64(0x7F)
+        more, shift = byte >= 0x80, 7
+        while more.any():
             if shift > MAX_SHIFT:
-                raise NotVectorizable(rows[active].tolist())
-            byte = self.data[at[active]]
-            values[active] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-            at[active] += 1
-            active, shift = active[byte >= 0x80], shift + 7
-        self._move(rows, at)
+                raise NotVectorizable(rows[more].tolist())
+            if more.all():  # most numbers of a column have the same length
+                byte = self.data[at]
+                at += 1
+                values |= (byte & np.uint64(0x7F)) << np.uint64(shift)
+                more = byte >= 0x80
+            else:
+                active = np.flatnonzero(more)
+                byte = self.data[at[active]]
+                at[active] += 1
+                values[active] |= (byte & np.uint64(0x7F)) << np.uint64(shift)
+                more[active] = byte >= 0x80
+            shift += 7
+        self.at[rows] = at
         return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
 
     def texts(self, rows: Rows) -> pa.BinaryArray:
@@ -68,27 +77,24 @@ class Records:
         return self._slices(rows, np.full(len(rows), size, np.int64))
 
     def columns(self, rows: Rows, size: int) -> npt.NDArray[np.uint8]:
-        """``size`` bytes per row, as an array with one line per row. Raises NotVectorizable."""
+        """``size`` bytes per row, as an array with one line per row."""
         at = self.at[rows]
-        self._move(rows, at + size)
+        self.at[rows] = at + size
         return self.data[at[:, None] + np.arange(size)]
 
     def _slices(self, rows: Rows, lengths: npt.NDArray[np.int64]) -> pa.BinaryArray:
         """Every other element of an array without gaps: those between them are what lies between the slices."""
         at = self.at[rows]
-        if len(invalid := np.flatnonzero((lengths < 0) | (lengths > self.ends[rows] - at))):
+        ends = at + lengths
+        invalid = (lengths < 0) | (ends > self.ends[rows])
+        if invalid.any():
             raise NotVectorizable(rows[invalid].tolist())
-        self._move(rows, at + lengths)
+        self.at[rows] = ends
         offsets = np.empty(2 * len(rows) + 1, np.int32)
-        offsets[:-1:2], offsets[1::2] = at, at + lengths
+        offsets[:-1:2], offsets[1::2] = at, ends
         offsets[-1] = offsets[-2] if len(rows) else 0
         all_slices = pa.Array.from_buffers(pa.binary(), 2 * len(rows), [None, pa.py_buffer(offsets), self.buffer])
         return all_slices.take(pa.array(np.arange(0, 2 * len(rows), 2)))
-
-    def _move(self, rows: Rows, at: npt.NDArray[np.int64]) -> None:
-        if len(invalid := np.flatnonzero(at > self.ends[rows])):
-            raise NotVectorizable(rows[invalid].tolist())
-        self.at[rows] = at
 
 
 ReadTexts = Callable[[Records, Rows], pa.StringArray]
@@ -144,7 +150,7 @@ def _record(kind: Any) -> ReadTexts | None:
     names = [str(field["name"]) for field in kind["fields"]]
     readers = [text_reader(field["type"]) for field in kind["fields"]]
     supported = [reader for reader in readers if reader is not None]
-    if not names or len(supported) < len(names):
+    if not names or len(supported) < len(names) or len(names) > MAX_FIELDS:
         return None
     return lambda records, rows: json_columns.objects(names, [read(records, rows) for read in supported])
 

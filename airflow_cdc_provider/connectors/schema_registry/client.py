@@ -34,8 +34,8 @@ class RegistryClient:
 
     def fetch(self, schema_id: str, used_by: str) -> RegisteredSchema:
         """``used_by``: the message that names the schema, for errors. Raises SourceUnavailable if the registry does not
-        answer (SRC110) or does not have the schema (SRC108), CheckFailed if it denies access (SRC109) or its certificate
-        is not trusted (CON042)."""
+        answer (SRC110) or does not have the schema (SRC108), CheckFailed if it denies access (SRC109) or its
+        certificate is not trusted (CON042)."""
         try:
             with self._open() as client:
                 by_id = schema_id.isdecimal()
@@ -72,8 +72,8 @@ class RegistryClient:
                 f"the schema registry has no schema with the id {schema_id}",
                 where=where,
                 found=found,
-                do=f"restore the schema (soft-deleted subjects can be registered again), or correct the host of {connection}:"
-                " the messages may belong to another registry, or to another context (`/contexts/:.NAME:`)",
+                do="register the schema again under its id, or correct the host of "
+                f"{connection}: the messages may belong to another registry or context (`/contexts/:.NAME:`)",
                 data=STAYS,
             )
         if status in DENIED:

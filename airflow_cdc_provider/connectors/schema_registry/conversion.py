@@ -1,7 +1,7 @@
 """Messages with a registered schema, as the JSON messages that Connect's own converter would have sent.
 
-Decoders, the detection of snapshots and the quarantine work on JSON alone. A key or value that does not match its schema
-stays as it is, and the message says why: the decoder makes a bad record of it.
+Decoders, the detection of snapshots and the quarantine work on JSON alone. A key or value that does not match its
+schema stays as it is, and the message says why: the decoder makes a bad record of it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,24 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHE
 from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, Message
 from airflow_cdc_provider.connectors.schema_registry.avro import AvroReader
 from airflow_cdc_provider.connectors.schema_registry.client import AVRO, JSON, PROTOBUF
-from airflow_cdc_provider.connectors.schema_registry.framing import KEY, VALUE, Side, framed, usage
+from airflow_cdc_provider.connectors.schema_registry.framing import (
+    ID_END,
+    KEY,
+    VALUE,
+    WITH_ID,
+    Side,
+    framed,
+    has_header,
+    usage,
+)
 from airflow_cdc_provider.connectors.schema_registry.json_schema import JsonSchemaReader
 from airflow_cdc_provider.connectors.schema_registry.protobuf import ProtobufReader
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
 from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema
 
 BATCH_MESSAGES = 4096
+Content = tuple[int, bytes]
+"""The index of a message in its batch, and the content of its key or value."""
 
 
 class ContentReader(Protocol):
@@ -60,22 +71,13 @@ class MessageConverter:
         keys = self._converted(batch, [message.key for message in batch], KEY)
         for index, message in enumerate(batch):
             reason = values.reasons.get(index) or keys.reasons.get(index, "")
-            yield message._replace(value=values.parts[index], key=keys.parts[index], reason=reason)
+            value, key = values.parts[index], keys.parts[index]
+            _, _, headers, topic, channel, offset, at_ms, _ = message
+            yield Message(value, key, headers, topic, channel, offset, at_ms, reason)
 
     def _converted(self, batch: Sequence[Message], parts: Sequence[bytes | None], side: Side) -> _Converted:
         converted = _Converted(parts)
-        by_schema: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
-        for index, (message, part) in enumerate(zip(batch, parts, strict=True)):
-            if part is None:
-                continue
-            try:
-                found = framed(part, message.headers, side.header)
-            except DecodeError as error:
-                converted.reasons[index] = str(error)
-            else:
-                if found is not None:
-                    by_schema[found.schema_id].append((index, found.content))
-        for schema_id, contents in by_schema.items():
+        for schema_id, contents in _by_schema(batch, parts, side, converted.reasons).items():
             reader = self._reader(schema_id, batch[contents[0][0]], side)
             _convert(reader, contents, converted)
         return converted
@@ -103,7 +105,33 @@ def content_reader(schema: RegisteredSchema, is_key: bool) -> ContentReader:
     raise DecodeError(NO_SCHEMA, f"a schema of another type than {AVRO}, {JSON} and {PROTOBUF} is registered")
 
 
-def _convert(reader: ContentReader | DecodeError, contents: Sequence[tuple[int, bytes]], converted: _Converted) -> None:
+def _by_schema(
+    batch: Sequence[Message], parts: Sequence[bytes | None], side: Side, reasons: dict[int, str]
+) -> dict[str, list[Content]]:
+    """Schema id → the contents with this schema. ``reasons``: receives those of messages that name none validly."""
+    by_schema: defaultdict[str, list[Content]] = defaultdict(list)
+    ids: dict[bytes, str] = {}
+    header = side.header
+    for index, (message, part) in enumerate(zip(batch, parts, strict=True)):
+        if part is None:
+            continue
+        in_header = bool(message.headers) and has_header(message.headers, header)
+        if not in_header and (known := ids.get(part[:ID_END])):
+            by_schema[known].append((index, part[ID_END:]))
+            continue
+        try:
+            found = framed(part, message.headers, header)
+        except DecodeError as error:
+            reasons[index] = str(error)
+            continue
+        if found is not None:
+            by_schema[found.schema_id].append((index, found.content))
+            if not in_header and part[0] == WITH_ID:
+                ids[part[:ID_END]] = found.schema_id
+    return by_schema
+
+
+def _convert(reader: ContentReader | DecodeError, contents: Sequence[Content], converted: _Converted) -> None:
     if isinstance(reader, DecodeError):
         converted.reasons |= {index: str(reader) for index, _ in contents}
         return

@@ -47,8 +47,8 @@ def framed(data: bytes, headers: Headers, header: str) -> Framed | None:
     """``header``: that of the key or of the value. None if the data name no schema. Raises DecodeError for formats that
     are not supported."""
     for name, text in headers:
-        if name == header and text:
-            schema_id, indexes = _split(text)
+        if name == header:
+            schema_id, indexes = _split(text or b"")
             return Framed(schema_id, indexes + data)
     if not data or data[0] > GLUE:
         return None
@@ -62,9 +62,12 @@ def framed(data: bytes, headers: Headers, header: str) -> Framed | None:
 def names_schema(message: Message) -> bool:
     """Whether a key or value may name a registered schema."""
     parts = (message.key, message.value)
-    return any(part and part[0] <= GLUE for part in parts) or any(
-        name in (KEY.header, VALUE.header) for name, _ in message.headers
-    )
+    starts = any(part and part[0] <= GLUE for part in parts)
+    return starts or has_header(message.headers, KEY.header) or has_header(message.headers, VALUE.header)
+
+
+def has_header(headers: Headers, header: str) -> bool:
+    return header in [name for name, _ in headers]
 
 
 def usage(message: Message, side: Side) -> str:
@@ -74,7 +77,7 @@ def usage(message: Message, side: Side) -> str:
 
 
 def _split(data: bytes) -> tuple[str, bytes]:
-    if data[0] == WITH_ID and len(data) >= ID_END:
+    if data[:1] == b"\0" and len(data) >= ID_END:
         if data[1:ID_END] == NO_ID:
             raise DecodeError(
                 NO_SCHEMA,
@@ -82,6 +85,6 @@ def _split(data: bytes) -> tuple[str, bytes]:
                 "four bytes (`apicurio.registry.id-handler`)",
             )
         return str(int.from_bytes(data[1:ID_END], "big")), data[ID_END:]
-    if data[0] == WITH_GUID and len(data) >= GUID_END:
+    if data[:1] == b"\1" and len(data) >= GUID_END:
         return str(UUID(bytes=data[1:GUID_END])), data[GUID_END:]
     raise DecodeError(NO_SCHEMA, "the message ends within its schema id")

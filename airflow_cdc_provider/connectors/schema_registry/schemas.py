@@ -45,7 +45,7 @@ class RegisteredSchemas:
             where=f"{self.registry.address}, schema id {schema_id} of {used_by}",
             found="a schema that differs from the one in the folder `registry` of staging",
             allowed="ids that name the same schema for ever",
-            do="if the registry was set up again, let the connector write to new topics; if only its notation of schemas has "
-            "changed, remove the folder `registry`",
+            do="if the registry was set up again, let the connector write to new topics; if only its notation of "
+            "schemas has changed, remove the folder `registry`",
             data="messages are decoded with the schema in staging",
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Self
 
-from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.common.protobuf import _init_pool
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
@@ -33,13 +33,12 @@ def registered(url: str, form: str, messages: Iterable[Message], **settings: Any
 
 
 class RegisteredWriter:
-    """``settings``: of the serializers, such as the subject name strategy. ``in_headers``: schemas are named in headers,
-    by GUID."""
+    """``settings``: of the serializers, such as the subject name strategy."""
 
-    def __init__(self, url: str, form: str, in_headers: bool = False, **settings: Any) -> None:
+    def __init__(self, url: str, form: str, **settings: Any) -> None:
         self.client = SchemaRegistryClient({"url": url, "timeout": 60})
         self._form = form
-        self._settings = {**settings, **({"schema.id.serializer": header_schema_id_serializer} if in_headers else {})}
+        self._settings = settings
         self._encoders: dict[tuple[str, str], Encode] = {}
 
     def __enter__(self) -> Self:

@@ -37,8 +37,8 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import from_plain
 
 REGISTERED = (
-    f"{NOT_JSON} not JSON but a message with a registered schema: set `registry` under `source` to the Airflow connection "
-    "of the schema registry, or configure the connector with JsonConverter"
+    f"{NOT_JSON} not JSON but a message with a registered schema: set `registry` under `source` to the Airflow "
+    "connection of the schema registry, or configure the connector with JsonConverter"
 )
 LEARNED_PER_BATCH = 2
 """The maximum number of templates learned from one batch, per topic."""

@@ -10,8 +10,8 @@ from airflow_cdc_provider.core.spec.definition import doc
 @dataclass(frozen=True)
 class DebeziumOptions:
     registry: str = doc(
-        "Airflow connection id of the schema registry, if messages contain ids of registered schemas (Avro, JSON Schema, "
-        "Protobuf).",
+        "Airflow connection id of the schema registry, if messages contain ids of registered schemas (Avro, JSON "
+        "Schema, Protobuf).",
         "",
         form="connection",
     )
