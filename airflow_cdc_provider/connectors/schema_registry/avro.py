@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from fastavro import parse_schema, schemaless_reader
 
@@ -24,7 +25,7 @@ class AvroReader:
         try:
             avro = json.loads(schema.text)
             references = [json.loads(reference.text) for reference in schema.references]
-            named: dict[str, object] = {}
+            named: dict[str, dict[Any, Any]] = {}
             for reference in references:
                 parse_schema(without_logical_types(reference), named_schemas=named)
             self._parsed = parse_schema(without_logical_types(avro), named_schemas=named)

@@ -66,7 +66,9 @@ class Records:
                 more[active] = byte >= 0x80
             shift += 7
         self.at[rows] = at
-        return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
+        numbers: npt.NDArray[np.int64] = (values >> np.uint64(1)).view(np.int64)
+        numbers ^= -(values & np.uint64(1)).view(np.int64)
+        return numbers
 
     def texts(self, rows: Rows) -> pa.BinaryArray:
         """Bytes of variable length per row. Raises NotVectorizable."""
@@ -80,7 +82,8 @@ class Records:
         """``size`` bytes per row, as an array with one line per row."""
         at = self.at[rows]
         self.at[rows] = at + size
-        return self.data[at[:, None] + np.arange(size)]
+        found: npt.NDArray[np.uint8] = self.data[at[:, None] + np.arange(size)]
+        return found
 
     def _slices(self, rows: Rows, lengths: npt.NDArray[np.int64]) -> pa.BinaryArray:
         """Every other element of an array without gaps: those between them are what lies between the slices."""

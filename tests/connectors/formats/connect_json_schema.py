@@ -18,7 +18,7 @@ JSON_TYPES = {
 }
 CONNECT_TYPES = {"float": "float32", "double": "float64"}
 UNMARKED = frozenset({"boolean", "string", "struct", "array"})
-"""Types that the JSON type already tells."""
+"""Types that are unambiguous as JSON types."""
 
 
 def json_schema_of(schema: Schema, index: int | None = None) -> dict[str, Any]:
