@@ -59,7 +59,11 @@ class EmbeddedDebezium(EmbeddedServer):
         for name, settings in self.connectors.items():
             connector = {"name": name, "config": {**TOPICS, **settings}}
             files.append(self._private(f"{name}.json", json.dumps(connector)))
-        return java(server_jars(JARS, BROKER_JARS, AVRO_JARS), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
+        return java(
+            server_jars(JARS, BROKER_JARS, AVRO_JARS),
+            "org.apache.kafka.connect.cli.ConnectStandalone",
+            *map(str, files),
+        )
 
     def _is_ready(self) -> bool:
         """The port opens when the worker is up; its connectors start later."""

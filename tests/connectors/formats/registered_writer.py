@@ -22,7 +22,6 @@ from tests.connectors.formats.connect_json_schema import json_schema_of
 from tests.connectors.formats.connect_protobuf import fill, message_class
 from tests.connectors.formats.connect_writer import avro_of, binary
 
-FORMS = ("avro", "json schema", "protobuf")
 Encode = Callable[[Any, SerializationContext], bytes]
 
 

@@ -19,7 +19,7 @@ from airflow_cdc_provider.sandbox.registry import EmbeddedRegistry
 from tests.connectors.formats.golden import decoder, records
 from tests.connectors.formats.registered_writer import registered
 from tests.connectors.formats.test_recorded_debezium import PREFIXES, schemas_of
-from tests.connectors.registry.schema_files import SchemasInMemory, converter, offline
+from tests.connectors.registry.schema_files import converter
 from tests.debezium.record import RECORDED
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -40,12 +40,21 @@ def decoded(name: str, messages: Iterable[Message], schemas: Iterable[TableSchem
     return [item for message in messages for item in reader.decode(message)]
 
 
-@pytest.mark.parametrize("form", ["avro", "json schema"])
-@pytest.mark.parametrize("name", ["postgres", "postgres_numeric", "mariadb"])
+NIGHTLY = pytest.mark.nightly
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("postgres", "avro"),
+        ("mariadb", "json schema"),
+        pytest.param("mariadb", "avro", marks=NIGHTLY),
+        pytest.param("postgres", "json schema", marks=NIGHTLY),
+        pytest.param("postgres_numeric", "json schema", marks=NIGHTLY),
+    ],
+)
 def test_avro_and_json_schema_give_the_records_of_json(registry: EmbeddedRegistry, name: str, form: str) -> None:
     messages = recorded(name)
-    if form == "avro" and name == "postgres_numeric":
-        pytest.skip("Avro has one form of decimals")
     sent = registered(registry.url, form, messages, **subjects_of(form))
     assert all(message.value is None or message.value[0] == 0 for message in sent)
     found = decoded(name, converter(registry.connection).messages(sent))
@@ -53,7 +62,7 @@ def test_avro_and_json_schema_give_the_records_of_json(registry: EmbeddedRegistr
     assert Operation.UNREADABLE not in {record.op for record in records(found)}
 
 
-@pytest.mark.parametrize("name", ["postgres", "mariadb"])
+@pytest.mark.parametrize("name", ["postgres", pytest.param("mariadb", marks=NIGHTLY)])
 def test_protobuf_gives_the_records_of_json_without_schemas(registry: EmbeddedRegistry, name: str) -> None:
     """With the schemas of the tables declared: Protobuf does not contain the names of Debezium's types."""
     messages = [one for one in recorded(name) if not any(one.topic.endswith(table) for table in NO_ARRAYS)]
@@ -63,14 +72,6 @@ def test_protobuf_gives_the_records_of_json_without_schemas(registry: EmbeddedRe
     found = decoded(name, converter(registry.connection).messages(sent), schemas)
     assert comparable(found) == comparable(decoded(name, bare, schemas))
     assert len(records(found)) > 50
-
-
-def test_messages_are_decoded_without_the_registry_once_their_schemas_are_known(registry: EmbeddedRegistry) -> None:
-    files, messages = SchemasInMemory(), recorded("postgres")
-    sent = registered(registry.url, "avro", messages)
-    online = list(converter(registry.connection, files).messages(sent))
-    assert list(offline(files).messages(sent)) == online
-    assert len(files.schemas) > 10
 
 
 def subjects_of(form: str) -> dict[str, Any]:

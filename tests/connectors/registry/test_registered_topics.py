@@ -29,7 +29,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from tests.connectors.formats.complete_schemas import with_schemas
 from tests.connectors.formats.debezium_encoder import FIELDS, ConnectorSetup, DebeziumEncoder
-from tests.connectors.formats.registered_writer import FORMS, registered
+from tests.connectors.formats.registered_writer import registered
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.kafka_topics import Topics
 from tests.connectors.registry.schema_files import SchemasInMemory
@@ -90,7 +90,7 @@ def images(items: list[StreamItem]) -> list[tuple[str, str | None, str | None]]:
     return sorted((one.order_key, one.key, one.after) for one in changes(items))
 
 
-@pytest.mark.parametrize("form", FORMS[:2])
+@pytest.mark.parametrize("form", ["avro", pytest.param("json schema", marks=pytest.mark.nightly)])
 def test_topics_are_read_as_if_they_were_json(topics: RegisteredTopics, registry: EmbeddedRegistry, form: str) -> None:
     topic = topics.make("s.t", 2)
     topics.send(topic, written(registry, topic, plain(), form))
@@ -196,6 +196,7 @@ def test_without_a_registry_check_names_the_key_to_add(topics: RegisteredTopics,
     assert (problem.code, problem.where) == ("SRC107", topic) and "`registry`" in problem.do
 
 
+@pytest.mark.nightly
 def test_schemas_may_be_named_in_headers_by_guid(
     topics: RegisteredTopics, registry: EmbeddedRegistry, front: RegistryFront
 ) -> None:
@@ -233,6 +234,7 @@ assert source.tables()
 """
 
 
+@pytest.mark.nightly
 def test_a_reader_that_is_killed_between_two_requests_leaves_whole_schemas(
     topics: RegisteredTopics, registry: EmbeddedRegistry, front: RegistryFront, tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ from tests.connectors.kafka_topics import Topics
 from tests.model.seeds import seed
 from tests.spark.pipelines.feeds.pipeline import FeedPipeline, SimulatedTable, definition
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 SEED = seed()
 MYSQL = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
 ADDED = {"type": "string", "optional": True, "field": "added"}
@@ -72,7 +72,7 @@ def test_a_copy_of_avro_topics_equals_the_source_also_after_a_replay_without_the
     try:
         feed.run_until_idle()
         assert list(feed.differences(one)) == [], f"CDC_SEED={SEED}"
-        feed.record_command(CommandKind.RESYNC, "d.t", yes=True)
+        feed.record_command(CommandKind.RESYNC, "d.t", approve_deletes=True)
         feed.run_until_idle()
         assert list(feed.differences(one)) == [], f"CDC_SEED={SEED}"
         stranger = one.messages[5]._replace(value=b"\0" + (99_999).to_bytes(4, "big") + b"x")
