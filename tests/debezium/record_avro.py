@@ -1,5 +1,5 @@
 """``python -m tests.debezium.record_avro``: the messages of a real Debezium with Apicurio's AvroConverter about the
-changes here, with the registered schemas, and what a second connector with JsonConverter sent about the same changes."""
+changes here, with the registered schemas, and the messages of a second connector with JsonConverter about them."""
 
 from __future__ import annotations
 
