@@ -220,7 +220,7 @@ def test_a_null_and_a_zero_are_not_mixed_up_where_the_converter_does_not_mark_nu
     text = 'syntax = "proto3"; message Row { int32 id = 1; string name = 2; }'
     reader, row = proto(text, 0)
     row.id = 1
-    with pytest.raises(DecodeError, match="name is null or zero or empty.*optional.for.nullables"):
+    with pytest.raises(DecodeError, match=r"name is null or zero or empty.*optional\.for\.nullables"):
         reader.read(b"\0" + row.SerializeToString())
     row.name = "n"
     assert json.loads(reader.read(b"\0" + row.SerializeToString())) == {"id": 1, "name": "n"}
