@@ -35,7 +35,7 @@ class AvroReader:
         resolved = resolve_names(avro, references)
         form = form_of(resolved)
         self._to_json = form.to_json
-        self._start = f'{{"schema":{dumps(form.schema)},"payload":'.encode()
+        self.schema = dumps(form.schema)
         self._texts = text_reader(resolved)
 
     def read(self, content: bytes) -> bytes:
@@ -48,11 +48,8 @@ class AvroReader:
             raise DecodeError(NOT_JSON, f"Avro that does not match its schema ({type(error).__name__})") from error
         if stream.tell() != len(content):
             raise DecodeError(NOT_JSON, "Avro that is longer than its schema")
-        return b"%b%b}" % (self._start, text.encode())
+        return text.encode()
 
     def read_many(self, contents: Sequence[bytes]) -> list[bytes | None]:
         """None for contents that must be read one by one."""
-        if self._texts is None:
-            return [None] * len(contents)
-        start = self._start
-        return [None if text is None else b"%b%b}" % (start, text) for text in json_texts(self._texts, contents)]
+        return [None] * len(contents) if self._texts is None else json_texts(self._texts, contents)

@@ -36,20 +36,24 @@ Content = tuple[int, bytes]
 
 
 class ContentReader(Protocol):
-    """Reads contents of one schema."""
+    """Reads contents of one schema. ``schema``: the text of the Connect schema; empty if it is unknown."""
+
+    schema: str
 
     def read(self, content: bytes) -> bytes:
-        """JSON. Raises DecodeError."""
+        """The payload as JSON. Raises DecodeError."""
 
     def read_many(self, contents: Sequence[bytes]) -> list[bytes | None]:
         """None for contents that must be read one by one."""
 
 
 class _Converted:
-    """The keys or values of a batch. ``reasons``: index of a message → why it cannot be converted."""
+    """The keys or values of a batch with their schemas. ``reasons``: index of a message → why it cannot be
+    converted."""
 
     def __init__(self, parts: Sequence[bytes | None]) -> None:
         self.parts = list(parts)
+        self.schemas = [""] * len(parts)
         self.reasons: dict[int, str] = {}
 
 
@@ -71,9 +75,10 @@ class MessageConverter:
         keys = self._converted(batch, [message.key for message in batch], KEY)
         for index, message in enumerate(batch):
             reason = values.reasons.get(index) or keys.reasons.get(index, "")
-            value, key = values.parts[index], keys.parts[index]
-            _, _, headers, topic, channel, offset, at_ms, _ = message
-            yield Message(value, key, headers, topic, channel, offset, at_ms, reason)
+            _, _, headers, topic, channel, offset, at_ms, *_ = message
+            parts = values.parts[index], keys.parts[index]
+            schemas = values.schemas[index], keys.schemas[index]
+            yield Message(*parts, headers, topic, channel, offset, at_ms, reason, *schemas)
 
     def _converted(self, batch: Sequence[Message], parts: Sequence[bytes | None], side: Side) -> _Converted:
         converted = _Converted(parts)
@@ -144,4 +149,4 @@ def _convert(reader: ContentReader | DecodeError, contents: Sequence[Content], c
             except DecodeError as error:
                 converted.reasons[index] = str(error)
                 continue
-        converted.parts[index] = text
+        converted.parts[index], converted.schemas[index] = text, reader.schema

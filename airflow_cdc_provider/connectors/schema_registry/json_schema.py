@@ -39,14 +39,14 @@ class JsonSchemaReader:
             if isinstance(error, DecodeError):
                 raise
             raise DecodeError(NO_SCHEMA, f"the registered JSON Schema is not valid ({type(error).__name__})") from error
-        self._start = f'{{"schema":{dumps(connect)},"payload":'.encode()
+        self.schema = dumps(connect)
 
     def read(self, content: bytes) -> bytes:
         """Damaged content is detected when the message is decoded."""
-        return b"%b%b}" % (self._start, content)
+        return content
 
     def read_many(self, contents: Sequence[bytes]) -> list[bytes | None]:
-        return [self.read(content) for content in contents]
+        return list(contents)
 
 
 class _Documents:

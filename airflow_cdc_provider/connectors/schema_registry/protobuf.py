@@ -27,6 +27,8 @@ MAX_INDEXES = 100
 class ProtobufReader:
     """``is_key``: keys have no null fields. Raises DecodeError if the schema is not valid, NotInstalled (ENV010)."""
 
+    schema = ""
+
     def __init__(self, schema: RegisteredSchema, is_key: bool) -> None:
         self._factory = load_library("google.protobuf.message_factory", "source", "registry")
         self._is_key = is_key

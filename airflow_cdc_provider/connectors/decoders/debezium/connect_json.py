@@ -39,9 +39,16 @@ class ConnectReader:
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, dict[str, Any], str]]] = {}
+        self._given: dict[str, dict[str, Any]] = {}
 
-    def read(self, data: bytes, topic: str) -> ConnectValue:
-        """Raises DecodeError."""
+    def read(self, data: bytes, topic: str, schema_text: str = "") -> ConnectValue:
+        """``schema_text``: the schema, if ``data`` are the payload alone. Raises DecodeError."""
+        if schema_text:
+            schema = self._given.get(schema_text)
+            if schema is None:
+                schema = self._given[schema_text] = exact_json.parse_text(schema_text)
+            raw = exact_json.text_of(data)
+            return ConnectValue(exact_json.parse_text(raw), schema, schema_text, raw)
         text = exact_json.text_of(data)
         if not text.startswith(PREFIX):
             return _split_schema(exact_json.parse_text(text), text)

@@ -70,11 +70,11 @@ class DebeziumDecoder:
         key = ConnectValue(None)
         try:
             if message.key is not None:
-                key = self._reader.read(message.key, key_of(message.topic))
+                key = self._reader.read(message.key, key_of(message.topic), message.key_schema)
             if message.reason:
                 return [self._unreadable(message, key, message.reason)]
             if message.value is not None:
-                value = self._reader.read(message.value, message.topic)
+                value = self._reader.read(message.value, message.topic, message.value_schema)
             elif self._rows is None:
                 return [Ignored(1)]  # a tombstone for log compaction; the delete precedes it
             else:
