@@ -74,6 +74,7 @@ jars: java
 servers: jars
 	@$(PYTHON) -m airflow_cdc_provider.sandbox.jars > /dev/null
 	$(PYTHON) -m airflow_cdc_provider.sandbox.environments > /dev/null
+	$(PYTHON) -m airflow_cdc_provider.sandbox.archives > /dev/null
 
 # A server to test against. Without it, and without the right to install it, its tests are skipped.
 mariadb:

@@ -123,6 +123,11 @@ SCHEMA = StrictArg("--schema", help="A JSON file with the table schemas, for mes
 OPTION = StrictArg(
     "--option", help="An option of the source type; may be repeated", action="append", default=[], metavar="KEY=VALUE"
 )
+REGISTRY = StrictArg(
+    "--registry",
+    help="For messages with schema ids: the Airflow connection of a schema registry, or a folder with a file per id",
+    metavar="CONNECTION|FOLDER",
+)
 MESSAGES = StrictArg(
     "files",
     help="Files of saved messages (one per line, or Avro or Parquet), or folders of such files",
@@ -139,7 +144,7 @@ DECODE_OUTPUT = StrictArg(
 )
 DISCARD_REASON = StrictArg("--reason", help="The reason, recorded in the audit log", required=True)
 
-DECODE_ARGS = (SOURCE_TYPE, SCHEMA, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
+DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)

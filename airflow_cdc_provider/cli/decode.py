@@ -7,9 +7,10 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.command_runner import cli_command
@@ -17,6 +18,7 @@ from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, list_nam
 from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.connectors import FORMATS, SAVED
 from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_schema
+from airflow_cdc_provider.connectors.registry import REGISTRY
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -25,6 +27,10 @@ from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.loader.options import load_options
+from airflow_cdc_provider.loader.types import options_class
+
+if TYPE_CHECKING:
+    from airflow_cdc_provider.connectors.schema_registry.conversion import MessageConverter
 
 COLUMNS = ("table", "op", "key", "row", "reason")
 IGNORED_PREFIXES = (".", "_")
@@ -52,6 +58,9 @@ def decode(args: argparse.Namespace) -> CommandOutput:
     decoder = load_class("format", args.source_type, SAVED)
     options = _parse_options(args.source_type, args.option)
     schemas = read_schema(_read(args.schema)) if args.schema else None
+    if registry := args.registry or options.get(REGISTRY):
+        options[REGISTRY] = registry
+        decoder = partial(decoder, convert=_converter(args.source_type, registry).messages)
     tally = Tally()
     items = [
         item
@@ -65,6 +74,15 @@ def decode(args: argparse.Namespace) -> CommandOutput:
     lines = [json.dumps(item, ensure_ascii=False) for item in items]
     code = exit_codes.DATA if problems else exit_codes.OK
     return CommandOutput(body, listing, verbatim=lines, problems=problems, code=code)
+
+
+def _converter(kind: str, registry: str) -> MessageConverter:
+    if kind not in FORMATS or REGISTRY not in {option.name for option in fields(options_class("formats", kind))}:
+        what = f"messages of source type {kind} have no registered schemas"
+        raise CommandRefused.of("CLI019", what, where="--registry", found=registry, allowed="--source-type debezium")
+    from airflow_cdc_provider.cli.decode_registry import message_converter
+
+    return message_converter(registry)
 
 
 def _files(name: str) -> Iterator[str]:

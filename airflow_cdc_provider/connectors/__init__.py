@@ -10,6 +10,9 @@ SOURCES: dict[str, str] = {
     "files": "airflow_cdc_provider.connectors.transports.files.source:FilesSource",
 }
 
+MESSAGE_SOURCES = frozenset({"files", "kafka"})
+"""Source types that read messages of any format."""
+
 OPTIONS: dict[str, str] = {
     "jdbc_poll": "airflow_cdc_provider.connectors.sources.jdbc_poll.options:JdbcPollOptions",
     "mysql": "airflow_cdc_provider.connectors.sources.mysql.options:MysqlOptions",

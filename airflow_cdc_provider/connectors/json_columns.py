@@ -11,15 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-CONTROL, ESCAPED = "[\\x00-\\x1f]", '["\\\\]'
+CONTROL, ESCAPED = 2, 1
+ESCAPES = np.zeros(256, np.uint8)
+"""Per byte, whether a JSON string must escape it: ``ESCAPED`` by a backslash, ``CONTROL`` in another way."""
+ESCAPES[:0x20], ESCAPES[[ord('"'), ord("\\")]] = CONTROL, ESCAPED
 DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def strings(texts: pa.StringArray) -> pa.StringArray:
     """The texts as JSON strings; NULL stays NULL."""
-    if _any(pc.match_substring_regex(texts, CONTROL)):
+    escapes = int(ESCAPES[_content(texts)].max(initial=0))
+    if escapes == CONTROL:
         return pa.array([None if text is None else encode_basestring(text) for text in texts.to_pylist()], pa.string())
-    if _any(pc.match_substring_regex(texts, ESCAPED)):
+    if escapes == ESCAPED:
         texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
     return quoted(texts)
 
@@ -52,5 +56,10 @@ def hex_digits(numbers: pa.Array, digits: int) -> pa.StringArray:
     return pa.Array.from_buffers(pa.binary(digits), len(numbers), [None, buffer]).cast(pa.binary()).cast(pa.string())
 
 
-def _any(flags: pa.BooleanArray) -> bool:
-    return pc.any(flags).as_py() is True
+def _content(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
+    """The bytes of all texts, one after another."""
+    _, offsets, content = texts.buffers()
+    if not len(texts) or content is None:
+        return np.empty(0, np.uint8)
+    ends = np.frombuffer(offsets, np.int32)
+    return np.frombuffer(content, np.uint8)[ends[texts.offset] : ends[texts.offset + len(texts)]]

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -212,6 +214,22 @@ class RestartsSnapshots(Protocol):
     ) -> Restart:
         """Where the window from ``lo`` must end so that the next one starts with the snapshot ``began`` in each channel
         of its connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and this window's."""
+
+
+@dataclass(frozen=True)
+class RegistryAccess:
+    """The connection of a schema registry, and the files where its schemas are kept."""
+
+    connection: ConnectionInfo
+    files: SchemaFiles
+
+
+@runtime_checkable
+class UsesRegistry(Protocol):
+    """A source whose messages may contain ids of registered schemas."""
+
+    def use_registry(self, access: RegistryAccess) -> None:
+        """Called once, before any other method, if the definition names a registry."""
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source import RegistryAccess, SourceConnector
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -41,9 +41,8 @@ class Replicator:
 
 def open_replicator(definition: Definition, secrets: Secrets, state: StateStore) -> Replicator:
     log = open_log(definition, secrets.staging)
-    return Replicator(
-        definition, open_source(definition, secrets.source), open_target(definition, secrets, log), log, state
-    )
+    source = open_source(definition, secrets.source, RegistryAccess(secrets.registry, log))
+    return Replicator(definition, source, open_target(definition, secrets, log), log, state)
 
 
 def utc_now() -> str:

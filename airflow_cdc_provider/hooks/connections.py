@@ -9,6 +9,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from airflow_cdc_provider.connectors.registry import registry_connection
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import STAGE_CONNECTION, Definition
@@ -50,12 +51,14 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of source, target, staging, and of the target's stage if it has one."""
+    """The connections of source, target and staging, and of the target's stage and the schema registry if they have
+    one."""
     return Secrets(
         source=connection_info(definition.source.connection),
         target=connection_info(definition.target.connection),
         staging=connection_info(definition.staging.connection),
         stage=connection_info(str(definition.target.options.get(STAGE_CONNECTION, ""))),
+        registry=connection_info(registry_connection(definition)),
     )
 
 

@@ -12,10 +12,12 @@ from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.kafka import JARS as BROKER_JARS
 from airflow_cdc_provider.sandbox.kafka import LOGIN, EmbeddedKafka, java, properties
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
+from airflow_cdc_provider.sandbox.registry import EmbeddedRegistry
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer
 
-JARS = "debezium"
+JARS, AVRO_JARS = "debezium", "apicurio-converter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
+AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
 SETTINGS = {
     "key.converter": JSON,
     "value.converter": JSON,
@@ -23,6 +25,19 @@ SETTINGS = {
     "plugin.discovery": "service_load",
 }
 TOPICS = {"topic.creation.default.replication.factor": "1", "topic.creation.default.partitions": "1"}
+
+
+def avro_converters(registry: EmbeddedRegistry) -> dict[str, str]:
+    """Settings of a connector that writes Avro as Confluent's converter does, with ids of four bytes."""
+    settings = {
+        "converter": AVRO,
+        "converter.apicurio.registry.url": f"http://{HOST}:{registry.port}/apis/registry/v2",
+        "converter.apicurio.registry.auto-register": "true",
+        "converter.apicurio.registry.as-confluent": "true",
+        "converter.apicurio.registry.use-id": "contentId",
+        "converter.apicurio.registry.headers.enabled": "false",
+    }
+    return {f"{side}.{name}": value for side in ("key", "value") for name, value in settings.items()}
 
 
 class EmbeddedDebezium(EmbeddedServer):
@@ -44,7 +59,11 @@ class EmbeddedDebezium(EmbeddedServer):
         for name, settings in self.connectors.items():
             connector = {"name": name, "config": {**TOPICS, **settings}}
             files.append(self._private(f"{name}.json", json.dumps(connector)))
-        return java(server_jars(JARS, BROKER_JARS), "org.apache.kafka.connect.cli.ConnectStandalone", *map(str, files))
+        return java(
+            server_jars(JARS, BROKER_JARS, AVRO_JARS),
+            "org.apache.kafka.connect.cli.ConnectStandalone",
+            *map(str, files),
+        )
 
     def _is_ready(self) -> bool:
         """The port opens when the worker is up; its connectors start later."""

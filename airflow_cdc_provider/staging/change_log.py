@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import Manifest, control_folder, seal, unseal
 from airflow_cdc_provider.core.log.quarantine import BadRecord, QuarantinedRecord, QuarantineList
+from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema, registered_schema_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token, token
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -99,6 +100,15 @@ class ChangeLog:
 
     def schema(self, schema_id: str) -> TableSchema:
         return from_plain(TableSchema, json.loads(self.store.read(change_log.schema_path(schema_id))))
+
+    def registered_schema(self, schema_id: str) -> RegisteredSchema | None:
+        path = registered_schema_path(schema_id)
+        if not self.store.exists(path):
+            return None
+        return from_plain(RegisteredSchema, json.loads(self.store.read(path)))
+
+    def write_registered_schema(self, schema_id: str, schema: RegisteredSchema) -> None:
+        self.store.create(registered_schema_path(schema_id), json.dumps(to_plain(schema)).encode())
 
     def write_decision(self, decision: OperatorDecision) -> None:
         self.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())

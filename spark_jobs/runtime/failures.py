@@ -62,5 +62,5 @@ def scrub(text: str, secrets: Secrets) -> str:
 
 
 def _values(secrets: Secrets) -> Iterable[str]:
-    for connection in (secrets.source, secrets.target, secrets.staging, secrets.stage):
+    for connection in (secrets.source, secrets.target, secrets.staging, secrets.stage, secrets.registry):
         yield from (str(value) for value in (connection.password, *connection.extra.values()) if len(str(value)) > 3)

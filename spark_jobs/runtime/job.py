@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
-from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source import RegistryAccess, SourceConnector
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -85,7 +85,7 @@ class Resources:
 
     @cached_property
     def source(self) -> SourceConnector:
-        return open_source(self.definition, self.secrets.source)
+        return open_source(self.definition, self.secrets.source, RegistryAccess(self.secrets.registry, self.log))
 
     @cached_property
     def tables(self) -> TargetTables:

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import StreamSplit
+from airflow_cdc_provider.connectors.source import RegistryAccess, StreamSplit
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
@@ -91,7 +91,7 @@ def _land(split: WindowSplit) -> LandedSplit:
         files += 1
         return RecordFile(log.store, f"{folder}/{table_folder(table)}/{serial}-{files:05d}.parquet")
 
-    source = open_source(step.definition, split.secrets.source)
+    source = open_source(step.definition, split.secrets.source, RegistryAccess(split.secrets.registry, log))
     known = split.known if source.has_transactions else None
     items = source.read(split.stream, _with_known_schemas(step.tables, known or {}), step.epoch)
     if source.duplicates_within:

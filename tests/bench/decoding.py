@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
 from typing import TypeVar
@@ -18,22 +18,33 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     DecodesMany,
     Message,
 )
+from airflow_cdc_provider.connectors.schema_registry.conversion import MessageConverter
+from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
 from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import read_page
 from airflow_cdc_provider.connectors.transports.messages.decoding import BATCH_MESSAGES
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
+from tests.connectors.formats.complete_schemas import with_schemas
 from tests.connectors.formats.datastream_encoder import DatastreamEncoder, Stream
-from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
+from tests.connectors.formats.debezium_encoder import FIELDS, ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.golden import decoder, records
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.ydb_encoder import TABLE, Feed, YdbEncoder
+from tests.connectors.registry.schema_files import NoRegistry, registered_avro
 
 TRANSACTIONS, ROUNDS, CORES = 1500, 5, 2
 JSON_PER_S = 100_000
 AVRO_PER_MINUTE = 1_000_000
 CSV_PER_S, CSV_ROWS = 100_000, 50_000
+MORE_FIELDS = [
+    {"type": "int64", "optional": True, "field": "total"},
+    {"type": "double", "optional": True, "field": "ratio"},
+    {"type": "boolean", "optional": True, "field": "open"},
+    {"type": "string", "optional": True, "field": "code"},
+    {"type": "int32", "optional": True, "field": "day", "name": "io.debezium.time.Date", "version": 1},
+]
 T = TypeVar("T")
 
 
@@ -45,6 +56,7 @@ def measure() -> list[Figure]:
     return [
         _figure("debezium", "without schema", bare.table, list(DebeziumEncoder(bare, Random(1)).messages(history))),
         _figure("debezium", "with schema", whole.table, list(DebeziumEncoder(whole, Random(1)).messages(history))),
+        _registered_figure(),
         _figure("ydb", "JSON", TABLE, list(YdbEncoder(feed, Random(1)).messages(still))),
         _figure("datastream", "Avro", files.table, list(DatastreamEncoder(files, Random(1)).messages(history))),
         _csv_figure(),
@@ -69,6 +81,46 @@ def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Messag
         per_s >= target,
         f"{per_s:,.0f} records/s on {CORES} cores, {ours / count * 1e6:.1f} µs of one core each",
     )
+
+
+def _registered_figure() -> Figure:
+    """Envelopes of ten columns in Avro, with the schemas in staging."""
+    setup = ConnectorSetup("postgresql", schemas=False, transactions=True, headers=False)
+    history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
+    plain = with_schemas(_widened(DebeziumEncoder(setup, Random(1)).messages(history)), fields=[*FIELDS, *MORE_FIELDS])
+    files, messages = registered_avro(plain)
+    count = sum(message.value is not None for message in messages)
+    reader = partial(decoder, "debezium", DecoderSettings(1, None, {"topic_prefix": "p"}))
+
+    def decoded() -> float:
+        made = reader()
+        assert isinstance(made, DecodesMany)
+        converted = MessageConverter(RegisteredSchemas(NoRegistry(), files)).messages
+        batches = [messages[n : n + BATCH_MESSAGES] for n in range(0, len(messages), BATCH_MESSAGES)]
+        return _seconds(lambda some: list(made.decode_many(list(converted(some)))), batches)
+
+    (took,) = alternating(ROUNDS, decoded)
+    per_s = CORES * count / took
+    return Figure(
+        f"decode debezium Avro with registered schemas, {len(FIELDS) + len(MORE_FIELDS)} columns, {CORES} cores",
+        per_s / JSON_PER_S,
+        "times the target",
+        f"≥ {JSON_PER_S:,}/s",
+        per_s >= JSON_PER_S,
+        f"{per_s:,.0f} records/s on {CORES} cores, {took / count * 1e6:.1f} µs of one core each",
+    )
+
+
+def _widened(messages: Iterable[Message]) -> Iterator[Message]:
+    """With values of ``MORE_FIELDS``."""
+    for message in messages:
+        value = json.loads(message.value or b"null")
+        for part in ("before", "after"):
+            if value and value[part]:
+                number = value[part]["id"]
+                value[part] |= {"total": number * 7, "ratio": number / 8, "open": number % 2 == 0}
+                value[part] |= {"code": f"code {number % 90}", "day": 19_000 + number % 900}
+        yield message._replace(value=json.dumps(value).encode() if value else None)
 
 
 def _csv_figure() -> Figure:

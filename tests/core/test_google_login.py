@@ -59,7 +59,7 @@ def test_an_anonymous_login_names_its_project() -> None:
         {"keyfile_dict": {"type": "service_account", "token_uri": "http://oauth2.googleapis.com/token"}},
         {"idp_issuer_url": "https://elsewhere.example"},
         {"is_anonymous": "perhaps"},
-        {"extra__google_cloud_platform__evil": "x"},
+        {"extra__google_cloud_platform__other": "x"},
     ],
     ids=str,
 )

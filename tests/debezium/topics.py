@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -18,11 +18,18 @@ QUIET_S = 4.0
 Ends = dict[tuple[str, int], int]
 
 
-def topic_messages(broker: EmbeddedKafka, prefix: str, after: int = 0) -> list[dict[str, Any]]:
+def parsed(content: bytes | None) -> Any:
+    """JSON; decimals keep their digits."""
+    return None if content is None else json.loads(content, parse_float=Decimal)
+
+
+def topic_messages(
+    broker: EmbeddedKafka, prefix: str, after: int = 0, read: Callable[[bytes | None], Any] = parsed
+) -> list[dict[str, Any]]:
     """Messages in the form that ``airflow cdc decode`` reads, once there are more than ``after`` and no more arrive.
-    Key and value are JSON."""
+    Keys and values are JSON, or what ``read`` makes of them."""
     with _consumer(broker) as consumer:
-        return list(_read(consumer, _settled(consumer, prefix, after)))
+        return list(_read(consumer, _settled(consumer, prefix, after), read))
 
 
 def _settled(consumer: Consumer, prefix: str, after: int) -> Ends:
@@ -56,7 +63,7 @@ def _ends(consumer: Consumer, prefix: str) -> Ends:
     }
 
 
-def _read(consumer: Consumer, ends: Ends) -> Iterator[dict[str, Any]]:
+def _read(consumer: Consumer, ends: Ends, read: Callable[[bytes | None], Any]) -> Iterator[dict[str, Any]]:
     for (topic, partition), end in sorted(ends.items()):
         consumer.assign([TopicPartition(topic, partition, 0)])
         offset = -1
@@ -69,14 +76,9 @@ def _read(consumer: Consumer, ends: Ends) -> Iterator[dict[str, Any]]:
                 "partition": partition,
                 "offset": offset,
                 "headers": {name: text and text.decode() for name, text in message.headers() or ()},
-                "key": _json(message.key()),
-                "value": _json(message.value()),
+                "key": read(message.key()),
+                "value": read(message.value()),
             }
-
-
-def _json(content: bytes | None) -> Any:
-    """Decimals keep their digits."""
-    return None if content is None else json.loads(content, parse_float=Decimal)
 
 
 @contextmanager

@@ -285,3 +285,30 @@ def test_help_names_source_types_their_keys_and_the_form_of_a_schema(cdc: Comman
     assert result.code == 0
     for word in (*SAVED, "unwrapped", "time_precision", "mode", "KEYS_ONLY", "timestamptz", "float64", "native"):
         assert word in result.out, word
+
+
+def test_messages_with_registered_schemas_are_decoded_with_a_folder_of_schemas(
+    cdc: CommandLine, tmp_path: Path
+) -> None:
+    """The folder has the form of ``registry/`` in staging."""
+    schema = {"type": "record", "name": "K", "fields": [{"name": "id", "type": "int"}]}
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "registry" / "7.json").write_text(json.dumps({"kind": "AVRO", "text": json.dumps(schema)}))
+    message = tmp_path / "message.bin"
+    message.write_bytes(b"\0\0\0\0\7\x0a")
+    options = ("--option", "unwrapped=true", "--option", "topic_prefix=p")
+    command = ("decode", "--source-type", "debezium", *options, str(message))
+    without = cdc(*command)
+    assert without.code == 65 and "set `registry`" in without.err
+    missing = cdc(*command, "--registry", str(tmp_path))
+    assert missing.code == 66 and "CLI005" in missing.err and "id 7" in missing.err
+    found = cdc(*command, "--registry", str(tmp_path / "registry"))
+    assert (found.code, [one["after"] for one in decoded(found) if "op" in one]) == (0, ['{"id":5}'])
+    (tmp_path / "registry" / "7.json").write_text("[]")
+    assert "CLI022" in cdc(*command, "--registry", str(tmp_path / "registry")).err
+
+
+def test_other_formats_have_no_registered_schemas(cdc: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_text("{}")
+    found = cdc("decode", "--source-type", "ydb", "--registry", str(tmp_path), str(tmp_path / "f.jsonl"))
+    assert found.code == 64 and "CLI019" in found.err

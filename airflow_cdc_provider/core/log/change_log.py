@@ -5,6 +5,7 @@
         windows/<n>/<attempt>/<table>/….parquet   change records; files that no manifest lists are garbage
         windows/<n>/MANIFEST                      the window, sealed once, never changed
         schemas/<schema_id>.json                  a table schema
+        registry/<id>.json                        a schema of a schema registry; never changed
         control/<table>/<fence>-<window>.json     a control record, written before the commit that names its token
         carry/<table>/<attempt>/….parquet         carry-over
         batches/<table>/<attempt>/                merge-ready rows; temporary

@@ -65,7 +65,7 @@ def _bare(schema: Schema, made: set[str]) -> Any:
 
 def avro_file(schema: Schema, payloads: Sequence[Any], codec: str = "deflate") -> bytes:
     out = io.BytesIO()
-    writer(out, parse_schema(_root(schema)), [_binary(schema, one) for one in payloads], codec=codec)
+    writer(out, parse_schema(_root(schema)), [binary(schema, one) for one in payloads], codec=codec)
     return out.getvalue()
 
 
@@ -73,17 +73,17 @@ def _root(schema: Schema) -> Any:
     return avro_of({**schema, "optional": False}, set())
 
 
-def _binary(schema: Schema, value: Any) -> Any:
+def binary(schema: Schema, value: Any) -> Any:
     """The Java objects of values that were JSON."""
     if value is None:
         return None
     match schema["type"]:
         case "struct":
-            return {one["field"]: _binary(one, value[one["field"]]) for one in schema["fields"]}
+            return {one["field"]: binary(one, value[one["field"]]) for one in schema["fields"]}
         case "array":
-            return [_binary(schema["items"], one) for one in value]
+            return [binary(schema["items"], one) for one in value]
         case "map":
-            return {name: _binary(schema["values"], one) for name, one in value.items()}
+            return {name: binary(schema["values"], one) for name, one in value.items()}
         case "bytes":
             return b64decode(value)
         case "float" | "double":
@@ -94,7 +94,7 @@ def _binary(schema: Schema, value: Any) -> Any:
 
 def parquet_file(schema: Schema, payloads: Sequence[Any]) -> bytes:
     columns = pa.schema([(one["field"], _arrow(one)) for one in schema["fields"]])
-    rows = [_typed(schema, _binary(schema, one)) for one in payloads]
+    rows = [_typed(schema, binary(schema, one)) for one in payloads]
     table = pa.Table.from_pylist(rows, columns).replace_schema_metadata(
         {"parquet.avro.schema": json.dumps(_root(schema))}
     )

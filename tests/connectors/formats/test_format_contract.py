@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_cdc_provider.connectors import FORMATS
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import reread
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import message_of, reread
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Item
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import Operation
@@ -101,4 +101,5 @@ def test_an_unreadable_record_can_be_decoded_again(kind: str) -> None:
         expected = records(with_table.decode(golden.message))
         for record in (*without_table, *records(without.decode(golden.message))):
             if record.op == Operation.UNREADABLE and len(expected) == 1:
-                assert reread(record, without.codec, with_table) == expected
+                message = message_of(record)
+                assert message is not None and reread(record, message, with_table) == expected

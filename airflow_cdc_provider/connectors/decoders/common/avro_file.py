@@ -59,8 +59,8 @@ class AvroFile:
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
         at = self.blocks
         while at < len(self.data):
-            count, at = _long(self.data, at)
-            size, at = _long(self.data, at)
+            count, at = read_long(self.data, at)
+            size, at = read_long(self.data, at)
             content = self.data[at : at + size] if size >= 0 else b""
             at += size
             if count < 0 or size < 0 or len(content) != size or self.data[at : at + SYNC_BYTES] != self.sync:
@@ -74,11 +74,11 @@ def open_file(data: bytes) -> AvroFile:
     metadata: dict[str, bytes] = {}
     at = len(MAGIC)
     while True:
-        count, at = _long(data, at)
+        count, at = read_long(data, at)
         if not count:
             break
         if count < 0:
-            _, at = _long(data, at)
+            _, at = read_long(data, at)
         for _ in range(min(abs(count), len(data))):
             name, at = _bytes(data, at)
             metadata[name.decode("utf-8", "replace")], at = _bytes(data, at)
@@ -101,8 +101,8 @@ def first_block(data: bytes) -> bytes | None:
     """The header and first block of a file, as a file of its own; None if ``data`` does not contain both in full."""
     try:
         blocks = open_file(data).blocks
-        _, at = _long(data, blocks)
-        size, at = _long(data, at)
+        _, at = read_long(data, blocks)
+        size, at = read_long(data, at)
     except DecodeError:
         return None
     end = at + size + SYNC_BYTES
@@ -149,11 +149,11 @@ def _as_record(value: Any) -> dict[str, Any]:
     return value
 
 
-def _long(data: bytes, at: int) -> tuple[int, int]:
+def read_long(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while shift < 64:
         if at >= len(data):
-            raise DecodeError(NOT_JSON, "the file ends within a number")
+            raise DecodeError(NOT_JSON, "the content ends within a number")
         byte = data[at]
         at += 1
         number |= (byte & 0x7F) << shift
@@ -164,7 +164,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _long(data, at)
+    size, at = read_long(data, at)
     if not 0 <= size <= len(data) - at:
         raise DecodeError(NOT_JSON, "the file ends within its header")
     return data[at : at + size], at + size

@@ -6,7 +6,7 @@ belongs to the enclosing namespace, or to none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
@@ -15,14 +15,16 @@ PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "by
 NAMED = frozenset({"record", "error", "enum", "fixed"})
 
 
-def resolve_names(schema: Any) -> Any:
-    """Names become full names. A recursive reference stays a name. Raises DecodeError."""
+def resolve_names(schema: Any, references: Sequence[Any] = ()) -> Any:
+    """Names become full names. A recursive reference stays a name. ``references``: schemas that define further names,
+    each after those that it refers to. Raises DecodeError."""
+    names = _Names()
     try:
-        return _Names().resolve(schema, "")
+        for reference in references:
+            names.resolve(reference, "")
+        return names.resolve(schema, "")
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
-        raise DecodeError(
-            NO_SCHEMA, f"the schema in the file is not an Avro schema ({type(error).__name__})"
-        ) from error
+        raise DecodeError(NO_SCHEMA, f"not an Avro schema ({type(error).__name__})") from error
 
 
 class _Names:
@@ -51,7 +53,7 @@ class _Names:
         for full in (_full_name(name, space), name):
             if full in self._known:
                 return self._known[full]
-        raise DecodeError(NO_SCHEMA, "the schema in the file references a type that it does not define")
+        raise DecodeError(NO_SCHEMA, "the Avro schema references a type that it does not define")
 
     def _define(self, kind: Mapping[str, Any], space: str) -> Any:
         full = _full_name(kind["name"], kind.get("namespace", space))

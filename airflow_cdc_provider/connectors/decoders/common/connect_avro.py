@@ -3,6 +3,8 @@
 Connect's AvroConverter keeps the Connect type in properties of the Avro type:
 
     {"type": "long", "connect.version": 1, "connect.name": "io.debezium.time.MicroTimestamp"}
+
+Without these properties (``connect.meta.data=false``, other writers), the logical types of Avro are used.
 """
 
 from __future__ import annotations
@@ -29,6 +31,15 @@ PRIMITIVES: Mapping[str, str] = {
     "string": "string",
     "enum": "string",
 }
+CONNECT, DEBEZIUM = "org.apache.kafka.connect.data.", "io.debezium.time."
+LOGICAL_TYPES: Mapping[str, str] = {
+    "decimal": f"{CONNECT}Decimal",
+    "date": f"{CONNECT}Date",
+    "time-millis": f"{CONNECT}Time",
+    "time-micros": f"{DEBEZIUM}MicroTime",
+    "timestamp-millis": f"{CONNECT}Timestamp",
+    "timestamp-micros": f"{DEBEZIUM}MicroTimestamp",
+}
 FLOAT32 = struct.Struct("f")
 DIGITS_OF_FLOAT32 = range(6, 10)
 
@@ -52,16 +63,14 @@ def form_of(avro: Mapping[str, Any]) -> AvroForm:
     try:
         return _form(resolve_names(avro))
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
-        raise DecodeError(
-            NO_SCHEMA, f"the schema in the file is not an Avro schema ({type(error).__name__})"
-        ) from error
+        raise DecodeError(NO_SCHEMA, f"not an Avro schema ({type(error).__name__})") from error
 
 
 def _form(kind: Any) -> AvroForm:
     if isinstance(kind, list):
         branches = [branch for branch in kind if branch != "null"]
         if len(branches) != 1:
-            raise DecodeError(NO_SCHEMA, "the schema in the file has a union of several types")
+            raise DecodeError(NO_SCHEMA, "the Avro schema has a union of several types")
         form = _form(branches[0])
         return AvroForm({**form.schema, "optional": True}, _or_null(form.to_json))
     if isinstance(kind, str):
@@ -83,7 +92,7 @@ def _form(kind: Any) -> AvroForm:
             )
         case str(plain) if plain in PRIMITIVES:
             return _primitive(kind, plain)
-    raise DecodeError(NO_SCHEMA, "the schema in the file has a type that Connect does not have, or a recursive type")
+    raise DecodeError(NO_SCHEMA, "the Avro schema has a type that Connect does not have, or a recursive type")
 
 
 def _record(kind: Mapping[str, Any]) -> AvroForm:
@@ -99,8 +108,12 @@ def _schema(kind: Mapping[str, Any], connect: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": connect, "optional": False}
     if isinstance(kind.get(NAME), str):
         schema["name"] = kind[NAME]
+    elif logical := LOGICAL_TYPES.get(str(kind.get("logicalType"))):
+        schema["name"] = logical
     if isinstance(kind.get(PARAMETERS), dict):
         schema["parameters"] = kind[PARAMETERS]
+    elif schema.get("name") == LOGICAL_TYPES["decimal"]:
+        schema["parameters"] = {"scale": str(kind.get("scale", 0)), "connect.decimal.precision": str(kind["precision"])}
     return schema
 
 
@@ -111,7 +124,7 @@ def _primitive(kind: Mapping[str, Any], avro: str) -> AvroForm:
         case "bytes" | "fixed":
             return AvroForm(schema, _binary)
         case "float":
-            return AvroForm(schema, _float32)
+            return AvroForm(schema, shortest_float32)
         case "double":
             return AvroForm(schema, number_or_text)
         case _:
@@ -136,7 +149,7 @@ def _binary(value: bytes | Decimal) -> str:
     return base64_of(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
 
 
-def _float32(value: float) -> float | str:
+def shortest_float32(value: float) -> float | str:
     """The shortest number that equals ``value`` in 32 bits, as Java writes it."""
     if value != value or abs(value) == float("inf"):
         return number_or_text(value)

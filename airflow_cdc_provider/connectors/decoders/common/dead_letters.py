@@ -73,7 +73,7 @@ def undecoded_record(codec: str, epoch: int, message: Message, reason: str, deco
     order_key = f"{epoch_prefix(epoch)}{tail}"
     content = UndecodedRecord(
         codec,
-        b64encode(message.value or b"").decode("ascii"),
+        b64encode(message.whole_value or b"").decode("ascii"),
         reason,
         b64encode(context_of(message)).decode("ascii"),
         decoded.op,
@@ -100,8 +100,9 @@ def message_position(message: Message) -> str:
 
 def context_of(message: Message) -> bytes:
     """The message without its value, as JSON: a decoder also requires key, headers and topic."""
+    key = message.whole_key
     context = {
-        "key": None if message.key is None else b64encode(message.key).decode("ascii"),
+        "key": None if key is None else b64encode(key).decode("ascii"),
         "empty": message.value is None,
         "headers": [
             [name, None if text is None else b64encode(text).decode("ascii")] for name, text in message.headers
@@ -129,10 +130,11 @@ def message_of(record: ChangeRecord) -> Message | None:
     )
 
 
-def reread(record: ChangeRecord, codec: str, decoder: Decoder) -> list[ChangeRecord]:
-    """See ``SourceConnector.reread``. ``decoder``: one that has the schema to decode with."""
-    content, message = undecoded(record), message_of(record)
-    if content is None or message is None or content.codec != codec:
+def reread(record: ChangeRecord, message: Message, decoder: Decoder) -> list[ChangeRecord]:
+    """See ``SourceConnector.reread``. ``message``: that of the record. ``decoder``: one that has the schema to decode
+    with."""
+    content = undecoded(record)
+    if content is None or content.codec != decoder.codec:
         return [record]
     records = [item for item in decoder.decode(message) if isinstance(item, ChangeRecord)]
     if any(decoded.op == Operation.UNREADABLE for decoded in records):

@@ -24,7 +24,10 @@ Item = ChangeRecord | TableSchema | Ignored | HoleFound
 
 class Message(NamedTuple):
     """``topic``: a topic, or the path of a file. ``offset``: in ``channel`` (a topic partition, or the file): the Kafka
-    offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files."""
+    offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files. ``reason``: why the
+    transport could not convert the key or the value; empty if they are as the decoder expects them. ``value_schema``,
+    ``key_schema``: the texts of their Connect schemas, if the transport has them, so that value and key are payloads
+    alone: the texts are long, and the same in many messages."""
 
     value: bytes | None
     key: bytes | None = None
@@ -33,6 +36,22 @@ class Message(NamedTuple):
     channel: str = ""
     offset: int = 0
     at_ms: int = 0
+    reason: str = ""
+    value_schema: str = ""
+    key_schema: str = ""
+
+    @property
+    def whole_value(self) -> bytes | None:
+        """With its schema."""
+        return _whole(self.value, self.value_schema)
+
+    @property
+    def whole_key(self) -> bytes | None:
+        return _whole(self.key, self.key_schema)
+
+
+def _whole(payload: bytes | None, schema: str) -> bytes | None:
+    return b'{"schema":%b,"payload":%b}' % (schema.encode(), payload) if schema and payload is not None else payload
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ INTEGERS = {32: pa.int32(), 64: pa.int64()}
 Row = Mapping[str, Any]
 
 
-def avro_messages(data: bytes, path: str, whole: bool) -> Iterator[Message]:
-    """``whole``: the file is one message. The rest of a damaged file is one message, which the decoder reports."""
+def avro_messages(data: bytes, path: str, whole: bool, are_keys: bool = False) -> Iterator[Message]:
+    """``whole``: the file is one message. ``are_keys``: each row is a key, whatever its columns are named. The rest of
+    a damaged file is one message, which the decoder reports."""
     if whole:
         yield Message(data, topic=path, channel=path)
         return
@@ -38,13 +39,13 @@ def avro_messages(data: bytes, path: str, whole: bool) -> Iterator[Message]:
         file = avro_file.open_file(data)
         to_text = _event_encoder(file.schema)
         for record in file.records():
-            yield _message(record.value, to_text, path, number)
+            yield _message(record.value, to_text, path, number, are_keys)
             number += 1
     except DecodeError:
         yield Message(data[:SHOWN_BYTES], topic=path, channel=path, offset=number)
 
 
-def parquet_messages(data: bytes, path: str) -> Iterator[Message]:
+def parquet_messages(data: bytes, path: str, are_keys: bool = False) -> Iterator[Message]:
     """As ``avro_messages``, for Parquet."""
     number = 0
     try:
@@ -54,7 +55,7 @@ def parquet_messages(data: bytes, path: str) -> Iterator[Message]:
             for batch in file.iter_batches():
                 rows = batch.cast(_without_times(batch.schema)) if connect_avro.is_written_by_connect(avro) else batch
                 for row in rows.to_pylist():
-                    yield _message(row, to_text, path, number)
+                    yield _message(row, to_text, path, number, are_keys)
                     number += 1
     except (DecodeError, pa.ArrowException, OSError, ValueError):  # OSError: invalid content, the data is in memory
         yield Message(data[:SHOWN_BYTES], topic=path, channel=path, offset=number)
@@ -76,8 +77,8 @@ def _event_encoder(avro: Any) -> Callable[[Row], str]:
     return to_text
 
 
-def _message(row: Row, to_text: Callable[[Row], str], path: str, number: int) -> Message:
-    if isinstance(row.get(VALUE, 0), bytes | str | None):
+def _message(row: Row, to_text: Callable[[Row], str], path: str, number: int, is_key: bool) -> Message:
+    if not is_key and isinstance(row.get(VALUE, 0), bytes | str | None):
         topic = row.get(TOPIC)
         return Message(_bytes(row[VALUE]), _bytes(row.get(KEY)), (), topic if topic else path, path, number)
     return Message(to_text(row).encode(), topic=path, channel=path, offset=number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +33,29 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
-AVRO, PARQUET, GZIP = b"Obj\x01", b"PAR1", b"\x1f\x8b"
+AVRO, PARQUET, GZIP, REGISTERED = b"Obj\x01", b"PAR1", b"\x1f\x8b", b"\0"
 MESSAGE_MEMBERS = frozenset(
     {"topic", "partition", "offset", "key", "headers", "value", "payload", "ts", "tstype", "timestamp"}
 )
 MESSAGE_MEMBERS |= {"broker", "key_schema_id", "value_schema_id"}
 
 
-def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mapping[str, Any]) -> Iterator[Item]:
+def decode_file(
+    kind: str,
+    name: str,
+    data: bytes,
+    schemas: Any,
+    options: Mapping[str, Any],
+    convert: Callable[[Iterable[Message]], Iterable[Message]] = iter,
+) -> Iterator[Item]:
     """The items of the file ``name``. ``schemas``: a table schema in the form of staging's ``schemas/``, or a list of
-    them; None if the messages contain their schemas."""
+    them; None if the messages contain their schemas. ``convert``: messages as they are saved → as the decoder expects
+    them."""
     known = table_schemas(schemas)
     tables = {schema.table: CopiedTable(TableRule(schema.table), schema) for schema in known} or None
     decoder: Decoder = load_class("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
     table = known[0].table if len(known) == 1 else Path(name).stem
-    for message in read_messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro):
+    for message in convert(read_messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro)):
         yield from decoder.decode(message)
 
 
@@ -87,6 +95,9 @@ def tasks_of(schemas: Iterable[TableSchema]) -> list[TableTask]:
 def read_messages(data: bytes, name: str, topic: str, whole_avro: bool) -> Iterator[Message]:
     """``topic``: for messages that name none."""
     plain = decompress(data, name)
+    if plain.startswith(REGISTERED):  # one message, as consumers write it to a file
+        yield Message(plain, topic=topic, channel=topic)
+        return
     if plain.startswith((AVRO, PARQUET)):
         from airflow_cdc_provider.connectors.decoders.common import row_files
 

@@ -11,12 +11,10 @@ import re
 from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common import exact_json
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NOT_JSON, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 
 PREFIX = '{"schema":'
-REGISTERED = b"\0"
-"""The first byte of messages in the format of a schema registry (Avro, Protobuf, JSON Schema); a schema id follows."""
 MIDDLE = re.compile(r'\s*,\s*"payload"\s*:')
 MAX_CACHED = 64
 BLANKS = " \t\r\n"
@@ -41,13 +39,16 @@ class ConnectReader:
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, dict[str, Any], str]]] = {}
+        self._given: dict[str, dict[str, Any]] = {}
 
-    def read(self, data: bytes, topic: str) -> ConnectValue:
-        """Raises DecodeError."""
-        if data.startswith(REGISTERED):
-            raise DecodeError(
-                NOT_JSON, "not JSON but a message in schema registry format: configure the connector with JsonConverter"
-            )
+    def read(self, data: bytes, topic: str, schema_text: str = "") -> ConnectValue:
+        """``schema_text``: the schema, if ``data`` are the payload alone. Raises DecodeError."""
+        if schema_text:
+            schema = self._given.get(schema_text)
+            if schema is None:
+                schema = self._given[schema_text] = exact_json.parse_text(schema_text)
+            raw = exact_json.text_of(data)
+            return ConnectValue(exact_json.parse_text(raw), schema, schema_text, raw)
         text = exact_json.text_of(data)
         if not text.startswith(PREFIX):
             return _split_schema(exact_json.parse_text(text), text)

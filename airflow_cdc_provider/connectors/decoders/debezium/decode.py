@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     CONTRADICTION,
+    NOT_JSON,
     DecodeError,
     PartialDecode,
     undecoded_record,
@@ -30,9 +31,15 @@ from airflow_cdc_provider.connectors.decoders.debezium.source_block import (
 )
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
+from airflow_cdc_provider.connectors.schema_registry.framing import names_schema
 from airflow_cdc_provider.connectors.source import Ignored
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import from_plain
 
+REGISTERED = (
+    f"{NOT_JSON} not JSON but a message with a registered schema: set `registry` under `source` to the Airflow "
+    "connection of the schema registry, or configure the connector with JsonConverter"
+)
 LEARNED_PER_BATCH = 2
 """The maximum number of templates learned from one batch, per topic."""
 
@@ -63,9 +70,11 @@ class DebeziumDecoder:
         key = ConnectValue(None)
         try:
             if message.key is not None:
-                key = self._reader.read(message.key, key_of(message.topic))
+                key = self._reader.read(message.key, key_of(message.topic), message.key_schema)
+            if message.reason:
+                return [self._unreadable(message, key, message.reason)]
             if message.value is not None:
-                value = self._reader.read(message.value, message.topic)
+                value = self._reader.read(message.value, message.topic, message.value_schema)
             elif self._rows is None:
                 return [Ignored(1)]  # a tombstone for log compaction; the delete precedes it
             else:
@@ -74,12 +83,9 @@ class DebeziumDecoder:
                 return self._rows.decode(message, value, key, self._table_of(message.topic))
             return self._decode(message, value, key)
         except DecodeError as error:
-            table = self._table_of(message.topic)
-            table = table if self._settings.includes(table) else ""
-            members = key.payload if isinstance(key.payload, dict) else {}
-            key_columns = {name: value for name, value in members.items() if isinstance(value, int | str)}
-            known = PartialDecode(table, known=key_columns, width=self._width(table))
-            return [undecoded_record(CODEC, self._settings.epoch, message, str(error), known)]
+            without_registry = not self._options.registry and names_schema(message)
+            reason = message.reason or (REGISTERED if without_registry else str(error))
+            return [self._unreadable(message, key, reason)]
 
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
         """Messages that match a template are decoded in batches, after the others; then tombstones."""
@@ -119,6 +125,15 @@ class DebeziumDecoder:
             learned[message.topic] += 1
             self._templates.learn(message)
         return items
+
+    def _unreadable(self, message: Message, key: ConnectValue, reason: str) -> ChangeRecord:
+        """``key``: as far as it is known."""
+        table = self._table_of(message.topic)
+        table = table if self._settings.includes(table) else ""
+        members = key.payload if isinstance(key.payload, dict) else {}
+        key_columns = {name: value for name, value in members.items() if isinstance(value, int | str)}
+        known = PartialDecode(table, known=key_columns, width=self._width(table))
+        return undecoded_record(CODEC, self._settings.epoch, message, reason, known)
 
     def _decode(self, message: Message, value: ConnectValue, key: ConnectValue) -> list[Item]:
         payload = as_row(value.payload, "the value")

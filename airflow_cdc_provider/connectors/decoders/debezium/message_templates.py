@@ -26,10 +26,11 @@ CLOSING = b"}"
 
 
 class Frame(NamedTuple):
-    """The bytes before and after the payload, the same in many messages."""
+    """The bytes before and after the payload, and the schema beside it, the same in many messages."""
 
     start: bytes
     end: bytes
+    schema: str = ""
 
     def payload(self, data: bytes) -> bytes:
         return data[len(self.start) : len(data) - len(self.end)]
@@ -52,6 +53,8 @@ class MessageTemplate:
             value is not None
             and key is not None
             and message.topic == self.topic
+            and message.value_schema == self.value.schema
+            and message.key_schema == self.key.schema
             and value.startswith(self.value.start)
             and key.startswith(self.key.start)
             and value.endswith(self.value.end)
@@ -113,9 +116,10 @@ class MessageTemplates:
 
         if message.value is None or message.key is None:
             return None
-        value = self._reader.read(message.value, message.topic)
-        key = self._reader.read(message.key, key_of(message.topic))
-        value_frame, key_frame = _frame(message.value, value), _frame(message.key, key)
+        value = self._reader.read(message.value, message.topic, message.value_schema)
+        key = self._reader.read(message.key, key_of(message.topic), message.key_schema)
+        value_frame = _frame(message.value, value, message.value_schema)
+        key_frame = _frame(message.key, key, message.key_schema)
         envelope, names = value.payload, key.payload
         if value_frame is None or key_frame is None or not isinstance(envelope, dict) or not isinstance(names, dict):
             return None
@@ -138,12 +142,14 @@ class MessageTemplates:
             return None
         table_fields = {name: source[name] for name in NAMES[connector]}
         events = TemplateEvents(layout, connector, table_fields, self._placeholders, self._settings.epoch, shape)
-        mark = b"" if value_frame.start else encode_basestring(str(source[NAMES[connector][-1]])).encode()
+        mark = b"" if value.schema is not None else encode_basestring(str(source[NAMES[connector][-1]])).encode()
         return MessageTemplate(message.topic, value_frame, key_frame, mark, layout, events)
 
 
-def _frame(data: bytes, value: ConnectValue) -> Frame | None:
+def _frame(data: bytes, value: ConnectValue, schema: str) -> Frame | None:
     """None if the payload is not the last member."""
+    if schema:
+        return Frame(b"", b"", schema)
     if value.schema is None:
         return Frame(b"", b"") if value.raw else None
     end = value.raw.lstrip(BLANKS).encode() + CLOSING

@@ -1,4 +1,4 @@
-"""The keys of a source that reads Debezium's JSON."""
+"""The keys of a source that reads Debezium's messages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from airflow_cdc_provider.core.spec.definition import doc
 
 @dataclass(frozen=True)
 class DebeziumOptions:
+    registry: str = doc(
+        "Airflow connection id of the schema registry, if messages contain ids of registered schemas (Avro, JSON "
+        "Schema, Protobuf).",
+        "",
+        form="connection",
+    )
     topic_prefix: str = doc("The connector's `topic.prefix`.", "")
     unwrapped: bool = doc("The connector applies `ExtractNewRecordState`: values are rows, not envelopes.", False)
     full_before: bool = doc(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamSplit
+from airflow_cdc_provider.connectors.transports.files.companions import awaits_keys
 from airflow_cdc_provider.connectors.transports.files.folder import ID_BYTES, File
 from airflow_cdc_provider.connectors.transports.files.positions import folder_position, position_of
 from airflow_cdc_provider.core.log.positions import Position
@@ -26,12 +27,13 @@ PLANNED = "planned"
 def read_status(
     position: Position, listed: Sequence[File], now_ms: int, stable_ms: int, lateness_ms: int
 ) -> SourceStatus:
-    """The window reads the oldest new files, up to its maximum size."""
+    """The window reads the oldest new files, up to its maximum size. Files wait for their keys as long as files may be
+    late."""
     start = folder_position(position)
-    new = sorted(
-        (file for file in listed if start.is_unread(file) and file.modified_ms <= now_ms - stable_ms),
-        key=lambda file: (file.modified_ms, file.path),
-    )
+    incomplete = awaits_keys(listed)
+    stable = (file for file in listed if max(file.modified_ms, file.complete_ms) <= now_ms - stable_ms)
+    complete = (f for f in stable if f.path not in incomplete or f.modified_ms <= now_ms - lateness_ms)
+    new = sorted(filter(start.is_unread, complete), key=lambda file: (file.modified_ms, file.path))
     files = _first_of_window(new)
     if not files:
         return SourceStatus(False, position)
@@ -59,7 +61,7 @@ def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[
         if splits[-1] and size + file.size > max_bytes:
             splits.append([])
             size = 0
-        splits[-1].append([file.path, file.size, file.modified_ms, file.tag])
+        splits[-1].append([file.path, file.size, file.modified_ms, file.tag, file.keys])
         size += file.size
     bodies = [{"files": json.dumps(split)} for split in splits]
     if missing:

@@ -29,12 +29,16 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class File:
-    """``path``: relative to the location. ``tag``: the store's ETag, which changes with the content."""
+    """``path``: relative to the location. ``tag``: the store's ETag, which changes with the content. ``keys``: the path
+    of a file with the keys of its messages; empty if there is none. ``complete_ms``: when the last of both was
+    modified; 0 if there is only one."""
 
     path: str
     size: int
     modified_ms: int
     tag: str
+    keys: str = ""
+    complete_ms: int = 0
 
     @cached_property
     def id(self) -> bytes:

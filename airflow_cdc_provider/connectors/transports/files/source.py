@@ -20,6 +20,7 @@ from airflow_cdc_provider.connectors.source import (
     StreamItem,
     StreamSplit,
 )
+from airflow_cdc_provider.connectors.transports.files.companions import join_keys
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
 from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
@@ -66,7 +67,7 @@ class FilesSource(FeedSource):
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """Includes late files that appeared since the limit was determined."""
-        return split_window(lo, limit, self.folder.files())
+        return split_window(lo, limit, join_keys(self.folder.files()))
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         location = self.folder.location
@@ -79,7 +80,8 @@ class FilesSource(FeedSource):
             if chunks is None:
                 yield HoleFound("", EXPIRED, "", f"{file.path} was removed from {location} before it was read")
             else:
-                yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro))
+                keys = self.folder.read_chunks(file.keys) if file.keys else None
+                yield from reader.items(read_messages(file.path, chunks, reader.decoder.reads_avro, keys=keys))
         yield Boundary(split.limit)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
@@ -106,7 +108,7 @@ class FilesSource(FeedSource):
 
     @cached_property
     def _listed(self) -> list[File]:
-        return self.folder.files()
+        return join_keys(self.folder.files())
 
     def read_heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:

@@ -63,7 +63,7 @@ class KafkaSource(FeedSource):
         self.cluster = Cluster(connection)
 
     def tls_warnings(self) -> list[Problem]:
-        return self.cluster.tls_warnings()
+        return [*self.cluster.tls_warnings(), *super().tls_warnings()]
 
     def identity(self) -> dict[str, str]:
         return self.cluster.identity()
@@ -154,7 +154,7 @@ class KafkaSource(FeedSource):
             for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        schema = self.discover(self._heads_at(starts)).schemas.get(table.table)
+        schema = self.discover(self.format.convert(self._heads_at(starts))).schemas.get(table.table)
         return selected_schema(table.rule, schema) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:

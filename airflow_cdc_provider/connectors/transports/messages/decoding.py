@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -40,12 +40,20 @@ BATCH_MESSAGES = 8192
 """How many messages are decoded at a time."""
 
 
+Convert = Callable[[Iterable[Message]], Iterable[Message]]
+
+
+def unchanged(messages: Iterable[Message]) -> Iterable[Message]:
+    return messages
+
+
 @dataclass(frozen=True)
 class Format:
-    """A message format with its options."""
+    """A message format with its options. ``convert``: messages as they arrive → as the decoder expects them."""
 
     name: str
     options: Mapping[str, Any]
+    convert: Convert = unchanged
 
     @property
     def reads_avro(self) -> bool:
@@ -60,8 +68,11 @@ class Format:
         epoch = int(record.order_key[:EPOCH_DIGITS], 16)
         reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch)
         message = message_of(record)
-        records = reread(record, reader.decoder.codec, reader.decoder)
-        if message is None or records == [record]:
+        if message is None:
+            return [record]
+        (message,) = self.convert([message])
+        records = reread(record, message, reader.decoder)
+        if records == [record]:
             return records
         return [reader.apply_filter(decoded, message) for decoded in records if decoded.table == record.table]
 
@@ -74,6 +85,7 @@ class MessageReader:
     tables: Collection[str]
     filters: Mapping[str, RowFilter]
     epoch: int
+    convert: Convert = unchanged
 
     def items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
         """Records of other tables are counted. A message whose table cannot be determined yields an ``unreadable``
@@ -81,6 +93,7 @@ class MessageReader:
 
         A barrier becomes a ``Resolved`` item of its channel instead of a record: other channels may be at an earlier
         time."""
+        messages = self.convert(messages)
         watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
         if watch is not None:
             messages = _watched(watch, messages)
@@ -137,4 +150,5 @@ def message_reader(message_format: Format, tasks: Sequence[TableTask], epoch: in
     tables = {
         task.table: CopiedTable(task.rule, task.schema, task.control.schema if task.control else None) for task in tasks
     }
-    return MessageReader(message_format.decoder(epoch, tables), tables.keys(), row_filters(tasks), epoch)
+    decoder = message_format.decoder(epoch, tables)
+    return MessageReader(decoder, tables.keys(), row_filters(tasks), epoch, message_format.convert)

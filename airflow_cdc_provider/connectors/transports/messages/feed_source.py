@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.source import KeepsNoState
+from airflow_cdc_provider.connectors.schema_registry.check import registry_problems
+from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
+from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
+from airflow_cdc_provider.connectors.source import KeepsNoState, RegistryAccess
 from airflow_cdc_provider.connectors.transports.messages.check import table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format
@@ -41,6 +45,19 @@ class FeedSource(KeepsNoState, ABC):
     def __init__(self, source: Source, options: FeedOptions) -> None:
         self.format = Format(options.format, source.options)
         self._schemas_path = options.schemas
+        self._schemas: RegisteredSchemas | None = None
+        self._registry: RegistryClient | None = None
+
+    def use_registry(self, access: RegistryAccess) -> None:
+        """Messages are converted with the schemas of a registry from now on."""
+        from airflow_cdc_provider.connectors.schema_registry.conversion import MessageConverter
+
+        self._registry = RegistryClient(access.connection)
+        self._schemas = RegisteredSchemas(self._registry, access.files)
+        self.format = replace(self.format, convert=MessageConverter(self._schemas).messages)
+
+    def tls_warnings(self) -> list[Problem]:
+        return self._registry.tls_warnings() if self._registry is not None else []
 
     @abstractmethod
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterable[Problem]:
@@ -52,6 +69,8 @@ class FeedSource(KeepsNoState, ABC):
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
+            if problems := registry_problems(self._raw_heads, self._schemas):
+                return problems
             without_rows = tables_without_rows(self.format, self._heads, self.discovered.schemas)
             return [*self.transport_problems(tables), *table_problems(tables, self.discovered, without_rows)]
         except CheckFailed as error:
@@ -75,4 +94,8 @@ class FeedSource(KeepsNoState, ABC):
 
     @cached_property
     def _heads(self) -> list[Message]:
+        return list(self.format.convert(self._raw_heads))
+
+    @cached_property
+    def _raw_heads(self) -> list[Message]:
         return self.read_heads()

@@ -74,10 +74,11 @@ def line(message: Message) -> str:
 @dataclass
 class FeedPipeline(Pipeline):
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
+    registry: ConnectionInfo = field(default_factory=ConnectionInfo)
 
     @property
     def secrets(self) -> Secrets:
-        return Secrets(self.source)
+        return Secrets(self.source, registry=self.registry)
 
     def rows_of(self) -> dict[str, TableRow]:
         return self.replicator().state.tables(self.definition.name)

@@ -1,0 +1,1 @@
+"""Messages whose schemas are in a schema registry."""
