@@ -6,8 +6,9 @@ window is read leaves a hole. A planned file that was rewritten in between is re
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamSplit
@@ -24,34 +25,40 @@ PLANNED = "planned"
 
 
 def read_status(
-    position: Position, listed: Sequence[File], now_ms: int, stable_ms: int, lateness_ms: int
+    position: Position, listed: Iterable[File], now_ms: int, stable_ms: int, lateness_ms: int
 ) -> SourceStatus:
-    """The window reads the oldest new files, up to its maximum size."""
+    """The window reads the oldest new files, up to its maximum size. Keeps no more files in memory than a window, and
+    those that the position names."""
     start = folder_position(position)
-    new = sorted(
-        (file for file in listed if start.is_unread(file) and file.modified_ms <= now_ms - stable_ms),
-        key=lambda file: (file.modified_ms, file.path),
-    )
-    files = _first_of_window(new)
+    read: list[File] = []
+
+    def unread() -> Iterator[File]:
+        for file in listed:
+            if file.modified_ms <= start.horizon_ms:
+                continue
+            if not start.is_unread(file):
+                read.append(file)
+            elif file.modified_ms <= now_ms - stable_ms:
+                yield file
+
+    files = _first_of_window(heapq.nsmallest(WINDOW_FILES, unread(), key=_age))
     if not files:
         return SourceStatus(False, position)
-    limit = position_of(start.after(files, listed, lateness_ms))
+    limit = position_of(start.after(files, read, lateness_ms))
     return SourceStatus(True, {**limit, PLANNED: " ".join(sorted(_path_hash(file) for file in files))})
 
 
 def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[StreamSplit]:
     """Files in order of time, several per split. The first split reports missing files."""
     start, end = folder_position(lo), folder_position(limit)
-    listed = list(listed)
-    missing = set(limit.get(PLANNED, "").split()) - {_path_hash(file) for file in listed}
-    files = sorted(
-        (
-            file
-            for file in listed
-            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)
-        ),
-        key=lambda file: (file.modified_ms, file.path),
-    )
+    missing = set(limit.get(PLANNED, "").split())
+    files = []
+    for file in listed:
+        if missing:
+            missing.discard(_path_hash(file))
+        if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read):
+            files.append(file)
+    files.sort(key=_age)
     max_bytes = max(SPLIT_BYTES, sum(file.size for file in files) // MAX_SPLITS)
     splits: list[list[object]] = [[]]
     size = 0
@@ -66,6 +73,11 @@ def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[
         bodies[0]["gone"] = str(len(missing))
     end_position = position_of(end)
     return [StreamSplit(lo, end_position, body) for body in bodies]
+
+
+def _age(file: File) -> tuple[int, str]:
+    """Sorts files from the oldest to the newest."""
+    return file.modified_ms, file.path
 
 
 def _path_hash(file: File) -> str:

@@ -21,7 +21,8 @@ from airflow_cdc_provider.connectors.source import (
     StreamSplit,
 )
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
-from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
+from airflow_cdc_provider.connectors.transports.files.folder import Folder
+from airflow_cdc_provider.connectors.transports.files.listing import Listing
 from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
@@ -105,8 +106,8 @@ class FilesSource(FeedSource):
         return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
 
     @cached_property
-    def _listed(self) -> list[File]:
-        return self.folder.files()
+    def _listed(self) -> Listing:
+        return Listing(self.folder.files)
 
     def read_heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:
