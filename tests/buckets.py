@@ -151,7 +151,7 @@ class Azure(ObjectStore):
         self._server = server
 
     def url(self, path: str, bucket: str = ObjectStore.LAKE) -> str:
-        return f"abfss://{bucket}@{self._server.account}.blob.core.windows.net/{path}"
+        return f"abfss://{bucket}@{self._server.account}.dfs.core.windows.net/{path}"
 
     @property
     def address(self) -> str:
@@ -161,7 +161,7 @@ class Azure(ObjectStore):
         return replace(self.connection, host=f"{address}/{self._server.account}")
 
     def without_signed_headers(self, address: str) -> ConnectionInfo:
-        return replace(self.at(address), password="", extra={"sas_token": self._server.sas_token()})
+        return replace(self.at(address), password="", extra={"sas_token": self._server.sas_token(self.LAKE)})
 
     def keys(self, prefix: str = "") -> list[str]:
         return self._server.names(self.LAKE, prefix)

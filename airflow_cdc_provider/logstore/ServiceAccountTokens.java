@@ -8,8 +8,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
-import java.util.Iterator;
-import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
 
 /**
  * Access tokens of the service account whose key is a Hadoop setting, by Google's own library. (The connector itself
@@ -21,7 +20,7 @@ public final class ServiceAccountTokens implements AccessTokenProvider {
     private static final String KEY = "fs.gs.airflow.cdc.service.account.key";
     private static final String SCOPE = "https://www.googleapis.com/auth/devstorage.full_control";
 
-    private Iterable configuration;
+    private Configuration configuration;
     private GoogleCredentials credentials;
 
     public synchronized AccessTokenProvider.AccessToken getAccessToken() {
@@ -40,10 +39,10 @@ public final class ServiceAccountTokens implements AccessTokenProvider {
         credentials.refresh();
     }
 
-    public synchronized void setConf(Iterable configuration) {
+    public synchronized void setConf(Configuration configuration) {
         this.configuration = configuration;
         try {
-            byte[] key = setting(configuration).getBytes(StandardCharsets.UTF_8);
+            byte[] key = configuration.get(KEY, "{}").getBytes(StandardCharsets.UTF_8);
             GoogleCredentials unscoped = ServiceAccountCredentials.fromStream(new ByteArrayInputStream(key));
             credentials = unscoped.createScoped(Collections.singleton(SCOPE));
         } catch (IOException error) {
@@ -51,18 +50,7 @@ public final class ServiceAccountTokens implements AccessTokenProvider {
         }
     }
 
-    public Iterable getConf() {
+    public Configuration getConf() {
         return configuration;
-    }
-
-    private static String setting(Iterable configuration) {
-        Iterator entries = configuration.iterator();
-        while (entries.hasNext()) {
-            Map.Entry entry = (Map.Entry) entries.next();
-            if (KEY.equals(entry.getKey())) {
-                return (String) entry.getValue();
-            }
-        }
-        throw new IllegalStateException("no setting " + KEY);
     }
 }

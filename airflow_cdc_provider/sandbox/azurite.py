@@ -23,7 +23,7 @@ from airflow_cdc_provider.sandbox.ports import free_ports, is_open
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer
 
 PACKAGE = "azurite@3.37.0"
-API_VERSION = SAS_VERSION = "2021-12-02"
+API_VERSION = "2021-12-02"
 
 
 class EmbeddedAzurite(EmbeddedServer):
@@ -48,12 +48,13 @@ class EmbeddedAzurite(EmbeddedServer):
         """As an Airflow connection of type ``wasb`` provides it."""
         return ConnectionInfo("objects", self.endpoint, login=self.account, password=self.key)
 
-    def sas_token(self) -> str:
-        """A shared access signature of the account for one day: all permissions on containers and blobs."""
+    def sas_token(self, container: str) -> str:
+        """A shared access signature for one day: read, add, create, write, delete, list in a container."""
         expiry = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        fields = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": expiry, "sip": "", "spr": "", "sv": SAS_VERSION}
-        signed = "\n".join([self.account, *fields.values(), "", ""])
-        return urllib.parse.urlencode({**{n: v for n, v in fields.items() if v}, "sig": self._signature(signed)})
+        resource = f"/blob/{self.account}/{container}"
+        signed = ["racwdl", "", expiry, resource, "", "", "", API_VERSION, "c", *[""] * 7]
+        fields = {"sp": "racwdl", "se": expiry, "sv": API_VERSION, "sr": "c"}
+        return urllib.parse.urlencode({**fields, "sig": self._signature("\n".join(signed))})
 
     def start(self) -> None:
         super().start()

@@ -24,6 +24,8 @@ KEY_VARIABLES = frozenset({"AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KE
 SECRET_VARIABLES = frozenset({"AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET"})
 
 ABFS = "org.apache.hadoop.fs.azurebfs"
+FLAT_NAMESPACE = {"fs.azure.account.hns.enabled": "false", "fs.azure.fns.account.service.type": "BLOB"}
+"""Of accounts without hierarchical namespace, and of emulators: Hadoop must use their Blob endpoint."""
 LOGIN = "https://login.microsoftonline.com"
 
 
@@ -58,14 +60,15 @@ class AzureAccess:
         return {**self._library_options(), **({"azure_allow_http": "true"} if self.endpoint else {})}
 
     def hadoop_settings(self, environment: Mapping[str, str]) -> dict[str, str]:
-        host = self.location.host
-        settings = {f"{name}.{host}": value for name, value in self._credentials(environment).items() if value}
-        if ".blob." in host:
-            settings[f"fs.azure.account.hns.enabled.{host}"] = "false"
+        settings = self._credentials(environment)
+        if self.endpoint or ".blob." in self.location.host:
+            settings |= FLAT_NAMESPACE
+        settings = {f"{name}.{self.location.host}": value for name, value in settings.items() if value}
         if self.endpoint:
             # Plain HTTP, under the scheme of the YAML.
             address = self.endpoint.removeprefix("http://").partition("/")[0]
-            settings |= {"fs.abfss.impl": f"{ABFS}.AzureBlobFileSystem", "fs.azure.abfs.endpoint": address}
+            settings |= {"fs.abfss.impl": f"{ABFS}.AzureBlobFileSystem", "fs.azure.always.use.https": "false"}
+            settings["fs.azure.abfs.endpoint"] = address
         return settings
 
     def overriding_variables(self) -> Set[str]:
