@@ -33,6 +33,8 @@ def answer(buckets: Buckets, request: Request) -> Response:
                     to_bucket, to_name, source.content, source.content_type, source.metadata, if_generation(request)
                 )
                 return _rewritten(stored) if verb == "rewriteTo" else body(resource(to_bucket, stored))
+            case "POST", "b", bucket, "o", name, "moveTo", "o", to_name:
+                return body(resource(bucket, buckets.move(bucket, name, to_name, if_generation(request))))
             case "POST", "b", bucket, "o", name, "compose":
                 return _compose(buckets, request, bucket, name)
     except NotFound as error:

@@ -99,6 +99,14 @@ class Buckets:
             names = self._sorted[bucket]
             del names[bisect_left(names, name)]
 
+    def move(self, bucket: str, name: str, to_name: str, if_generation: int | None = None) -> Stored:
+        """``if_generation``: of the object with the new name."""
+        with self._lock:
+            source = self.get(bucket, name)
+            moved = self.put(bucket, to_name, source.content, source.content_type, source.metadata, if_generation)
+            self.delete(bucket, name)
+            return moved
+
     def require_generation(self, bucket: str, name: str, expected: int | None) -> None:
         if expected is None:
             return

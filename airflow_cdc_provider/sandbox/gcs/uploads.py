@@ -11,6 +11,7 @@ from email.policy import HTTP
 from typing import Any
 
 from airflow_cdc_provider.sandbox.gcs import json_api
+from airflow_cdc_provider.sandbox.gcs.checksums import crc32c
 from airflow_cdc_provider.sandbox.gcs.messages import Request, Response
 from airflow_cdc_provider.sandbox.gcs.objects import Buckets, NotFound, PreconditionFailed
 
@@ -82,7 +83,7 @@ class Uploads:
         stored = self._buckets.put(
             session.bucket, session.name, content, session.content_type, session.metadata, session.if_generation
         )
-        return json_api.body(json_api.resource(session.bucket, stored))
+        return json_api.body({**json_api.resource(session.bucket, stored), "crc32c": crc32c(content)})
 
 
 def _session(request: Request, bucket: str, given: dict[str, Any]) -> Session:
