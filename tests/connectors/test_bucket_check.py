@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from tests.buckets import DEAD, KINDS, ObjectStore, RunningStores
-from tests.relay import Relay, relay_to
+from tests.relay import relay_to
 
 pytestmark = pytest.mark.server
 
@@ -31,12 +30,6 @@ TASK = TableTask("public.t", "t", SCHEMA, TableRule("public.t"), "", TableState.
 @pytest.fixture(params=KINDS)
 def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> ObjectStore:
     return object_stores[request.param]
-
-
-@pytest.fixture
-def relay(objects: ObjectStore) -> Iterator[Relay]:
-    with relay_to(objects.address) as relay:
-        yield relay
 
 
 def target(location: str, connection: ConnectionInfo) -> DeltaTarget:
@@ -52,15 +45,15 @@ def test_a_bucket_with_all_required_features_is_no_problem_and_nothing_remains_i
     assert objects.keys("clean") == []
 
 
-def test_a_store_that_ignores_conditions_is_reported(objects: ObjectStore, relay: Relay) -> None:
-    relay.forgetful = True
-    (problem,) = check(objects.url("x"), objects.without_signed_headers(relay.address))
+def test_a_store_that_ignores_conditions_is_reported(objects: ObjectStore) -> None:
+    with relay_to(objects.address, forgetful=True) as relay:
+        (problem,) = check(objects.url("x"), objects.without_signed_headers(relay.address))
     assert problem.code == "TGT004" and "If-None-Match" in problem.do
 
 
-def test_a_store_that_refuses_access_is_reported(objects: ObjectStore, relay: Relay) -> None:
-    relay.refusing = True
-    (problem,) = check(objects.url("x"), objects.at(relay.address))
+def test_a_store_that_refuses_access_is_reported(objects: ObjectStore) -> None:
+    with relay_to(objects.address, refusing=True) as relay:
+        (problem,) = check(objects.url("x"), objects.at(relay.address))
     assert problem.code == "STG010" and "AccessDenied" in problem.found and "put, delete and list" in problem.do
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -16,6 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -24,6 +27,7 @@ from spark_jobs import merge, snapshot, stage, verify
 from spark_jobs.runtime.object_stores import configure_object_stores, hadoop_settings
 from spark_jobs.writers import delta_local
 from tests.buckets import KINDS, ObjectStore, RunningStores
+from tests.relay import names_commit, relay_to
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.scripted_table import Row, ScriptedTable
 
@@ -57,6 +61,15 @@ def table(spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectSto
 
 def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
+
+
+@contextmanager
+def new_file_systems(spark: SparkSession) -> Iterator[None]:
+    """Hadoop keeps a file system per bucket, with the settings that it began with."""
+    file_systems = spark.sparkContext._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
+    file_systems.closeAll()
+    yield
+    file_systems.closeAll()
 
 
 def fence(table: ScriptedTable) -> int:
@@ -173,6 +186,23 @@ def _touch(url: str, options: dict[str, str], number: int) -> None:
             custom_metadata={"foreign": str(number)}, app_transactions=[Transaction("foreign", number)]
         ),
     )
+
+
+@pytest.mark.parametrize("engine", [EngineMode.AUTO, EngineMode.SPARK])
+def test_a_commit_whose_answer_is_lost_is_recognised_as_done(
+    spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectStore, engine: EngineMode
+) -> None:
+    with relay_to(objects.address, names_commit) as relay, new_file_systems(spark):
+        table = ScriptedTable(spark, tmp_path, SCHEMA, base_url=base_url, objects=objects.at(relay.address))
+        configure_object_stores(spark, table.definition, table.secrets)
+        table.copy([row(1, "a")])
+        table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
+        table.use(engine)
+        staged, _ = table.staged()
+        relay.losing.value = 1
+        assert table.merged(staged).outcome is Outcome.DONE
+        assert relay.losing.value == 0 and table.rows() == [(1, "b"), (2, "c")]
+        assert table.merged(staged).outcome is Outcome.FENCED and table.rows() == [(1, "b"), (2, "c")]
 
 
 def test_one_of_two_fences_from_the_same_state_wins(table: ScriptedTable) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -15,37 +15,17 @@ from deltalake import DeltaTable, write_deltalake
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, Target
-from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3, parse_location
+from airflow_cdc_provider.core.storage.locations import S3, parse_location
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs.runtime.object_stores import hadoop_settings
 from spark_jobs.runtime.sessions import TARGET_SETTINGS
 from tests.buckets import KINDS, ObjectStore, RunningStores
-from tests.relay import relay_to
+from tests.relay import names_commit, relay_to
 from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, running, version
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 ROUNDS = 10
-
-
-def _writes_s3(method: str, path: str, headers: Mapping[str, str]) -> bool:
-    return method == "PUT" and ".json" in path
-
-
-def _writes_gcs(method: str, path: str, headers: Mapping[str, str]) -> bool:
-    return path.startswith("/upload/") and (method == "PUT" or "uploadType=multipart" in path)
-
-
-def _writes_azure(method: str, path: str, headers: Mapping[str, str]) -> bool:
-    return any(name.lower() == "x-ms-copy-source" for name in headers)
-
-
-WRITES: dict[str, Callable[[str, str, Mapping[str, str]], bool]] = {
-    S3: _writes_s3,
-    GS: _writes_gcs,
-    ABFSS: _writes_azure,
-}
-"""The request by which a commit file gets its name, of each kind of store."""
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -91,10 +71,10 @@ def test_a_commit_that_is_delayed_on_its_way_to_the_store_never_replaces_a_commi
     drivers[1].make_folder(f"{table}/_delta_log")
     url = version(table, 0)
     with (
-        relay_to(objects.address) as relay,
+        relay_to(objects.address, names_commit) as relay,
         running(["delta", objects.kind], log_store(objects), settings(objects, objects.at(relay.address)), 1) as delayed,
     ):
-        relay.holds = WRITES[objects.kind]
+        relay.holding.set()
         late: list[bool] = []
         thread = threading.Thread(target=lambda: late.append(delayed[0].commit(url, "late")))
         thread.start()
