@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from urllib.parse import unquote
 
 from tests.waiting import until
 
@@ -93,7 +94,7 @@ class Connection:
             head = f"HTTP/1.1 403 Forbidden\r\nContent-Length: {len(REFUSAL)}\r\nConnection: close\r\n\r\n"
             self._client.sendall(head.encode() + (REFUSAL if method != "HEAD" else b""))
             raise ConnectionAbortedError
-        if self._relay.chosen(method, path, headers):
+        if self._relay.chosen(method, unquote(path), headers):
             self._is_lost = self._relay.loses()
             if self._relay.holding.is_set():
                 self._relay.arrived.set()
