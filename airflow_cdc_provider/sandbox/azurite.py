@@ -69,8 +69,9 @@ class EmbeddedAzurite(EmbeddedServer):
 
     def _command(self) -> list[str | Path]:
         accounts = f"AZURITE_ACCOUNTS={self.account}:{self.key}"
-        node = ["env", accounts, "node", self._program, "--blobHost", HOST, "--blobPort", str(self.port)]
-        return [*node, "--location", self.folder, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+        options = ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--blobHost", HOST]
+        paths: list[str | Path] = ["env", accounts, "node", self._program, "--location", self.folder]
+        return [*paths, *options, "--blobPort", str(self.port)]
 
     def _is_ready(self) -> bool:
         return is_open(self.port)

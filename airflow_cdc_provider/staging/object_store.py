@@ -31,7 +31,9 @@ class ObjectStore:
 
     def __init__(self, root: str, connection: ConnectionInfo) -> None:
         self.root = root.rstrip("/")
-        self._class, self._arguments = store_arguments(parse_location(self.root), connection, os.environ)
+        location = parse_location(self.root)
+        self._has_folders = location.has_folders
+        self._class, self._arguments = store_arguments(location, connection, os.environ)
 
     @cached_property
     def _bucket(self) -> obstore.store.ObjectStore:
@@ -92,8 +94,17 @@ class ObjectStore:
                 # Another process may delete the same folder: a file that it removed first is missing here.
                 with contextlib.suppress(FileNotFoundError):
                     obstore.delete(self._bucket, below)
+            if self._has_folders:
+                self._delete_folders(path)
             with contextlib.suppress(FileNotFoundError):
                 obstore.delete(self._bucket, path)
+
+    def _delete_folders(self, path: str) -> None:
+        """The folders below ``path``, the innermost first. The store does not delete a folder with content."""
+        for folder in obstore.list_with_delimiter(self._bucket, prefix=path)["common_prefixes"]:
+            self._delete_folders(folder)
+            with contextlib.suppress(FileNotFoundError):
+                obstore.delete(self._bucket, folder)
 
     @contextlib.contextmanager
     def _require_bucket(self, path: str) -> Iterator[None]:

@@ -72,7 +72,9 @@ def test_a_prefix_with_files_that_are_no_delta_table_is_reported(objects: Object
 
 def test_an_error_of_deltas_library_is_reported_in_one_line(objects: ObjectStore) -> None:
     location = objects.url("", bucket="no-such-bucket")
-    with pytest.raises(TargetUnavailable, match=rf"TGT010.*{location}t \| found: OSError: {NO_BUCKET[objects.kind]} \|"):
+    with pytest.raises(
+        TargetUnavailable, match=rf"TGT010.*{location}t \| found: OSError: {NO_BUCKET[objects.kind]} \|"
+    ):
         target(location, objects.connection).state("public.t", "t")
 
 

@@ -41,9 +41,7 @@ def test_in_each_of_twenty_rounds_one_of_eight_processes_creates_the_file(
         where = objects.url(f"race/{uuid.uuid4().hex}"), objects.connection
     with multiprocessing.get_context("spawn").Manager() as manager:
         barrier = manager.Barrier(PROCESSES)
-        running = [
-            processes.submit(create_each_round, where, ROUNDS, number, barrier) for number in range(PROCESSES)
-        ]
+        running = [processes.submit(create_each_round, where, ROUNDS, number, barrier) for number in range(PROCESSES)]
         outcomes = [one.result() for one in running]
     store = open_store(*where)
     for at in range(ROUNDS):

@@ -156,7 +156,9 @@ def test_a_missing_bucket_is_reported_by_all_that_write_or_list(objects: ObjectS
         lambda: store.delete("f"),
     ]
     for action in actions:
-        with pytest.raises(StagingUnavailable, match=rf"STG010.*{location}.*(?i:no ?such ?bucket|ContainerNotFound).*do:"):
+        with pytest.raises(
+            StagingUnavailable, match=rf"STG010.*{location}.*(?i:no ?such ?bucket|ContainerNotFound).*do:"
+        ):
             action()
 
 

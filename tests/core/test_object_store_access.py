@@ -48,7 +48,10 @@ def test_a_location_has_the_bucket_and_the_account_that_credentials_belong_to() 
 @pytest.mark.parametrize("key", [KEY, json.dumps(KEY)], ids=["object", "text"])
 def test_the_key_of_a_service_account_reaches_all_three(key: Any) -> None:
     access = store_access(GS, google(keyfile_dict=key))
-    assert json.loads(access.store_arguments()["config"]["google_service_account_key"])["client_email"] == KEY["client_email"]
+    assert (
+        json.loads(access.store_arguments()["config"]["google_service_account_key"])["client_email"]
+        == KEY["client_email"]
+    )
     assert json.loads(access.delta_options()["google_service_account_key"])["private_key"] == KEY["private_key"]
     settings = access.hadoop_settings({})
     assert settings["fs.gs.auth.type"] == "ACCESS_TOKEN_PROVIDER"
@@ -93,7 +96,7 @@ def test_settings_of_google_that_would_have_no_effect_or_send_a_token_unencrypte
 
 
 def test_a_key_file_is_a_plain_path() -> None:
-    with pytest.raises(CheckFailed, match="CON040.*key_path"):
+    with pytest.raises(CheckFailed, match=r"CON040.*key_path"):
         store_access(GS, google(key_path="../key.json"))
 
 
@@ -122,7 +125,11 @@ def test_a_shared_access_signature_reaches_all_three_without_its_question_mark()
 def test_an_application_of_entra_reaches_all_three() -> None:
     access = store_access(AZURE, azure("app", "s3cret", "https://acme.blob.core.windows.net/", tenant_id="t"))
     config = access.store_arguments()["config"]
-    assert (config["azure_client_id"], config["azure_client_secret"], config["azure_tenant_id"]) == ("app", "s3cret", "t")
+    assert (config["azure_client_id"], config["azure_client_secret"], config["azure_tenant_id"]) == (
+        "app",
+        "s3cret",
+        "t",
+    )
     settings = access.hadoop_settings({})
     assert settings[f"fs.azure.account.oauth2.client.endpoint.{HOST}"].endswith("/t/oauth2/token")
     assert settings[f"fs.azure.account.oauth2.client.secret.{HOST}"] == "s3cret"

@@ -72,7 +72,9 @@ def test_a_commit_that_is_delayed_on_its_way_to_the_store_never_replaces_a_commi
     url = version(table, 0)
     with (
         relay_to(objects.address, names_commit) as relay,
-        running(["delta", objects.kind], log_store(objects), settings(objects, objects.at(relay.address)), 1) as delayed,
+        running(
+            ["delta", objects.kind], log_store(objects), settings(objects, objects.at(relay.address)), 1
+        ) as delayed,
     ):
         relay.holding.set()
         late: list[bool] = []

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.storage.locations import Location
 
 # Only for short failures: Airflow and Spark retry after longer ones.
 RETRIES = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}

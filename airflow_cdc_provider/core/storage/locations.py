@@ -36,6 +36,12 @@ class Location:
         return self.host.partition(".")[0]
 
     @property
+    def has_folders(self) -> bool:
+        """Whether the store has folders of its own, which stay when their files are deleted: an account with
+        hierarchical namespace."""
+        return ".dfs." in self.host
+
+    @property
     def credentials_scope(self) -> tuple[str, str]:
         """Spark has one set of credentials for all locations with the same scope: a bucket of S3, an account of Azure,
         all of Cloud Storage."""

@@ -44,9 +44,7 @@ class Service:
             case "upload", "storage", "v1", "b", bucket, "o":
                 return self.uploads.answer(request, bucket)
             case ("download", "storage", "v1", *rest) | ("storage", "v1", *rest):
-                inner = Request(
-                    request.method, tuple(rest), request.query, request.headers, request.body, request.root
-                )
+                inner = Request(request.method, tuple(rest), request.query, request.headers, request.body, request.root)
                 return json_api.answer(self.buckets, inner)
         return xml_api.answer(self.buckets, request)
 

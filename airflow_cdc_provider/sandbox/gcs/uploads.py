@@ -51,7 +51,9 @@ class Uploads:
         except NotFound as error:
             return json_api.failed(404, "notFound", str(error))
         except PreconditionFailed:
-            return json_api.failed(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+            return json_api.failed(
+                412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold."
+            )
 
     def _begin(self, request: Request, bucket: str) -> Response:
         session = _session(request, bucket, json.loads(request.body or b"{}"))
@@ -59,7 +61,9 @@ class Uploads:
         self._buckets.require_generation(bucket, session.name, session.if_generation)
         upload = self._buckets.begin()
         self._sessions[upload] = session
-        return Response(200, b"", {"Location": json_api.session_url(request, bucket, upload), "X-GUploader-UploadID": upload})
+        return Response(
+            200, b"", {"Location": json_api.session_url(request, bucket, upload), "X-GUploader-UploadID": upload}
+        )
 
     def _part(self, request: Request, upload: str) -> Response:
         """A finished upload gives the same answer again: the client may not have received it."""

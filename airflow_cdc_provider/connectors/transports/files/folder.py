@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_l
 from airflow_cdc_provider.core.storage.stores import STORES, store_arguments
 
 if TYPE_CHECKING:
-    from obstore import GetResult
+    from obstore import GetResult, ObjectMeta
 
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
@@ -44,6 +44,11 @@ class File:
     def id(self) -> bytes:
         """Differs when the content differs."""
         return blake2b(f"{self.path}\n{self.size}\n{self.tag}".encode(), digest_size=ID_BYTES).digest()
+
+
+def _file(meta: ObjectMeta) -> File:
+    modified_ms = round(meta["last_modified"].timestamp() * 1000)
+    return File(meta["path"], meta["size"], modified_ms, meta["e_tag"] or "")
 
 
 class Folder:
@@ -74,11 +79,7 @@ class Folder:
             if self._local:
                 refuse_links(self._local)
             for page in obstore.list(self._store, chunk_size=PAGE_FILES):
-                yield from (
-                    File(meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
-                    for meta in page
-                    if not IGNORED.search(meta["path"])
-                )
+                yield from (_file(meta) for meta in page if not IGNORED.search(meta["path"]))
 
     def read_chunks(self, path: str) -> Iterator[bytes] | None:
         """The current content of the file; None if it does not exist any more."""
