@@ -25,21 +25,45 @@ from airflow_cdc_provider.java import find_java
 LOCK = Path(__file__).with_name("jars.lock.json")
 FETCH_LIMIT_S = 600
 # Spark's Ivy, one artifact at a time, without transitive dependencies: the lock names every jar, and Spark includes the
-# rest. `--packages` cannot exclude them. Runs in a child process, because this module must not import pyspark.
+# rest. `--packages` cannot exclude them, and has no classifiers. Prints one line per file. Runs in a child process,
+# because this module must not import pyspark.
 RESOLVE = """
 import sys
 from pyspark.java_gateway import launch_gateway
 gateway = launch_gateway()
-for coordinates in sys.argv[1:]:
-    uri = gateway.jvm.java.net.URI(f"ivy://{coordinates}?transitive=false")
-    gateway.jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
+java, scala, apache = gateway.jvm.java, gateway.jvm.scala, gateway.jvm.org.apache
+ivy, descriptor = apache.ivy.core, apache.ivy.core.module.descriptor
+revision = ivy.module.id.ModuleRevisionId.newInstance
+conf, optional = apache.spark.SparkConf(), scala.Option.apply
+spark, errors = apache.spark.util.MavenUtils, java.lang.System.err
+repositories, folder = optional(conf.get("spark.jars.repositories", None)), optional(sys.argv[1])
+if conf.contains("spark.jars.ivySettings"):
+    settings = spark.loadIvySettings(conf.get("spark.jars.ivySettings"), repositories, folder, errors)
+else:
+    settings = spark.buildIvySettings(repositories, folder, True, errors)
+for coordinates in sys.argv[2:]:
+    group, artifact, version, *classifier = coordinates.split(":")
+    module = descriptor.DefaultModuleDescriptor.newDefaultInstance(revision("cdc", "jars", "1"))
+    dependency = descriptor.DefaultDependencyDescriptor(module, revision(group, artifact, version), False, False, False)
+    dependency.addDependencyConfiguration("default", "default")
+    extra = java.util.HashMap()
+    if classifier:
+        extra.put("m:classifier", classifier[0])
+    wanted = descriptor.DefaultDependencyArtifactDescriptor(dependency, artifact, "jar", "jar", None, extra)
+    dependency.addDependencyArtifact("default", wanted)
+    module.addDependency(dependency)
+    request = ivy.resolve.ResolveOptions().setTransitive(False)
+    for report in apache.ivy.Ivy.newInstance(settings).resolve(module, request).getAllArtifactsReports():
+        if report.getLocalFile() is not None:
+            print(coordinates, report.getLocalFile().getPath(), sep="\\t", flush=True)
 gateway.shutdown()
 """
 
 
 @dataclass(frozen=True)
 class Jar:
-    """``coordinates`` are ``group:artifact:version``; ``sha256`` is the checksum of the file in hex."""
+    """``coordinates`` are ``group:artifact:version``, or ``group:artifact:version:classifier``; ``sha256`` is the
+    checksum of the file in hex."""
 
     coordinates: str
     file: str
@@ -86,31 +110,30 @@ def ensure(groups: Iterable[str] | None = None, lock: Path = LOCK) -> list[Path]
 
 def fetch(jars: Sequence[Jar], scratch: Path) -> list[Path]:
     """Download the jars into ``scratch`` with Ivy. A mirror can be set by ``spark.jars.ivySettings``."""
-    spark = {
-        "JAVA_HOME": str(find_java().home),
-        "PYSPARK_SUBMIT_ARGS": f"--conf spark.jars.ivy={scratch} pyspark-shell",
-    }
-    log = scratch / "ivy.log"
-    with log.open("wb") as output, contextlib.suppress(subprocess.TimeoutExpired):
+    spark = {"JAVA_HOME": str(find_java().home), "PYSPARK_SUBMIT_ARGS": "pyspark-shell"}
+    log, found = scratch / "ivy.log", scratch / "found.tsv"
+    with log.open("wb") as output, found.open("wb") as files, contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            [sys.executable, "-c", RESOLVE, *(jar.coordinates for jar in jars)],
+            [sys.executable, "-c", RESOLVE, str(scratch), *(jar.coordinates for jar in jars)],
             env=os.environ | spark,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=files,
             stderr=output,
             timeout=FETCH_LIMIT_S,
         )
-    files = [scratch / "jars" / f"{jar.coordinates.split(':')[0]}_{jar.file}" for jar in jars]
-    not_fetched = [jar.coordinates for jar, file in zip(jars, files, strict=True) if not file.is_file()]
+    lines = [line.split("\t") for line in found.read_text().splitlines() if "\t" in line]
+    fetched = {coordinates: Path(file) for coordinates, file in lines}
+    not_fetched = [jar.coordinates for jar in jars if jar.coordinates not in fetched]
     if not_fetched:
         raise Retryable.of(
             "ENV003",
             f"could not download {', '.join(not_fetched)}",
             where=str(cache_folder()),
-            found="\n".join(log.read_text(errors="replace").splitlines()[-15:]) or f"nothing in {FETCH_LIMIT_S} s",
+            found="\n".join((found.read_text() + log.read_text(errors="replace")).splitlines()[-15:])
+            or f"nothing in {FETCH_LIMIT_S} s",
             do="check the network, or copy the jars into this folder (AIRFLOW_CDC_JARS sets another one)",
         )
-    return files
+    return [fetched[jar.coordinates] for jar in jars]
 
 
 def install(downloaded: Path, destination: Path) -> None:
@@ -153,8 +176,8 @@ def relock(lock: Path = LOCK) -> None:
 
 
 def file_name(coordinates: str) -> str:
-    _, artifact, version = coordinates.split(":")
-    return f"{artifact}-{version}.jar"
+    _, *parts = coordinates.split(":")
+    return f"{'-'.join(parts)}.jar"
 
 
 def main(lock: Path = LOCK, module: str = "airflow_cdc_provider.jars") -> None:

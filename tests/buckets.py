@@ -1,34 +1,82 @@
-"""An S3 store for tests on loopback: moto, which stores objects and supports conditional writes."""
+"""Object stores for tests on loopback, one of each kind, with conditional writes: moto, Azurite, and our stand-in for
+Google Cloud Storage."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 import xml.etree.ElementTree as ElementTree
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.errors import NotInstalled
+from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3
+from airflow_cdc_provider.sandbox.azurite import EmbeddedAzurite
+from airflow_cdc_provider.sandbox.cloud_storage import EmbeddedCloudStorage
 from airflow_cdc_provider.sandbox.ports import free_ports
 
 START_LIMIT_S = 300
 KEY, SECRET = "AKIDTESTS", "tests-secret-key"
+DEAD = "http://127.0.0.1:9"
+KINDS = (S3, GS, ABFSS)
 
 
-class ObjectStore:
-    """Runs during a ``with`` block; ``LAKE`` is its first bucket."""
+class ObjectStore(ABC):
+    """A running server with the bucket ``LAKE``."""
 
     LAKE = "lake"
+    kind: ClassVar[str]
+    connection: ConnectionInfo
+    secret: str
+    """The part of the connection that no text may contain."""
+
+    def url(self, path: str, bucket: str = LAKE) -> str:
+        return f"{self.kind}://{bucket}/{path}"
+
+    @abstractmethod
+    def keys(self, prefix: str = "") -> list[str]:
+        """Every key in the bucket as it is stored, also keys that name no file."""
+
+    @abstractmethod
+    def at(self, address: str) -> ConnectionInfo:
+        """The connection, with another address (``http://host:port``) of the server."""
+
+    def without_signed_headers(self, address: str) -> ConnectionInfo:
+        """As ``at``, with credentials that do not sign the headers of a request, if the server verifies them."""
+        return self.at(address)
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """``http://host:port``."""
+
+
+class Moto(ObjectStore):
+    """S3. Runs during a ``with`` block."""
+
+    kind = S3
+    secret = SECRET
 
     def __init__(self, log: Path) -> None:
         self.log = log
-        self.endpoint = f"http://127.0.0.1:{free_ports(1)[0]}"
+        self._address = f"http://127.0.0.1:{free_ports(1)[0]}"
+        extra = {"endpoint_url": self._address}
+        self.connection = ConnectionInfo("objects", login=KEY, password=SECRET, extra=extra)
 
-    def __enter__(self) -> ObjectStore:
-        host, _, port = self.endpoint.removeprefix("http://").partition(":")
+    def __enter__(self) -> Moto:
+        host, _, port = self.address.removeprefix("http://").partition(":")
         with self.log.open("wb") as output:
             command = [sys.executable, "-m", "moto.server", "-H", host, "-p", port]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
@@ -38,7 +86,7 @@ class ObjectStore:
                 self.__exit__(None, None, None)
                 raise RuntimeError(f"moto did not start:\n{self.log.read_text()[-2000:]}")
             time.sleep(0.1)
-        self.make_bucket(self.LAKE)
+        self._request("PUT", self.LAKE)
         return self
 
     def __exit__(
@@ -48,16 +96,14 @@ class ObjectStore:
         self._process.wait()
 
     @property
-    def connection(self) -> ConnectionInfo:
-        """As an Airflow connection of type ``aws`` provides it."""
-        return ConnectionInfo("objects", login=KEY, password=SECRET, extra={"endpoint_url": self.endpoint})
+    def address(self) -> str:
+        return self._address
 
-    def make_bucket(self, name: str) -> None:
-        self._request("PUT", name)
+    def at(self, address: str) -> ConnectionInfo:
+        return replace(self.connection, extra={"endpoint_url": address})
 
-    def keys(self, prefix: str = "", bucket: str = LAKE) -> list[str]:
-        """Every key as it is stored, also keys that name no file."""
-        tree = ElementTree.fromstring(self._request("GET", f"{bucket}?list-type=2&prefix={prefix}"))
+    def keys(self, prefix: str = "") -> list[str]:
+        tree = ElementTree.fromstring(self._request("GET", f"{self.LAKE}?list-type=2&prefix={prefix}"))
         return [key.text or "" for key in tree.iter() if key.tag.endswith("}Key")]
 
     def _is_up(self) -> bool:
@@ -68,6 +114,89 @@ class ObjectStore:
         return True
 
     def _request(self, method: str, path: str) -> bytes:
-        with urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{path}", method=method)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", method=method)) as answer:
             content: bytes = answer.read()
         return content
+
+
+class CloudStorage(ObjectStore):
+    """Every request must belong to one service account."""
+
+    kind = GS
+
+    def __init__(self, server: EmbeddedCloudStorage) -> None:
+        self.connection = server.connection
+        self.secret = server.key["private_key"].splitlines()[1]
+        self._server = server
+
+    @property
+    def address(self) -> str:
+        return self._server.endpoint
+
+    def at(self, address: str) -> ConnectionInfo:
+        return replace(self.connection, extra={**self.connection.extra, "endpoint_url": address})
+
+    def keys(self, prefix: str = "") -> list[str]:
+        return self._server.names(self.LAKE, prefix)
+
+
+class Azure(ObjectStore):
+    """An account without hierarchical namespace."""
+
+    kind = ABFSS
+
+    def __init__(self, server: EmbeddedAzurite) -> None:
+        self.connection = server.connection
+        self.secret = server.key
+        self._server = server
+
+    def url(self, path: str, bucket: str = ObjectStore.LAKE) -> str:
+        return f"abfss://{bucket}@{self._server.account}.dfs.core.windows.net/{path}"
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.port}"
+
+    def at(self, address: str) -> ConnectionInfo:
+        return replace(self.connection, host=f"{address}/{self._server.account}")
+
+    def without_signed_headers(self, address: str) -> ConnectionInfo:
+        return replace(self.at(address), password="", extra={"sas_token": self._server.sas_token(self.LAKE)})
+
+    def keys(self, prefix: str = "") -> list[str]:
+        return self._server.names(self.LAKE, prefix)
+
+
+class RunningStores:
+    """Servers that start when they are asked for, and end with a ``with`` block."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: dict[str, ObjectStore] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> RunningStores:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def __getitem__(self, kind: str) -> ObjectStore:
+        """Without Node, Azurite is skipped on a laptop and fails in CI."""
+        if kind not in self._running:
+            self._running[kind] = self._started(kind)
+        return self._running[kind]
+
+    def _started(self, kind: str) -> ObjectStore:
+        if kind == S3:
+            return self._stack.enter_context(Moto(self._folder / "moto.log"))
+        if kind == GS:
+            account = rsa.generate_private_key(65537, 2048)
+            return CloudStorage(self._stack.enter_context(EmbeddedCloudStorage(ObjectStore.LAKE, account=account)))
+        try:
+            azurite = EmbeddedAzurite(ObjectStore.LAKE)
+        except NotInstalled as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(str(error))
+        return Azure(self._stack.enter_context(azurite))

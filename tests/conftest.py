@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.model import seeds
+
+if TYPE_CHECKING:
+    from tests.buckets import RunningStores
 
 # Failpoints of the product can also be armed in processes that tests start.
 FAILPOINTS = str(Path(__file__).parent / "failpoints")
@@ -33,3 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"seed {seeds.seed()}"
+
+
+@pytest.fixture(scope="session")
+def object_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStores]:
+    """The servers of the session, one of each kind."""
+    from tests.buckets import RunningStores  # most tests need none
+
+    with RunningStores(tmp_path_factory.mktemp("stores")) as stores:
+        yield stores

@@ -152,21 +152,21 @@ def _types_with_texts() -> list[str]:
 
 
 def _check_bucket(builder: Builder) -> None:
-    """Spark has one set of credentials per bucket."""
+    """Spark has one set of credentials per bucket of S3, per account of Azure, and for all of Cloud Storage."""
     target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
     if not isinstance(target, Target) or not isinstance(staging, Staging):
         return
     of_target, of_staging = parse_location(target.location), parse_location(staging.location)
-    if of_target.scheme == FOLDER or (of_target.scheme, of_target.bucket) != (of_staging.scheme, of_staging.bucket):
+    if of_target.scheme == FOLDER or of_target.credentials_scope != of_staging.credentials_scope:
         return
     if target.connection != staging.connection:
         builder.report.problem(
             "DEF050",
-            "target and staging use different connections for the same bucket",
+            "target and staging use different connections for the same object store",
             _finder(builder, ("staging",))("connection"),
             found=f"{shown(target.connection)} and {shown(staging.connection)}",
-            allowed="one connection per bucket",
-            do="use the same `connection` for both, or two buckets",
+            allowed="one connection per bucket of S3, per account of Azure, and for all of Cloud Storage",
+            do="use the same `connection` for both",
         )
 
 

@@ -1,4 +1,4 @@
-"""Jars with log stores for Delta: one class each, compiled on first use with the compiler that Spark includes."""
+"""Jars with classes for Delta and Hadoop, one each, compiled on first use with the compiler that Spark includes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.jars import ensure, user_cache
 from airflow_cdc_provider.java import find_java
 
-STORES = {"HardLinkLogStore": ("delta",), "ConditionalLogStore": ("delta", "s3")}
+CLASSES = {
+    "HardLinkLogStore": ("delta",),
+    "ConditionalLogStore": ("delta", "s3"),
+    "ServiceAccountTokens": ("gs",),
+}
 """Class → the jar groups that it is compiled against. It is on the class path of every job that uses these groups."""
 
 COMPILE_LIMIT_S = 120
@@ -36,13 +40,13 @@ gateway.shutdown()
 
 def class_path(groups: Sequence[str]) -> list[Path]:
     """The class path of jobs with these jar groups. Raises CheckFailed (ENV015), and what ``jars.ensure`` raises."""
-    return [*ensure(groups), *stores(groups)]
+    return [*ensure(groups), *classes(groups)]
 
 
-def stores(groups: Collection[str]) -> list[Path]:
-    """The log stores that make concurrent Delta commits safe for jobs with these groups."""
+def classes(groups: Collection[str]) -> list[Path]:
+    """Log stores, which make concurrent Delta commits safe, and what file systems lack, for jobs with these groups."""
     return [
-        build(source_of(name), ensure(required)) for name, required in STORES.items() if set(required) <= set(groups)
+        build(source_of(name), ensure(required)) for name, required in CLASSES.items() if set(required) <= set(groups)
     ]
 
 
@@ -83,10 +87,10 @@ def _compile(source: Path, jars: Sequence[Path], jar: Path, output: Path) -> Non
     except subprocess.SubprocessError as error:
         raise CheckFailed.of(
             "ENV015",
-            "a Delta log store could not be compiled",
+            "a Java class of the provider could not be compiled",
             where=str(source),
             found="\n".join(output.read_text(errors="replace").splitlines()[-15:]) or str(error),
             allowed="Spark 4.1 with its own Janino, and the jars of jars.lock.json",
-            do="install the pyspark version of constraints.txt; without the log store, concurrent drivers could "
+            do="install the pyspark version of constraints.txt; without the log stores, concurrent drivers could "
             "overwrite each other's commits",
         ) from error

@@ -12,7 +12,7 @@ import obstore
 
 if TYPE_CHECKING:
     from obstore import WritableFile
-    from obstore.store import S3Store as Bucket
+    from obstore.store import ObjectStore as Bucket
 
 Guard = Callable[[str], AbstractContextManager[None]]
 """Wraps a call of the library and translates its errors. The argument is a verb for the error message."""

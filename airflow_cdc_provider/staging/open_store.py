@@ -6,16 +6,16 @@ from typing import cast
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.registry import load_class
+from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
-from airflow_cdc_provider.core.storage.s3 import s3_access
+from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_location
+from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.store import Store
 
-# By name: the library of a store is imported only if it is used.
-OBJECT_STORES = {S3: "airflow_cdc_provider.staging.s3_store:S3Store"}
+OBJECT_STORE = "airflow_cdc_provider.staging.object_store"
+"""By name: its library is imported only if it is used."""
 
 
 def open_log(definition: Definition, connection: ConnectionInfo) -> ChangeLog:
@@ -24,13 +24,14 @@ def open_log(definition: Definition, connection: ConnectionInfo) -> ChangeLog:
 
 
 def open_store(location: str, connection: ConnectionInfo) -> Store:
-    """Does not access the storage yet. Raises CheckFailed (ENV004 for an unsupported scheme, CON020 for an unsupported
-    setting of the connection) and NotInstalled (ENV010)."""
+    """Does not access the storage yet. Raises CheckFailed (ENV004 for an unsupported scheme; CON020, CON021, CON040 for
+    the connection) and NotInstalled (ENV010)."""
     scheme = parse_location(location).scheme
     if scheme == FOLDER:
         return LocalStore(location)
-    if scheme in OBJECT_STORES:
-        return cast(Store, load_class("store", scheme, OBJECT_STORES)(location, s3_access(connection)))
+    if scheme in STORES:
+        module = load_library(OBJECT_STORE, "store", STORES[scheme].extra)
+        return cast(Store, module.ObjectStore(location, connection))
     raise CheckFailed.of(
         "ENV004", "this type of storage is not supported", where=location, found=scheme, allowed=ALLOWED
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -63,4 +64,18 @@ def scrub(text: str, secrets: Secrets) -> str:
 
 def _values(secrets: Secrets) -> Iterable[str]:
     for connection in (secrets.source, secrets.target, secrets.staging, secrets.stage, secrets.registry):
-        yield from (str(value) for value in (connection.password, *connection.extra.values()) if len(str(value)) > 3)
+        for value in (connection.password, *connection.extra.values()):
+            yield from (text for text in _texts(value) if len(text) > 3)
+
+
+def _texts(value: object) -> Iterable[str]:
+    """The value as text; if it is a JSON object, such as a key file, its members and their lines, too."""
+    yield str(value)
+    try:
+        members = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return
+    if isinstance(members, dict):
+        for member in members.values():
+            yield str(member)
+            yield from str(member).splitlines()

@@ -38,7 +38,7 @@ from spark_jobs.runtime.cluster_checks import require_shared_folders
 from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import exit_code_of, problem_of, scrub
 from spark_jobs.runtime.job import Job, Phases, timed
-from spark_jobs.runtime.s3a import configure_buckets
+from spark_jobs.runtime.object_stores import configure_object_stores
 from spark_jobs.runtime.sessions import Application, build_session, master_of
 
 STOPPED = 143
@@ -98,7 +98,7 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
 def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | None) -> SparkSession:
     with timed(phases, "start"):
         spark = build_session(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
-        configure_buckets(spark, step.definition, secrets)
+        configure_object_stores(spark, step.definition, secrets)
         require_shared_folders(
             spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json")
         )

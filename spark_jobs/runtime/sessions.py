@@ -34,6 +34,9 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.delta.logStore.file.impl": "airflow_cdc_provider.logstore.HardLinkLogStore",
         "spark.delta.logStore.s3.impl": "airflow_cdc_provider.logstore.ConditionalLogStore",
+        # Delta's own, which are conditional: an upload with a precondition, a rename that replaces nothing.
+        "spark.delta.logStore.gs.impl": "io.delta.storage.GCSLogStore",
+        "spark.delta.logStore.abfss.impl": "io.delta.storage.AzureLogStore",
     },
     "iceberg": {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider import __version__
-from airflow_cdc_provider.logstore import STORES
+from airflow_cdc_provider.logstore import CLASSES
 
 REPOSITORY = Path(__file__).parents[2]
 METADATA = f"airflow_cdc_provider-{__version__}.dist-info"
@@ -60,7 +60,7 @@ def test_the_wheels_contain_the_locks_of_the_jars(wheel: zipfile.ZipFile, sandbo
 
 
 def test_the_wheel_contains_the_sources_of_the_log_stores(wheel: zipfile.ZipFile) -> None:
-    for name in STORES:
+    for name in CLASSES:
         assert f"class {name}".encode() in wheel.read(f"airflow_cdc_provider/logstore/{name}.java")
 
 

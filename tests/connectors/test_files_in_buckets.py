@@ -1,9 +1,8 @@
-"""Event files in a bucket of a real S3 server give the records that they give in a folder."""
+"""Event files in a bucket of each kind of object store give the records that they give in a folder."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -20,7 +19,7 @@ from airflow_cdc_provider.core.spec.definition import Source, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.open_store import open_store
 from tests.blocks import unpacked
-from tests.buckets import ObjectStore
+from tests.buckets import KINDS, ObjectStore, RunningStores
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
 
@@ -29,10 +28,9 @@ MYSQL = ConnectorSetup("mysql", schemas=True, transactions=True, headers=True)
 ODD = "d.t/Bücher & Söhne %20.jsonl.gz"
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
-        yield running
+@pytest.fixture(params=KINDS)
+def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> ObjectStore:
+    return object_stores[request.param]
 
 
 def lines() -> bytes:
@@ -59,7 +57,7 @@ def keys(location: str, connection: ConnectionInfo) -> list[str]:
 
 
 def test_a_bucket_gives_the_same_records_as_a_folder(objects: ObjectStore, tmp_path: Path) -> None:
-    locations = [(str(tmp_path), ConnectionInfo()), (f"s3://{objects.LAKE}/events", objects.connection)]
+    locations = [(str(tmp_path), ConnectionInfo()), (objects.url("events"), objects.connection)]
     for location, connection in locations:
         open_store(location, connection).write(ODD, gzip.compress(lines()))
     folder, bucket = (keys(*location) for location in locations)
@@ -70,5 +68,5 @@ def test_a_bucket_gives_the_same_records_as_a_folder(objects: ObjectStore, tmp_p
 
 def test_a_missing_bucket_is_reported_without_its_secret(objects: ObjectStore) -> None:
     with pytest.raises(SourceUnavailable, match="SRC074") as failed:
-        Folder("s3://nowhere/at/all", objects.connection).files()
-    assert objects.connection.password not in str(failed.value)
+        list(Folder(objects.url("at/all", bucket="nowhere"), objects.connection).files())
+    assert objects.secret not in str(failed.value)

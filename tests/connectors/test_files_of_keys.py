@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.transports.files.companions import awaits_keys, join_keys
+from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
 from airflow_cdc_provider.connectors.transports.files.folder import File
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import undecoded
@@ -126,12 +126,12 @@ def test_keys_are_not_read_before_they_are_stable(feed: Feed) -> None:
     ],
 )
 def test_files_of_keys_are_recognised_by_their_names(names: list[str], values: dict[str, str]) -> None:
-    assert {file.path: file.keys for file in join_keys([File(name, 1, 1, "") for name in names])} == values
+    assert {file.path: file.keys for file in choose_with_keys([File(name, 1, 1, "") for name in names], list)} == values
 
 
 def test_folders_without_keys_wait_for_none() -> None:
-    files = [File("a/1.avro", 1, 1, "", "a/1.keys.avro"), File("a/2.avro", 1, 1, ""), File("b/1.avro", 1, 1, "")]
-    assert awaits_keys(files) == {"a/2.avro"}
+    listed = [File(name, 1, 1, "") for name in ("a/1.avro", "a/1.keys.avro", "a/2.avro", "b/1.avro", "b/2.keys.avro")]
+    assert [file.path for file in choose_with_keys(listed, list) if file.awaits_keys] == ["a/2.avro"]
 
 
 def test_a_key_column_may_be_called_value(feed: Feed) -> None:

@@ -208,7 +208,7 @@ def test_links_in_the_folder_are_refused_with_their_paths(feed: Feed, tmp_path: 
     outside.mkdir()
     (outside / "secret.jsonl").write_text(lines)
     (feed.folder / "a/_being_written").symlink_to(outside)
-    assert len(feed.source.folder.files()) == 1
+    assert len(list(feed.source.folder.files())) == 1
     (feed.folder / link).symlink_to(outside if link == "b" else outside / "secret.jsonl")
     with pytest.raises(CheckFailed, match=rf"SRC079 .*where: {feed.folder} \| found: {link} \|"):
         feed.source.status(feed.source.open_stream([]), [])

@@ -1,11 +1,11 @@
-"""The contract of storage for the change log: a folder, and a bucket of a real S3 server."""
+"""The contract of storage for the change log: a folder, and a bucket of each kind of object store."""
 
 from __future__ import annotations
 
 import multiprocessing
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +17,12 @@ import pytest
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.storage.locations import S3, parse_location
+from airflow_cdc_provider.core.storage.stores import store_access
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
-from tests.buckets import ObjectStore
+from tests.buckets import DEAD, KINDS, ObjectStore, RunningStores
 
 pytestmark = pytest.mark.server
 
@@ -28,18 +30,17 @@ Where = tuple[str, ConnectionInfo]
 ODD = "steps/scheduled__2026-01-01T00%3A00%3A00%2B00%3A00/Bücher & Söhne.json"
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
-        yield running
+@pytest.fixture(params=KINDS)
+def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> ObjectStore:
+    return object_stores[request.param]
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+@pytest.fixture(params=["folder", *KINDS])
+def where(request: pytest.FixtureRequest, tmp_path: Path, object_stores: RunningStores) -> Where:
     if request.param == "folder":
         return str(tmp_path / "staging"), ConnectionInfo()
-    objects: ObjectStore = request.getfixturevalue("objects")
-    return f"s3://{objects.LAKE}/cdc/{uuid.uuid4().hex}", objects.connection
+    objects = object_stores[request.param]
+    return objects.url(f"cdc/{uuid.uuid4().hex}"), objects.connection
 
 
 @pytest.fixture
@@ -146,7 +147,8 @@ def test_an_input_file_is_read_in_any_order(store: Store) -> None:
 
 
 def test_a_missing_bucket_is_reported_by_all_that_write_or_list(objects: ObjectStore) -> None:
-    store = open_store("s3://no-such-bucket/cdc", objects.connection)
+    location = objects.url("cdc", bucket="no-such-bucket")
+    store = open_store(location, objects.connection)
     actions: list[Callable[[], object]] = [
         lambda: store.create("f", b""),
         lambda: store.write("f", b""),
@@ -154,35 +156,54 @@ def test_a_missing_bucket_is_reported_by_all_that_write_or_list(objects: ObjectS
         lambda: store.delete("f"),
     ]
     for action in actions:
-        with pytest.raises(StagingUnavailable, match=r"STG010.*s3://no-such-bucket/cdc.*(?i:no ?such ?bucket).*do:"):
+        with pytest.raises(
+            StagingUnavailable, match=rf"STG010.*{location}.*(?i:no ?such ?bucket|ContainerNotFound).*do:"
+        ):
             action()
 
 
 def test_an_unreachable_endpoint_is_reported_soon_and_can_be_retried(objects: ObjectStore) -> None:
-    dead = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9"})
     began = time.monotonic()
     with pytest.raises(StagingUnavailable, match=r"STG010.*cannot read an object.*after \d retries") as caught:
-        open_store("s3://lake/cdc", dead).read("LOG")
+        open_store(objects.url("cdc"), objects.at(DEAD)).read("LOG")
     assert time.monotonic() - began < 150 and caught.value.retryable
 
 
+def test_no_message_and_no_text_of_a_connection_contains_its_secret(objects: ObjectStore) -> None:
+    dead = objects.at(DEAD)
+    with pytest.raises(StagingUnavailable) as caught:
+        open_store(objects.url("cdc"), dead).names("")
+    with pytest.raises(StagingUnavailable) as refused:
+        open_store(objects.url("x", bucket="no-such-bucket"), objects.connection).names("")
+    assert objects.secret not in f"{caught.value} {refused.value} {dead!r}"
+    assert objects.secret not in repr(store_access(parse_location(objects.url("cdc")), objects.connection))
+
+
+# S3 only
+
+
+@pytest.fixture
+def s3(object_stores: RunningStores) -> ObjectStore:
+    return object_stores[S3]
+
+
 def test_a_key_of_the_connection_is_not_used_with_a_token_of_the_environment(
-    objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    s3: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
-    store = open_store(f"s3://{objects.LAKE}/mixed", objects.connection)
+    store = open_store(s3.url("mixed"), s3.connection)
     store.write("f", b"")
     provider = store._bucket.credential_provider  # type: ignore[attr-defined]
     assert provider()["token"] is None
 
 
 def test_a_connection_without_a_key_uses_that_of_the_environment(
-    objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    s3: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
-    store = open_store(f"s3://{objects.LAKE}/ambient", replace(objects.connection, login="", password=""))
+    store = open_store(s3.url("ambient"), replace(s3.connection, login="", password=""))
     assert supports_exclusive_create(store)
 
 
@@ -197,10 +218,3 @@ def test_a_connection_without_a_key_uses_that_of_the_environment(
 def test_a_connection_whose_options_would_be_ignored_in_part_is_refused(connection: ConnectionInfo, found: str) -> None:
     with pytest.raises(CheckFailed, match=f"CON020.*connection lake.*{found}"):
         open_store("s3://lake/cdc", connection)
-
-
-def test_no_message_and_no_text_of_a_connection_contains_its_secret(objects: ObjectStore) -> None:
-    secret = replace(objects.connection, extra={"endpoint_url": "http://127.0.0.1:9", "aws_session_token": "t0ken-x"})
-    with pytest.raises(StagingUnavailable) as caught:
-        open_store("s3://lake/cdc", secret).names("")
-    assert not {word for word in (secret.password, "t0ken-x") if word in f"{caught.value} {secret!r}"}

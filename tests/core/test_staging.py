@@ -142,8 +142,8 @@ def test_a_write_that_the_disk_refuses_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_storage_is_refused_with_the_allowed_ones() -> None:
-    with pytest.raises(CheckFailed, match=r"ENV004.*found: gs.*allowed: .*s3://bucket/path"):
-        open_store("gs://bucket/cdc", ConnectionInfo())
+    with pytest.raises(CheckFailed, match=r"ENV004.*found: hdfs.*allowed: .*s3://bucket/path"):
+        open_store("hdfs://bucket/cdc", ConnectionInfo())
 
 
 def test_a_log_has_one_identity_for_all_runs(log: ChangeLog) -> None:

@@ -51,4 +51,4 @@ def class_path(environment: Mapping[str, str]) -> list[Path]:
     source = user_cache() / "breakpoints" / name / SIGNALS[action] / f"{broken.store}.java"
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(broken.source_with(action), encoding="utf-8")
-    return [logstore.build(source, jars.ensure(logstore.STORES[broken.store]))]
+    return [logstore.build(source, jars.ensure(logstore.CLASSES[broken.store]))]

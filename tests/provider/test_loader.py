@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
 )
 from airflow_cdc_provider.loader import load_file
-from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, rule, swap
+from tests.provider.shop_yaml import GOOD, ONE_BUCKET, SOURCE, load, problems, rule, swap
 
 SHOP = Path(__file__).parents[2] / "dags" / "replicators" / "shop.yaml"
 
@@ -69,9 +69,22 @@ def test_a_source_of_messages_takes_the_keys_of_its_format_too() -> None:
 
 
 def test_locations_are_folders_or_buckets() -> None:
-    for location in ("/", "/lake", "file:///lake", "s3://lake", "s3://my.lake-1/a/b/"):
+    azure = ("abfss://lake@acme1.dfs.core.windows.net", "abfss://lake-1@acme.blob.core.windows.net/a/b/")
+    buckets = ("s3://lake", "s3://my.lake-1/a/b/", "gs://lake", "gs://my_lake.acme/a/b/")
+    for location in ("/", "/lake", "file:///lake", *buckets, *azure):
         assert load(swap("/data/lake/shop", location)).target.location == location
     assert load(ONE_BUCKET.replace("aws_b", "aws_a")).staging.connection == "aws_a"
+
+
+def test_different_connections_are_for_different_buckets_or_accounts_and_cloud_storage_has_one() -> None:
+    def both(target: str, staging: str) -> str:
+        return ONE_BUCKET.replace("s3://lake/shop", target).replace("s3://lake/_cdc", staging)
+
+    host = "dfs.core.windows.net"
+    for target, staging in (("s3://one/x", "s3://two/x"), (f"abfss://lake@one.{host}", f"abfss://lake@two.{host}")):
+        assert load(both(target, staging)).staging.connection == "aws_b"
+    for target, staging in (("gs://one/x", "gs://two/x"), (f"abfss://lake@one.{host}", f"abfss://log@one.{host}")):
+        assert [problem.code for problem in problems(both(target, staging))] == ["DEF050"]
 
 
 def test_filters_are_read_with_their_types() -> None:

@@ -198,7 +198,7 @@ BAD = [
     ("an unknown way to delete", rule("on_delete: sofd"), "DEF046", "7:16"),
     ("a relative location", swap("/data/lake/shop", "data/lake"), "DEF047", "4:33"),
     ("a location with parent folders", swap("/data/lake/shop", "/data/../lake"), "DEF047", "4:33"),
-    ("a location on an unknown storage", swap("/data/lake/shop", "gs://lake/shop"), "DEF047", "4:33"),
+    ("a location on an unknown storage", swap("/data/lake/shop", "hdfs://lake/shop"), "DEF047", "4:33"),
     ("an invalid name of a bucket", swap("/data/lake/shop", "s3://My_Bucket/x"), "DEF047", "4:33"),
     ("a prefix with an empty step", swap("/data/lake/shop", "s3://lake//shop"), "DEF047", "4:33"),
     ("a prefix with parent folders", swap("/data/lake/shop", "s3://lake/../shop"), "DEF047", "4:33"),

@@ -64,8 +64,9 @@ def test_a_job_gets_the_jars_of_its_target_and_of_its_storages(tmp_path: Path) -
     assert job_jars(definition) == []
     ends = replace(definition, source=Source("postgres", "shop_db"), target=Target("delta", str(tmp_path)))
     assert job_jars(ends) == ["delta"]
-    in_a_bucket = replace(ends, staging=Staging("s3://lake/_cdc"))
-    assert job_jars(in_a_bucket) == ["delta", "s3"]
+    azure = "abfss://lake@acme.dfs.core.windows.net/_cdc"
+    for location, group in (("s3://lake/_cdc", "s3"), ("gs://lake/_cdc", "gs"), (azure, "abfss")):
+        assert job_jars(replace(ends, staging=Staging(location))) == ["delta", group]
 
 
 @pytest.mark.usefixtures("own_cache", "connections")

@@ -49,6 +49,10 @@ class Driver:
     def path(self, url: str) -> Any:
         return self.java.org.apache.hadoop.fs.Path(url)
 
+    def make_folder(self, url: str) -> None:
+        """Spark makes the folder of the log with the table."""
+        self.path(url).getFileSystem(self.hadoop).mkdirs(self.path(url))
+
     def commit(self, url: str, line: str, overwrite: bool = False) -> bool:
         """False if another writer has the version."""
         return self.commit_lines(url, self.java.java.util.List.of(line).iterator(), overwrite)
@@ -73,14 +77,14 @@ class Driver:
 
 
 @contextmanager
-def two(groups: list[str], name: str, settings: Mapping[str, str]) -> Iterator[tuple[Driver, Driver]]:
-    one, other = Driver(groups, name, settings), Driver(groups, name, settings)
+def running(groups: list[str], name: str, settings: Mapping[str, str], count: int = 2) -> Iterator[list[Driver]]:
+    drivers = [Driver(groups, name, settings) for _ in range(count)]
     with pytest.MonkeyPatch.context() as patch:
-        # Where this process has a Spark session, PySpark would ask that session's JVM about the errors of these two.
+        # Where this process has a Spark session, PySpark would ask that session's JVM about the errors of these.
         patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
-        yield one, other
-    one.stop()
-    other.stop()
+        yield drivers
+    for driver in drivers:
+        driver.stop()
 
 
 def version(table: str, number: int) -> str:

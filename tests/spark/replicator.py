@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
 from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.staging.open_store import open_log
@@ -58,7 +59,7 @@ class Replicator:
         stage: ConnectionInfo | None = None,
     ) -> None:
         self.folder = folder
-        self.jars = [*BUILT_AHEAD, "s3"] if base_url else list(BUILT_AHEAD)
+        self.jars = [*BUILT_AHEAD, parse_location(base_url).scheme] if base_url else list(BUILT_AHEAD)
         self.jars += [target.type] if target and target.type not in self.jars else []
         base_url = base_url or str(folder)
         objects = objects or ConnectionInfo()

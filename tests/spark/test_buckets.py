@@ -1,10 +1,11 @@
-"""Staging and target in buckets of a real S3 server: all steps, and who may commit."""
+"""Staging and target in buckets of each kind of object store: all steps, and who may commit."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -17,14 +18,16 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs import merge, snapshot, stage, verify
-from spark_jobs.runtime.s3a import configure_buckets, hadoop_settings
+from spark_jobs.runtime.object_stores import configure_object_stores, hadoop_settings
 from spark_jobs.writers import delta_local
-from tests.buckets import SECRET, ObjectStore
+from tests.buckets import KINDS, ObjectStore, RunningStores
+from tests.relay import names_commit, relay_to
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.scripted_table import Row, ScriptedTable
 
@@ -36,22 +39,21 @@ SCHEMA = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v",
 ROUNDS = 5
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
-        yield running
+@pytest.fixture(params=KINDS)
+def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> ObjectStore:
+    return object_stores[request.param]
 
 
 @pytest.fixture
 def base_url(objects: ObjectStore) -> str:
-    return f"s3://{objects.LAKE}/{uuid.uuid4().hex[:8]}"
+    return objects.url(uuid.uuid4().hex[:8])
 
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectStore) -> ScriptedTable:
     """A copy with one row at window 0, and window 1 not yet applied."""
     table = ScriptedTable(spark, tmp_path, SCHEMA, base_url=base_url, objects=objects.connection)
-    configure_buckets(spark, table.definition, table.secrets)
+    configure_object_stores(spark, table.definition, table.secrets)
     table.copy([row(1, "a")])
     table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
     return table
@@ -59,6 +61,15 @@ def table(spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectSto
 
 def row(key: int, value: str) -> Row:
     return {"id": key, "v": value}
+
+
+@contextmanager
+def new_file_systems(spark: SparkSession) -> Iterator[None]:
+    """Hadoop keeps a file system per bucket, with the settings that it began with."""
+    file_systems = spark.sparkContext._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
+    file_systems.closeAll()
+    yield
+    file_systems.closeAll()
 
 
 def fence(table: ScriptedTable) -> int:
@@ -102,7 +113,7 @@ def test_every_step_from_snapshot_to_verify_works_with_staging_and_target_in_a_b
     process = replicator.submit(step)
     output, _ = process.communicate()
     assert process.returncode == 0, output
-    assert SECRET not in output
+    assert objects.secret not in output
     assert by_table(replicator.result(step))["public.t"].counts["update"] == 101
 
     staged = replicator.step(StepKind.STAGE, window=1)
@@ -177,6 +188,23 @@ def _touch(url: str, options: dict[str, str], number: int) -> None:
     )
 
 
+@pytest.mark.parametrize("engine", [EngineMode.AUTO, EngineMode.SPARK])
+def test_a_commit_whose_answer_is_lost_is_recognised_as_done(
+    spark: SparkSession, tmp_path: Path, base_url: str, objects: ObjectStore, engine: EngineMode
+) -> None:
+    with relay_to(objects.address, names_commit) as relay, new_file_systems(spark):
+        table = ScriptedTable(spark, tmp_path, SCHEMA, base_url=base_url, objects=objects.at(relay.address))
+        configure_object_stores(spark, table.definition, table.secrets)
+        table.copy([row(1, "a")])
+        table.land([table.update(row(1, "b")), table.insert(row(2, "c"))])
+        table.use(engine)
+        staged, _ = table.staged()
+        relay.losing.value = 1
+        assert table.merged(staged).outcome is Outcome.DONE
+        assert relay.losing.value == 0 and table.rows() == [(1, "b"), (2, "c")]
+        assert table.merged(staged).outcome is Outcome.FENCED and table.rows() == [(1, "b"), (2, "c")]
+
+
 def test_one_of_two_fences_from_the_same_state_wins(table: ScriptedTable) -> None:
     current = table.target_state()
     assert current.control is not None
@@ -187,11 +215,11 @@ def test_one_of_two_fences_from_the_same_state_wins(table: ScriptedTable) -> Non
 
 
 def test_secrets_reach_sparks_file_system_and_nothing_that_spark_shows(
-    spark: SparkSession, table: ScriptedTable
+    spark: SparkSession, table: ScriptedTable, objects: ObjectStore
 ) -> None:
     shown = str(spark.sparkContext.getConf().getAll()) + str(spark.sql("SET -v").collect())
-    assert SECRET not in shown
-    assert SECRET in str(hadoop_settings(table.definition, table.secrets))
+    assert objects.secret not in shown
+    assert objects.secret in str(hadoop_settings(table.definition, table.secrets, {}))
 
 
 def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
@@ -206,11 +234,11 @@ def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
         target=ConnectionInfo("a", login="k1", password="p1", extra={"aws_session_token": "t1"}),
         staging=ConnectionInfo("b", extra={"endpoint_url": "http://127.0.0.1:1", "region_name": "x"}),
     )
-    settings = hadoop_settings(both, access)
+    settings = hadoop_settings(both, access, {})
     lake, log = "fs.s3a.bucket.lake", "fs.s3a.bucket.log"
     assert (settings[f"{lake}.access.key"], settings[f"{lake}.session.token"]) == ("k1", "t1")
     assert "Temporary" in settings[f"{lake}.aws.credentials.provider"] and f"{lake}.endpoint" not in settings
     assert (settings[f"{log}.endpoint"], settings[f"{log}.endpoint.region"]) == ("http://127.0.0.1:1", "x")
     assert "Environment" in settings[f"{log}.aws.credentials.provider"] and f"{log}.access.key" not in settings
     local = Definition("shop", both.source, Target("delta", "/lake"), (), Staging("file:///log"))
-    assert hadoop_settings(local, Secrets()) == {}
+    assert hadoop_settings(local, Secrets(), {}) == {}

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from airflow_cdc_provider.staging.local_store import LocalStore
 from spark_jobs.runtime.sessions import TARGET_SETTINGS
-from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, two, version
+from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, running, version
 
 pytestmark = pytest.mark.jvm
 
@@ -24,8 +24,8 @@ LIBRARY_ROUNDS = 20
 
 
 @pytest.fixture(scope="module")
-def drivers() -> Iterator[tuple[Driver, Driver]]:
-    with two(["delta"], TARGET_SETTINGS["delta"]["spark.delta.logStore.file.impl"], {}) as made:
+def drivers() -> Iterator[list[Driver]]:
+    with running(["delta"], TARGET_SETTINGS["delta"]["spark.delta.logStore.file.impl"], {}) as made:
         yield made
 
 
@@ -47,7 +47,7 @@ def late(driver: Driver, fifo: Path) -> Callable[[str], bool]:
 
 
 def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_overwritten(
-    drivers: tuple[Driver, Driver], table: str, tmp_path: Path
+    drivers: list[Driver], table: str, tmp_path: Path
 ) -> None:
     one, other = drivers
     url, commits = version(table, 1), list[bool]()
@@ -62,7 +62,7 @@ def test_a_commit_between_the_read_and_the_write_of_another_driver_is_never_over
     assert one.lines(url) == ["first"]
 
 
-def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: tuple[Driver, Driver], table: str) -> None:
+def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: list[Driver], table: str) -> None:
     one, other = drivers
     for number in range(ROUNDS):
         url = version(table, number)
@@ -73,7 +73,7 @@ def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: tup
 
 
 def test_either_a_driver_or_deltalake_commits_a_version_that_both_write_at_once(
-    drivers: tuple[Driver, Driver], table: str
+    drivers: list[Driver], table: str
 ) -> None:
     folder = str(file_of(table))
     write_deltalake(folder, EMPTY)
@@ -105,7 +105,7 @@ def test_a_version_of_another_writer_is_refused_by_deltalake_and_by_our_log_stor
 
 
 def test_overwrites_are_possible_also_if_hadoop_left_a_checksum_of_the_old_file(
-    drivers: tuple[Driver, Driver], table: str
+    drivers: list[Driver], table: str
 ) -> None:
     driver = drivers[0]
     url = f"{table}/_delta_log/_last_checkpoint"

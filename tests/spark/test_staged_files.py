@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from airflow_cdc_provider.staging.store import Store
 from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.runtime.harness import read_step, take_secrets
 from spark_jobs.windows.parquet_files import count_rows
-from tests.buckets import ObjectStore
+from tests.buckets import KINDS, RunningStores
 
 pytestmark = pytest.mark.server
 
@@ -30,18 +29,12 @@ Where = tuple[str, ConnectionInfo]
 ROWS = "batches/public.t/a/rows"
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with ObjectStore(tmp_path_factory.mktemp("moto") / "log") as running:
-        yield running
-
-
-@pytest.fixture(params=["folder", "bucket"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+@pytest.fixture(params=["folder", *KINDS])
+def where(request: pytest.FixtureRequest, tmp_path: Path, object_stores: RunningStores) -> Where:
     if request.param == "folder":
         return str(tmp_path / "staging"), ConnectionInfo()
-    objects: ObjectStore = request.getfixturevalue("objects")
-    return f"s3://{objects.LAKE}/{uuid.uuid4().hex}", objects.connection
+    objects = object_stores[request.param]
+    return objects.url(uuid.uuid4().hex), objects.connection
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
-"""S3 access data from an Airflow connection, read the same way for staging, for Delta's library and for Spark."""
+"""Access to S3, from an Airflow connection of type ``aws``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.core.storage.access import RETRIES, options_of, refused
+from airflow_cdc_provider.core.storage.locations import Location
 
 ENDPOINT, REGION, TOKEN = "endpoint_url", "region_name", "aws_session_token"
 EXTRA = frozenset({ENDPOINT, REGION, TOKEN})
@@ -16,8 +16,13 @@ EXTRA = frozenset({ENDPOINT, REGION, TOKEN})
 DEFAULT_REGION = "us-east-1"
 """The region that self-hosted stores expect in a signature. For AWS, the region of a bucket is looked up."""
 
-# Only for short failures: Airflow and Spark retry after longer ones.
-RETRIES = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
+S3A = "org.apache.hadoop.fs.s3a"
+SDK = "software.amazon.awssdk.auth.credentials"
+ENVIRONMENT_PROVIDERS = (
+    f"{SDK}.EnvironmentVariableCredentialsProvider",
+    f"{SDK}.WebIdentityTokenFileCredentialsProvider",
+    f"{S3A}.auth.IAMInstanceCredentialsProvider",
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,9 @@ class S3Access:
     """No ``key``: the credentials of the environment (``AWS_*`` variables, web identity, the role of the container or
     instance). No ``endpoint``: AWS."""
 
+    ignores_environment: ClassVar[bool] = True
+
+    location: Location
     key: str = ""
     secret: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
@@ -36,55 +44,80 @@ class S3Access:
         """Whether requests are unencrypted."""
         return self.endpoint.startswith("http://")
 
+    def store_arguments(self) -> dict[str, Any]:
+        config = {"conditional_put": "etag", "endpoint": self.endpoint, "region": self.region}
+        # As one object: single fields would be combined with a session token of the environment.
+        credentials = {
+            "access_key_id": self.key,
+            "secret_access_key": self.secret,
+            "token": self.token or None,
+            "expires_at": None,
+        }
+        return {
+            "bucket": self.location.bucket,
+            "prefix": self.location.path or None,
+            "config": {name: value for name, value in config.items() if value},
+            "client_options": {"allow_http": True} if self.uses_plain_http else {},
+            "retry_config": RETRIES,
+            "credential_provider": (lambda: credentials) if self.key else None,
+        }
 
-def s3_access(connection: ConnectionInfo) -> S3Access:
-    """Read a connection of Airflow's type ``aws``. Raises CheckFailed (CON020) if it contains a setting that would be
-    ignored."""
-    extra = {name: value for name, value in connection.extra.items() if value not in (None, "")}
-    unknown = sorted(set(extra) - EXTRA)
-    if unknown:
-        raise _refused(connection, ", ".join(unknown), f"in the extra: {', '.join(sorted(EXTRA))}")
+    def delta_options(self) -> dict[str, str]:
+        options = {
+            "aws_access_key_id": self.key,
+            "aws_secret_access_key": self.secret,
+            "aws_session_token": self.token,
+            "aws_endpoint_url": self.endpoint,
+            "aws_region": self.region,
+            "aws_allow_http": "true" if self.uses_plain_http else "",
+            # A commit creates a file that must not exist; the store has to report if it does.
+            "aws_conditional_put": "etag",
+        }
+        return {name: value for name, value in options.items() if value}
+
+    def hadoop_settings(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The YAML uses the scheme s3, like other engines, so S3A is registered for it, too."""
+        bucket = f"fs.s3a.bucket.{self.location.bucket}"
+        return {
+            "fs.s3.impl": f"{S3A}.S3AFileSystem",
+            **{f"{bucket}.{name}": value for name, value in self._bucket_settings().items()},
+        }
+
+    def overriding_variables(self) -> Set[str]:
+        return {"AWS_SESSION_TOKEN"} if self.key and not self.token else set()
+
+    def _bucket_settings(self) -> dict[str, str]:
+        # Delta's log store depends on it, whatever the cluster's default is.
+        settings = {"create.conditional.enabled": "true"}
+        if self.key:
+            kind = "TemporaryAWSCredentialsProvider" if self.token else "SimpleAWSCredentialsProvider"
+            settings |= {
+                "aws.credentials.provider": f"{S3A}.{kind}",
+                "access.key": self.key,
+                "secret.key": self.secret,
+                "session.token": self.token,
+            }
+        else:
+            settings["aws.credentials.provider"] = ",".join(ENVIRONMENT_PROVIDERS)
+        if self.endpoint:
+            settings |= {"endpoint": self.endpoint, "path.style.access": "true"}
+        if self.region:
+            settings["endpoint.region"] = self.region
+        return settings
+
+
+def s3_access(location: Location, connection: ConnectionInfo) -> S3Access:
+    """Raises CheckFailed (CON020) if the connection contains a setting that would be ignored."""
+    options = {name: str(value) for name, value in options_of(connection, EXTRA).items()}
     if bool(connection.login) != bool(connection.password):
-        raise _refused(connection, "one half of a key", "login and password (access key and secret key), or neither")
-    options = {name: str(value) for name, value in extra.items()}
+        raise refused(connection, "one half of a key", "login and password (access key and secret key), or neither")
     if not options.get(ENDPOINT, "https://").startswith(("http://", "https://")):
-        raise _refused(connection, f"an {ENDPOINT} without http:// or https://", "http://host:port, https://host")
+        raise refused(connection, f"an {ENDPOINT} without http:// or https://", "http://host:port, https://host")
     return S3Access(
+        location,
         key=connection.login,
         secret=connection.password,
         token=options.get(TOKEN, ""),
         endpoint=options.get(ENDPOINT, "").rstrip("/"),
         region=options.get(REGION, DEFAULT_REGION if ENDPOINT in options else ""),
-    )
-
-
-def bucket_arguments(location: str, access: S3Access) -> dict[str, Any]:
-    """The arguments of ``obstore.store.S3Store`` for a bucket, or for a prefix in it."""
-    parsed = parse_location(location)
-    config = {"conditional_put": "etag", "endpoint": access.endpoint, "region": access.region}
-    # As one object: single fields would be combined with a session token of the environment.
-    credentials = {
-        "access_key_id": access.key,
-        "secret_access_key": access.secret,
-        "token": access.token or None,
-        "expires_at": None,
-    }
-    return {
-        "bucket": parsed.bucket,
-        "prefix": parsed.path or None,
-        "config": {name: value for name, value in config.items() if value},
-        "client_options": {"allow_http": True} if access.uses_plain_http else {},
-        "retry_config": RETRIES,
-        "credential_provider": (lambda: credentials) if access.key else None,
-    }
-
-
-def _refused(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
-    return CheckFailed.of(
-        "CON020",
-        "the connection of an object store contains a setting that is not supported",
-        where=f"connection {connection.connection_id}",
-        found=found,
-        allowed=allowed,
-        do="correct the connection; to use a role of the environment, name no connection",
     )

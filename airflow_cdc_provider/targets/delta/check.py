@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
-from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, Location
+from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, Location
+from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
@@ -56,8 +57,8 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
     if not target.location:
         yield Problem("TGT001", "a Delta target needs a location", where, "nothing", "a folder", "set target.location")
         return
-    if target.parsed_location.scheme == S3:
-        do = "use an object store that supports `If-None-Match: *`, as S3 does"
+    if target.parsed_location.scheme in STORES:
+        do = "use an object store that supports `If-None-Match: *`, as S3, Azure and Cloud Storage do"
         yield from _check_exclusive_creation(target, target.location, Problem("TGT004", NOT_EXCLUSIVE, where, do=do))
         return
     if target.parsed_location.scheme != FOLDER or not target.location.startswith("/"):

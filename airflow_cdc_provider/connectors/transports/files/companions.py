@@ -10,39 +10,78 @@ Values are written first. Where other files of a folder have keys, a file withou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+
+import numpy
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import CONTRADICTION
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.transports.files.folder import File
 
+KEYS = "keys"
 EXTENSIONS = r"(?:\.(?:avro|bin|brotli|gz|gzip|json|jsonl|lz4|parquet|snappy|zstd))+"
 NAME = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>keys|headers))?{EXTENSIONS}")
 UNEQUAL = f"{CONTRADICTION} the file of keys and the file of values have different numbers of messages"
 
 
-def join_keys(listed: Sequence[File]) -> list[File]:
-    """The files of values, each with its file of keys. Files of keys and headers without a file of values are returned
-    as they are."""
-    names = {file.path: NAME.fullmatch(file.path) for file in listed}
-    stems = {match["stem"] for match in names.values() if match is not None and match["part"] is None}
-    keys: dict[str, File] = {}
-    values: list[tuple[File, str]] = []
-    for file in listed:
-        match = names[file.path]
-        if match is None or match["part"] is None or match["stem"] not in stems:
-            values.append((file, match["stem"] if match else file.path))
-        elif match["part"] == "keys":
-            keys[match["stem"]] = file
-    return [_with_keys(file, keys.get(stem)) for file, stem in values]
+Choose = Callable[[Iterable[File]], list[File]]
 
 
-def awaits_keys(files: Iterable[File]) -> frozenset[str]:
-    """Paths of files without keys in folders where other files have keys."""
-    files = list(files)
-    folders = {_folder(file.path) for file in files if file.keys}
-    return frozenset(file.path for file in files if not file.keys and _folder(file.path) in folders)
+def choose_with_keys(listed: Iterable[File], choose: Choose) -> list[File]:
+    """The files that ``choose`` chooses, each with its file of keys. It gets no files of keys and headers, except those
+    without a file of values, and is called again with what it has chosen. ``listed`` is iterated again if the folder
+    has such files; eight bytes per file are kept in memory."""
+    companions = _Companions()
+    chosen = choose(companions.without(listed))
+    if not companions.parts:
+        return chosen
+    return companions.join(choose(chain(chosen, companions.single(listed))), listed)
+
+
+class _Companions:
+    """``values``, ``parts``: hashes of the names of files of values, and of keys or headers, without their endings."""
+
+    def __init__(self) -> None:
+        self.values = array("q")
+        self.parts = array("q")
+
+    def without(self, listed: Iterable[File]) -> Iterator[File]:
+        for file in listed:
+            stem, part = _split(file.path)
+            if part:
+                self.parts.append(hash(stem))
+            else:
+                self.values.append(hash(stem))
+                yield file
+
+    def single(self, listed: Iterable[File]) -> Iterator[File]:
+        """Files of keys and headers without a file of values."""
+        if not self._single:
+            return
+        for file in listed:
+            stem, part = _split(file.path)
+            if part and hash(stem) in self._single:
+                yield file
+
+    @cached_property
+    def _single(self) -> frozenset[int]:
+        return frozenset(numpy.setdiff1d(self.parts, self.values).tolist())
+
+    def join(self, files: Sequence[File], listed: Iterable[File]) -> list[File]:
+        stems, folders = {_split(file.path)[0] for file in files}, {_folder(file.path) for file in files}
+        keys: dict[str, File] = {}
+        with_keys: set[str] = set()
+        for file in listed:
+            stem, part = _split(file.path)
+            if part == KEYS and _folder(file.path) in folders and hash(stem) not in self._single:
+                with_keys.add(_folder(file.path))
+                if stem in stems:
+                    keys[stem] = file
+        return [_with_keys(file, keys.get(_split(file.path)[0]), _folder(file.path) in with_keys) for file in files]
 
 
 def pair_messages(values: Iterable[Message], keys: Iterable[Message], path: str) -> Iterator[Message]:
@@ -57,10 +96,16 @@ def pair_messages(values: Iterable[Message], keys: Iterable[Message], path: str)
         yield Message(b"", topic=path, channel=path, offset=offset, reason=UNEQUAL)
 
 
-def _with_keys(file: File, keys: File | None) -> File:
-    if keys is None:
-        return file
+def _with_keys(file: File, keys: File | None, others_have: bool) -> File:
+    if keys is None or keys.path == file.path:
+        return replace(file, awaits_keys=others_have)
     return replace(file, keys=keys.path, complete_ms=max(file.modified_ms, keys.modified_ms))
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The name without its endings, and the part: empty, ``keys`` or ``headers``."""
+    match = NAME.fullmatch(path)
+    return (match["stem"], match["part"] or "") if match else (path, "")
 
 
 def _folder(path: str) -> str:

@@ -6,12 +6,13 @@ window is read leaves a hole. A planned file that was rewritten in between is re
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamSplit
-from airflow_cdc_provider.connectors.transports.files.companions import awaits_keys
+from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
 from airflow_cdc_provider.connectors.transports.files.folder import ID_BYTES, File
 from airflow_cdc_provider.connectors.transports.files.positions import folder_position, position_of
 from airflow_cdc_provider.core.log.positions import Position
@@ -25,35 +26,49 @@ PLANNED = "planned"
 
 
 def read_status(
-    position: Position, listed: Sequence[File], now_ms: int, stable_ms: int, lateness_ms: int
+    position: Position, listed: Iterable[File], now_ms: int, stable_ms: int, lateness_ms: int
 ) -> SourceStatus:
     """The window reads the oldest new files, up to its maximum size. Files wait for their keys as long as files may be
-    late."""
+    late. Keeps no more files in memory than a window, and those that the position names."""
     start = folder_position(position)
-    incomplete = awaits_keys(listed)
-    stable = (file for file in listed if max(file.modified_ms, file.complete_ms) <= now_ms - stable_ms)
-    complete = (f for f in stable if f.path not in incomplete or f.modified_ms <= now_ms - lateness_ms)
-    new = sorted(filter(start.is_unread, complete), key=lambda file: (file.modified_ms, file.path))
-    files = _first_of_window(new)
+    read: list[File] = []
+
+    def unread(files: Iterable[File]) -> Iterator[File]:
+        for file in files:
+            if file.modified_ms <= start.horizon_ms:
+                continue
+            if not start.is_unread(file):
+                read.append(file)
+            elif file.modified_ms <= now_ms - stable_ms:
+                yield file
+
+    def is_complete(file: File) -> bool:
+        late = file.modified_ms <= now_ms - lateness_ms
+        return file.complete_ms <= now_ms - stable_ms and (late or not file.awaits_keys)
+
+    oldest = choose_with_keys(listed, lambda files: heapq.nsmallest(WINDOW_FILES, unread(files), key=_age))
+    files = _first_of_window(list(filter(is_complete, oldest)))
     if not files:
         return SourceStatus(False, position)
-    limit = position_of(start.after(files, listed, lateness_ms))
+    limit = position_of(start.after(files, read, lateness_ms))
     return SourceStatus(True, {**limit, PLANNED: " ".join(sorted(_path_hash(file) for file in files))})
 
 
 def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[StreamSplit]:
     """Files in order of time, several per split. The first split reports missing files."""
     start, end = folder_position(lo), folder_position(limit)
-    listed = list(listed)
-    missing = set(limit.get(PLANNED, "").split()) - {_path_hash(file) for file in listed}
-    files = sorted(
-        (
-            file
-            for file in listed
-            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read)
-        ),
-        key=lambda file: (file.modified_ms, file.path),
-    )
+    missing = set(limit.get(PLANNED, "").split())
+
+    def of_window(files: Iterable[File]) -> list[File]:
+        found = []
+        for file in files:
+            if missing:
+                missing.discard(_path_hash(file))
+            if start.is_unread(file) and (file.modified_ms <= end.horizon_ms or file.id in end.read):
+                found.append(file)
+        return sorted(found, key=_age)
+
+    files = choose_with_keys(listed, of_window)
     max_bytes = max(SPLIT_BYTES, sum(file.size for file in files) // MAX_SPLITS)
     splits: list[list[object]] = [[]]
     size = 0
@@ -68,6 +83,11 @@ def split_window(lo: Position, limit: Position, listed: Iterable[File]) -> list[
         bodies[0]["gone"] = str(len(missing))
     end_position = position_of(end)
     return [StreamSplit(lo, end_position, body) for body in bodies]
+
+
+def _age(file: File) -> tuple[int, str]:
+    """Sorts files from the oldest to the newest."""
+    return file.modified_ms, file.path
 
 
 def _path_hash(file: File) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,26 +14,28 @@ from typing import TYPE_CHECKING, BinaryIO
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore
-from obstore.store import S3Store as Bucket
 
 from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
-from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, S3, parse_location
-from airflow_cdc_provider.core.storage.s3 import bucket_arguments, s3_access
+from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_location
+from airflow_cdc_provider.core.storage.stores import STORES, store_arguments
 
 if TYPE_CHECKING:
-    from obstore import GetResult
+    from obstore import GetResult, ObjectMeta
 
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
+PAGE_FILES = 1000
+IGNORED = re.compile(f"(?:^|/)[{''.join(IGNORED_PREFIXES)}]")
+"""A part of the path has an ignored prefix."""
 
 
 @dataclass(frozen=True)
 class File:
     """``path``: relative to the location. ``tag``: the store's ETag, which changes with the content. ``keys``: the path
     of a file with the keys of its messages; empty if there is none. ``complete_ms``: when the last of both was
-    modified; 0 if there is only one."""
+    modified; 0 if there is only one. ``awaits_keys``: it has no file of keys, but other files of its folder have."""
 
     path: str
     size: int
@@ -39,11 +43,17 @@ class File:
     tag: str
     keys: str = ""
     complete_ms: int = 0
+    awaits_keys: bool = False
 
     @cached_property
     def id(self) -> bytes:
         """Differs when the content differs."""
         return blake2b(f"{self.path}\n{self.size}\n{self.tag}".encode(), digest_size=ID_BYTES).digest()
+
+
+def _file(meta: ObjectMeta) -> File:
+    modified_ms = round(meta["last_modified"].timestamp() * 1000)
+    return File(meta["path"], meta["size"], modified_ms, meta["e_tag"] or "")
 
 
 class Folder:
@@ -57,25 +67,24 @@ class Folder:
         self._local = parsed.path if parsed.scheme == FOLDER else ""
 
     @cached_property
-    def _store(self) -> LocalStore | Bucket:
+    def _store(self) -> obstore.store.ObjectStore:
         parsed = parse_location(self.location)
         if parsed.scheme == FOLDER:
             return LocalStore(parsed.path)
-        if parsed.scheme == S3:
-            return Bucket(**bucket_arguments(self.location, s3_access(self._connection)))
+        if parsed.scheme in STORES:
+            name, arguments = store_arguments(parsed, self._connection, os.environ)
+            bucket: obstore.store.ObjectStore = getattr(obstore.store, name)(**arguments)
+            return bucket
         what = "files cannot be read from this kind of location"
         raise CheckFailed.of("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED)
 
-    def files(self) -> list[File]:
+    def files(self) -> Iterator[File]:
+        """In the order of the store, which is read in pages."""
         with self._translated_errors(""):
             if self._local:
                 refuse_links(self._local)
-            return [
-                File(meta["path"], meta["size"], round(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
-                for chunk in obstore.list(self._store)
-                for meta in chunk
-                if not any(part.startswith(IGNORED_PREFIXES) for part in meta["path"].split("/"))
-            ]
+            for page in obstore.list(self._store, chunk_size=PAGE_FILES):
+                yield from (_file(meta) for meta in page if not IGNORED.search(meta["path"]))
 
     def read_chunks(self, path: str) -> Iterator[bytes] | None:
         """The current content of the file; None if it does not exist any more."""

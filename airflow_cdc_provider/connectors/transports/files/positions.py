@@ -11,6 +11,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from airflow_cdc_provider.connectors.transports.files.folder import ID_BYTES, File
 from airflow_cdc_provider.core.log.positions import Position
@@ -26,14 +27,14 @@ class FolderPosition:
     read: frozenset[bytes] = frozenset()
 
     def is_unread(self, file: File) -> bool:
-        return file.modified_ms > self.horizon_ms and file.id not in self.read
+        return file.modified_ms > self.horizon_ms and not (self.read and file.id in self.read)
 
-    def after(self, files: Sequence[File], listed: Iterable[File], lateness_ms: int) -> FolderPosition:
-        """The position after reading ``files``, the oldest unread ones of the ``listed`` files."""
+    def after(self, files: Sequence[File], read: Iterable[File], lateness_ms: int) -> FolderPosition:
+        """The position after reading ``files``, the oldest unread ones. ``read``: the files of this position that still
+        exist."""
         newest = max((file.modified_ms for file in files), default=self.horizon_ms)
         horizon = max(self.horizon_ms, newest - lateness_ms)
-        read = self.read | {file.id for file in files}
-        return FolderPosition(horizon, frozenset(f.id for f in listed if f.modified_ms > horizon and f.id in read))
+        return FolderPosition(horizon, frozenset(f.id for f in chain(read, files) if f.modified_ms > horizon))
 
 
 START = FolderPosition()

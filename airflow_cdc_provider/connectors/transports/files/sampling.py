@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from airflow_cdc_provider.connectors.transports.files.folder import File
 
 MAX_KINDS = 1000
+KEPT_KINDS = 10 * MAX_KINDS
 _HEX = "[0-9a-fA-F]"
 _COUNTING = rf"(?:{_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}|{_HEX}{{16,}}|\d{{8}}T\d+Z?|\d+)"
 """The varying parts in the names of files of one kind: UUIDs, hashes, times, numbers."""
@@ -16,15 +17,27 @@ IN_FOLDERS = re.compile(rf"(?<!\w){_COUNTING}(?!\w)")
 IN_NAMES = re.compile(rf"(?<![0-9A-Za-z]){_COUNTING}(?![0-9A-Za-z])")
 
 
-def sample_files(listed: Sequence[File]) -> list[File]:
+def sample_files(listed: Iterable[File]) -> list[File]:
     """The oldest and the newest file of each kind: a writer that separates tables does so by folder or file name. At
-    most ``MAX_KINDS`` kinds, those with the newest files."""
-    kinds: dict[tuple[str, str], list[File]] = {}
-    for file in sorted(listed, key=lambda file: (file.modified_ms, file.path)):
-        kinds.setdefault(_kind(file.path), []).append(file)
-    latest = sorted(kinds.values(), key=lambda files: files[-1].modified_ms)[-MAX_KINDS:]
-    sample = {file for files in latest for file in (files[0], files[-1])}
-    return sorted(sample, key=lambda file: (file.modified_ms, file.path))
+    most ``MAX_KINDS`` kinds, those with the newest files. No more than ten times as many are kept in memory; of a kind
+    that was dropped meanwhile, the files listed before that are not considered."""
+    kinds: dict[tuple[str, str], tuple[File, File]] = {}
+    for file in listed:
+        kind = _kind(file.path)
+        oldest, newest = kinds.get(kind, (file, file))
+        kinds[kind] = min(oldest, file, key=_age), max(newest, file, key=_age)
+        if len(kinds) > KEPT_KINDS:
+            kinds = _latest(kinds)
+    return sorted({file for files in _latest(kinds).values() for file in files}, key=_age)
+
+
+def _latest(kinds: dict[tuple[str, str], tuple[File, File]]) -> dict[tuple[str, str], tuple[File, File]]:
+    latest = sorted(kinds.items(), key=lambda item: _age(item[1][1]))
+    return dict(latest[-MAX_KINDS:])
+
+
+def _age(file: File) -> tuple[int, str]:
+    return file.modified_ms, file.path
 
 
 def _kind(path: str) -> tuple[str, str]:

@@ -20,9 +20,10 @@ from airflow_cdc_provider.connectors.source import (
     StreamItem,
     StreamSplit,
 )
-from airflow_cdc_provider.connectors.transports.files.companions import join_keys
+from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
-from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
+from airflow_cdc_provider.connectors.transports.files.folder import Folder
+from airflow_cdc_provider.connectors.transports.files.listing import Listing
 from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
@@ -67,7 +68,7 @@ class FilesSource(FeedSource):
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """Includes late files that appeared since the limit was determined."""
-        return split_window(lo, limit, join_keys(self.folder.files()))
+        return split_window(lo, limit, Listing(self.folder.files))
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         location = self.folder.location
@@ -107,13 +108,13 @@ class FilesSource(FeedSource):
         return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
 
     @cached_property
-    def _listed(self) -> list[File]:
-        return join_keys(self.folder.files())
+    def _listed(self) -> Listing:
+        return Listing(self.folder.files)
 
     def read_heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:
             head = partial(read_head, self.folder, whole_avro=self.format.reads_avro)
-            heads = pool.map(head, sample_files(self._listed))
+            heads = pool.map(head, choose_with_keys(self._listed, sample_files))
             return list(chain.from_iterable(heads))
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:

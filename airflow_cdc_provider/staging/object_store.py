@@ -1,8 +1,10 @@
-"""A store in a bucket of S3, or of any system with its protocol and conditional writes."""
+"""A store in a bucket of an object store with conditional writes: S3 or a system with its protocol, Google Cloud
+Storage, Azure."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -10,27 +12,33 @@ from typing import BinaryIO, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
-from obstore.store import S3Store as Bucket
 
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import StagingUnavailable
-from airflow_cdc_provider.core.storage.s3 import S3Access, bucket_arguments
+from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.core.storage.stores import store_arguments
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
 from airflow_cdc_provider.staging.store import require_inside
 
-S3_CODE = re.compile(r"<Code>(\w+)</Code>")
+ERROR_CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
-class S3Store:
-    """Files are created exclusively with ``If-None-Match: *``: one of two writers gets status 412, and no reader sees a
-    partial object. Requires permissions to get, put, delete and list objects."""
+class ObjectStore:
+    """Files are created exclusively by a conditional request (``If-None-Match: *``, for Cloud Storage
+    ``x-goog-if-generation-match: 0``): the store rejects one of two writers, and no reader sees a partial object.
+    Requires permissions to get, put, delete and list objects. Raises CheckFailed (CON020, CON021, CON040) if the
+    connection is not valid."""
 
-    def __init__(self, root: str, access: S3Access) -> None:
+    def __init__(self, root: str, connection: ConnectionInfo) -> None:
         self.root = root.rstrip("/")
-        self._access = access
+        location = parse_location(self.root)
+        self._has_folders = location.has_folders
+        self._class, self._arguments = store_arguments(location, connection, os.environ)
 
     @cached_property
-    def _bucket(self) -> Bucket:
-        return Bucket(**bucket_arguments(self.root, self._access))
+    def _bucket(self) -> obstore.store.ObjectStore:
+        bucket: obstore.store.ObjectStore = getattr(obstore.store, self._class)(**self._arguments)
+        return bucket
 
     def url(self, path: str) -> str:
         require_inside(self.root, path)
@@ -82,8 +90,21 @@ class S3Store:
 
     def delete(self, path: str) -> None:
         with self._guarded("delete", path), self._require_bucket(path):
-            below = [meta["path"] for chunk in obstore.list(self._bucket, prefix=path) for meta in chunk]
-            obstore.delete(self._bucket, [path, *below])
+            while below := [meta["path"] for chunk in obstore.list(self._bucket, prefix=path) for meta in chunk]:
+                # Another process may delete the same folder: a file that it removed first is missing here.
+                with contextlib.suppress(FileNotFoundError):
+                    obstore.delete(self._bucket, below)
+            if self._has_folders:
+                self._delete_folders(path)
+            with contextlib.suppress(FileNotFoundError):
+                obstore.delete(self._bucket, path)
+
+    def _delete_folders(self, path: str) -> None:
+        """The folders below ``path``, the innermost first. The store does not delete a folder with content."""
+        for folder in obstore.list_with_delimiter(self._bucket, prefix=path)["common_prefixes"]:
+            self._delete_folders(folder)
+            with contextlib.suppress(FileNotFoundError):
+                obstore.delete(self._bucket, folder)
 
     @contextlib.contextmanager
     def _require_bucket(self, path: str) -> Iterator[None]:
@@ -114,5 +135,5 @@ class S3Store:
 
 def _error_text(error: BaseError) -> str:
     """The store's error code, or else the first line of the library's message, which contains no credentials."""
-    code = S3_CODE.search(str(error))
+    code = ERROR_CODE.search(str(error))
     return code[1] if code else str(error).splitlines()[0][:300]
