@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from airflow_cdc_provider.connectors.key_ranges import KeyRange
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -108,16 +109,21 @@ class Shop:
             for split in copy.read.splits:
                 between()
                 tables += list(self.source.read_split(split, copy.schema))
-        rows: Rows = {}
-        for row in (row for table in tables for row in table.to_pylist()):
-            values = {column.name: canonical_value(column.type, row[column.name]) for column in copy.schema.columns}
-            key = f"[{','.join(values[name] for name in copy.schema.key)}]"
-            rows[key] = {name: json.loads(text) for name, text in values.items()}
-        return copy, rows
+        return copy, canonical_rows(tables, copy.schema)
 
     def truth(self, task: TableTask) -> Rows:
-        """The rows now, read like a copy in one split."""
-        return self.copied(task, 1)[1]
+        """The rows now, read like a split, whatever prevents a copy."""
+        split = KeyRange(None, None, tuple(task.rule.where)).text()
+        return canonical_rows(self.source.read_split(split, task.schema), task.schema)
+
+
+def canonical_rows(tables: Iterable[pa.Table], schema: TableSchema) -> Rows:
+    rows: Rows = {}
+    for row in (row for table in tables for row in table.to_pylist()):
+        values = {column.name: canonical_value(column.type, row[column.name]) for column in schema.columns}
+        key = f"[{','.join(values[name] for name in schema.key)}]"
+        rows[key] = {name: json.loads(text) for name, text in values.items()}
+    return rows
 
 
 def records(items: Sequence[StreamItem]) -> list[ChangeRecord]:

@@ -99,13 +99,13 @@ def test_a_row_filter_reads_the_rows_that_the_stream_has(shop: Shop) -> None:
 def test_what_cannot_be_copied_exactly_is_refused(shop: Shop) -> None:
     shop.engine.create_table("dbo.uncaptured", COLUMNS, ("id",))
     with pytest.raises(CheckFailed, match="SRC115"):
-        shop.truth(shop.task("dbo.uncaptured"))
+        shop.copied(shop.task("dbo.uncaptured"))
     shop.engine.files.execute("UPDATE cdc.change_tables SET start_lsn = NULL")
     table = shop.table("dbo.new", *COLUMNS)
     shop.engine.files.execute("UPDATE cdc.change_tables SET start_lsn = NULL")
     with pytest.raises(SourceUnavailable, match="CPY011"):
-        shop.truth(shop.task("dbo.new"))
+        shop.copied(shop.task("dbo.new"))
     assert table.rows == {}
     shop.engine.files.execute("UPDATE sys.databases SET snapshot_isolation_state = 0")
     with pytest.raises(CheckFailed, match="SRC122"):
-        shop.truth(shop.task("dbo.new"))
+        shop.copied(shop.task("dbo.new"))

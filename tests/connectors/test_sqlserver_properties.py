@@ -20,7 +20,7 @@ from tests.connectors.sqlserver_database import Rows, Shop, apply, holes, record
 from tests.model.seeds import histories, only, replayed_by, seed
 from tests.simulators.sqlserver.tables import Col, Row, Table
 
-SEED, HISTORIES = seed(), histories(12)
+SEED, HISTORIES = seed(), histories(3)
 TRANSACTIONS = 40
 KEYS = 14
 PLAIN = (Col("id", "int", False), Col("word", "varchar(20)"), Col("n", "decimal(9,2)"), Col("at", "datetime2(7)"))

@@ -44,8 +44,8 @@ CHANGE_TABLES = (
     Mutant(
         "rows with large values may pass through a key",
         f"{SQLSERVER}/changes.py",
-        "if departs and self._large and",
-        "if departs and not self._large and",
+        "            if arrived != (self._plain(change.old), False):",
+        "            if arrived == (0, False):",
         (STREAM,),
     ),
     Mutant(

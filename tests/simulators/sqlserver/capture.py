@@ -158,7 +158,9 @@ class Capture:
                 changed = True
                 instance.columns[at] = now
                 instance.table.columns[at] = replace(_in_change_table(now), number=at + 1)
-                rows = self.engine.files.execute(f"SELECT rowid, {quoted(column.name)} FROM {instance.table.sql}").fetchall()
+                rows = self.engine.files.execute(
+                    f"SELECT rowid, {quoted(column.name)} FROM {instance.table.sql}"
+                ).fetchall()
                 self.engine.files.executemany(
                     f"UPDATE {instance.table.sql} SET {quoted(column.name)} = ? WHERE rowid = ?",
                     [(_retagged(value, now.type), rowid) for rowid, value in rows],

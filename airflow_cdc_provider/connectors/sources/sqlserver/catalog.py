@@ -15,6 +15,10 @@ from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
 
+CLUSTERED = 1
+"""The type of a clustered index in ``sys.indexes``."""
+
+
 @dataclass(frozen=True)
 class Database:
     """``snapshots``: snapshot isolation is allowed. ``utc_offset_minutes``: of the server's local time now."""
@@ -32,7 +36,7 @@ class Database:
 @dataclass(frozen=True)
 class CatalogTable:
     """``last_number``: the highest ``column_id`` that a column of the table ever had. ``schema`` has no computed
-    columns."""
+    columns. ``clustered``: its key is that of the clustered index."""
 
     namespace: str
     name: str
@@ -41,6 +45,7 @@ class CatalogTable:
     last_number: int
     columns: tuple[SqlColumn, ...]
     schema: TableSchema
+    clustered: bool
 
     @property
     def sql(self) -> str:
@@ -98,9 +103,9 @@ def read_database(session: Session) -> Database:
 
 def read_tables(session: Session, schemas: Sequence[str]) -> dict[str, CatalogTable]:
     """``schema.table`` → table, of these schemas, or of all that the login can see."""
-    keys: dict[int, list[tuple[str, ...]]] = {}
-    for (object_id, _), rows in groupby(session.rows(queries.KEYS), key=lambda row: row[:2]):
-        keys.setdefault(object_id, []).append(tuple(row[2] for row in rows))
+    keys: dict[int, list[tuple[bool, tuple[str, ...]]]] = {}
+    for (object_id, _, kind), rows in groupby(session.rows(queries.KEYS), key=lambda row: row[:3]):
+        keys.setdefault(object_id, []).append((kind == CLUSTERED, tuple(row[3] for row in rows)))
     tables = (_table(rows, keys) for rows in _by_table(session.rows(queries.tables(schemas))))
     return {table.schema.table: table for table in tables}
 
@@ -142,14 +147,15 @@ def _by_table(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]
         yield list(group)
 
 
-def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[str, ...]]]) -> CatalogTable:
+def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, tuple[str, ...]]]]) -> CatalogTable:
     namespace, name, object_id, created, last_number = rows[0][:5]
     columns = tuple(map(_column, rows))
     copied = tuple(column.column for column in columns if not column.computed)
     required = {column.name for column in copied if not column.nullable}
-    key = next((names for names in keys.get(object_id, ()) if required.issuperset(names)), ())
+    usable = (one for one in keys.get(object_id, ()) if required.issuperset(one[1]))
+    clustered, key = next(usable, (False, ()))
     schema = TableSchema(f"{namespace}.{name}", copied, key, Regime.DOUBLE)
-    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema)
+    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered)
 
 
 def _column(row: tuple[Any, ...]) -> SqlColumn:

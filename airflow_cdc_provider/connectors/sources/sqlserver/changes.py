@@ -43,14 +43,16 @@ class ChangeRow(NamedTuple):
 
 
 class ChangeDecoder:
-    """For the rows of one change table, in their order. ``times``: commit LSN → commit time in UTC."""
+    """For the rows of one change table, in their order. ``times``: commit LSN → commit time in UTC. ``doubly_held``: two
+    rows may hold a key within a transaction."""
 
-    def __init__(self, reader: RowReader, epoch: int, times: Mapping[int, datetime]) -> None:
+    def __init__(self, reader: RowReader, epoch: int, times: Mapping[int, datetime], doubly_held: bool) -> None:
         self._reader, self._epoch, self._times = reader, epoch, times
         self._width = len(reader.sources)
         self._large = [at for at, column in enumerate(reader.sources) if column.large]
         self._commit, self._number = 0, 0
-        self._arrived: set[str] = set()
+        self._doubly_held = doubly_held and bool(self._large)
+        self._arrived: dict[str, tuple[int, bool]] = {}
         self._deleted: ChangeRow | None = None
 
     def decode(self, rows: Iterable[Sequence[Any]]) -> Iterator[StreamItem]:
@@ -92,7 +94,8 @@ class ChangeDecoder:
         if read is None:
             yield Ignored(1)
             return
-        yield from self._passing_rows(row, change, read)
+        if self._doubly_held:
+            yield from self._passing_rows(row, change, read)
         yield from self._records(row, read)
 
     def _lost_large_values(self, row: ChangeRow) -> Iterator[HoleFound]:
@@ -113,13 +116,21 @@ class ChangeDecoder:
             yield self._hole(row, detail)
 
     def _passing_rows(self, row: ChangeRow, change: RowChange, read: Row) -> Iterator[HoleFound]:
-        """Two rows may hold a key within a transaction. Whole images tell which one left it."""
-        arrives, departs = read.key_changed or change.old is None, read.key_changed or change.new is None
-        if departs and self._large and read.key_before in self._arrived:
-            yield self._hole(row, f"a key was taken and left in one transaction, and {self._reader.table} has columns "
-                             "whose values are not in every change")  # fmt: skip
-        if arrives and self._large and read.key is not None:
-            self._arrived.add(read.key)
+        """Two rows may hold a key within a transaction. Whole images tell which one left it; without large values, the
+        other columns may."""
+        moved = read.key_changed
+        if change.old is not None and (arrived := self._arrived.get(str(read.key_before))):
+            if arrived != (self._plain(change.old), False):
+                yield self._hole(row, f"two rows of {self._reader.table} may have held one key in a transaction, and "
+                                 "their large values are not in every change")  # fmt: skip
+            if moved or change.new is None:
+                del self._arrived[str(read.key_before)]
+        if change.new is not None and (moved or change.old is None or read.key in self._arrived):
+            self._arrived[str(read.key)] = self._plain(change.new), moved
+
+    def _plain(self, cells: Cells) -> int:
+        """A hash of the values that every change has."""
+        return hash(tuple(cell for at, cell in enumerate(cells) if at not in self._large))
 
     def _hole(self, row: ChangeRow, detail: str) -> HoleFound:
         return HoleFound(self._reader.table, UNLOGGED, key_after(self._epoch, row.commit), detail)

@@ -40,7 +40,7 @@ ORDER BY s.name, t.name, c.column_id
 
 # The primary key comes first, then unique indexes by number.
 KEYS = """
-SELECT i.object_id, i.index_id, c.name
+SELECT i.object_id, i.index_id, i.type, c.name
 FROM sys.indexes i
 JOIN sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id
 JOIN sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
