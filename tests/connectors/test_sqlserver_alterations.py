@@ -193,8 +193,10 @@ def stopped(shop: Shop, copied: dict[str, dict[str, Any]], held: TableSchema, co
 @pytest.mark.parametrize(
     ("before", "after", "keeps"),
     [
-        ("varchar(20)", "varchar(20)", True), ("varchar(20)", "varchar(max)", True), ("varchar(max)", "varchar(9)", False),
-        ("decimal(9,2)", "numeric(10, 2)", True), ("decimal(9,2)", "decimal(9,3)", False), ("decimal(18,0)", "dec", True),
+        ("varchar(20)", "varchar(20)", True), ("varchar(20)", "varchar(max)", True),
+        ("varchar(max)", "varchar(9)", False),
+        ("decimal(9,2)", "numeric(10, 2)", True), ("decimal(9,2)", "decimal(9,3)", False),
+        ("decimal(18,0)", "dec", True),
         ("int", "integer", True), ("int", "bigint", False), ("datetime2(7)", "datetime2", True),
         ("datetime2(7)", "datetime2(3)", False), ("char(5)", "char(6)", False), ("float(53)", "float", True),
         ("rowversion", "timestamp", True), ("nvarchar(5)", "varchar(5)", False), ("dbo.name", "dbo.name", True),
@@ -232,7 +234,8 @@ def test_statements_are_compared_with_the_types_that_earlier_ones_left() -> None
     ("texts", "known"),
     [
         (["ALTER TABLE t ADD z int NULL"], True), (["ALTER TABLE t ADD y int, [z] int"], True),
-        (["ALTER TABLE t ADD z int NOT NULL DEFAULT 3"], False), (["ALTER TABLE t ADD z int DEFAULT 3 WITH VALUES"], False),
+        (["ALTER TABLE t ADD z int NOT NULL DEFAULT 3"], False),
+        (["ALTER TABLE t ADD z int DEFAULT 3 WITH VALUES"], False),
         (["ALTER TABLE t ADD z int", "ALTER TABLE t DROP COLUMN z"], False), ([], False),
         (["ALTER TABLE t ADD zz int"], False), (["ALTER TABLE t ADD z int -- DEFAULT 3"], True),
         (["ALTER TABLE t ALTER COLUMN z int"], False),

@@ -1,4 +1,5 @@
-"""The driver up to the login, over the real protocol: the requested verification takes place before the login is sent."""
+"""The driver up to the login, over the real protocol: the requested verification takes place before the login is
+sent."""
 
 from __future__ import annotations
 

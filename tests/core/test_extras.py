@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.connections import mysql_access, postgres_access
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, libpq_parameters
+from airflow_cdc_provider.core.connections.sqlserver_access import sqlserver_tls
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 Reads = Callable[[ConnectionInfo], object]
@@ -76,6 +77,15 @@ PYODBC: tuple[Extra, ...] = (
     {"KeystoreLocation": "/tmp"},
     {"plugin": "x"},
 )
+PYTDS: tuple[Extra, ...] = (
+    {"driver": "/tmp/evil.so"},
+    {"load_balancer": "evil"},
+    {"auth": "x"},
+    {"tls": "perhaps"},
+    {"tls_ca": "../ca.pem"},
+    {"tls": False, "tls_ca": "/ca.pem"},
+    {"tls_verify": False, "tls_ca": "/ca.pem"},
+)
 OTHERS: tuple[tuple[str, Extra], ...] = (
     ("oracle+oracledb", {"config_dir": "/tmp"}),
     ("oracle+oracledb", {"thick_mode": "true"}),
@@ -91,6 +101,7 @@ CASES: list[tuple[Reads, Extra]] = [
     *((mysql_tls, extra) for extra in PYMYSQL),
     *((partial(read_extra, "mysql+pymysql"), extra) for extra in PYMYSQL),
     *((partial(read_extra, "mssql+pyodbc"), extra) for extra in PYODBC),
+    *((sqlserver_tls, extra) for extra in PYTDS),
     *((partial(read_extra, driver), extra) for driver, extra in OTHERS),
 ]
 

@@ -54,7 +54,8 @@ class SqlServerTls:
 
 
 def sqlserver_tls(connection: ConnectionInfo) -> SqlServerTls:
-    """TLS is on by default. Raises CheckFailed (CON040) if the extra contains an option or value that is not allowed."""
+    """TLS is on by default. Raises CheckFailed (CON040) if the extra contains an option or value that is not
+    allowed."""
     options = allowed_options(connection, ALLOWED)
     enabled = boolean_option(connection, TLS, options[TLS]) if TLS in options else True
     verified = boolean_option(connection, VERIFY, options[VERIFY]) if VERIFY in options else True

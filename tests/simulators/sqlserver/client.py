@@ -50,7 +50,7 @@ class SimulatedClient:
             ((text,),) = clock.execute("SELECT now FROM sys.clock_")
             return str(text)
 
-        clock = views.connect(self.folder)
+        clock = views.connect(self.folder, ("sys",))
         add_functions(connection, lambda name: self.properties[name], now)
         try:
             yield SimulatedSession(self, connection)

@@ -49,8 +49,8 @@ def quoted(name: str) -> str:
 
 
 def stored(kind: str, value: Any) -> Any:
-    """``kind``: as in a CREATE TABLE statement, such as ``datetime2(7)``. Times are texts of the server's form, with the
-    digits of their type."""
+    """``kind``: as in a CREATE TABLE statement, such as ``datetime2(7)``. Times are texts of the server's form, with
+    the digits of their type."""
     if value is None or kind.partition("(")[0] not in TAGGED:
         return value
     content = value.hex() if isinstance(value, bytes) else str(int(value)) if isinstance(value, bool) else str(value)

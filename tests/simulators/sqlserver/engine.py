@@ -92,7 +92,7 @@ class Engine:
         self.properties: dict[str, Any] = {
             "ProductMajorVersion": 16, "EngineEdition": 3, "offset": 120, "user": "cdc", "database": "shop",
         }  # fmt: skip
-        self.files = views.connect(folder)
+        self.files = views.connect_writer(folder)
         self._shuffle, self._lsn, self._numbers = shuffle, 0x25 << 48, 100
         self.time = datetime(2026, 1, 2, 3, 4, 5)
         views.create(self.files, views.VIEWS)
@@ -232,6 +232,7 @@ class Engine:
             last += column.number == 0
             numbered.append(column if column.number else replace(column, number=last))
         table.columns, table.last_number = numbered, last
+        table.rows = {number: table.complete(row) for number, row in table.rows.items()}
         self.pass_time(0.007)
         self.log.append(
             Committed(self.next_lsn(), self.now, self.now, ddl=((table.object_id, statement, tuple(numbered)),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 SCHEMAS = ("sys", "cdc", "msdb", "dbo", "stock")
@@ -37,14 +38,20 @@ CLR_TYPES = {"hierarchyid": 128, "geometry": 129, "geography": 130}
 CLR = 240
 
 
-def connect(folder: Path) -> sqlite3.Connection:
-    """All schemas, each in a file of its own. A reader sees the state in which its statement began."""
+def connect(folder: Path, schemas: Sequence[str] = SCHEMAS) -> sqlite3.Connection:
+    """Each schema is in a file of its own. A reader sees the state in which its statement began."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for name in SCHEMAS:
+    for name in schemas:
         connection.execute(f"ATTACH '{folder / name}.sqlite' AS {name}")
+    connection.execute("PRAGMA busy_timeout = 10000")
+    return connection
+
+
+def connect_writer(folder: Path) -> sqlite3.Connection:
+    connection = connect(folder)
+    for name in SCHEMAS:
         connection.execute(f"PRAGMA {name}.journal_mode = WAL")
         connection.execute(f"PRAGMA {name}.synchronous = OFF")
-    connection.execute("PRAGMA busy_timeout = 10000")
     return connection
 
 

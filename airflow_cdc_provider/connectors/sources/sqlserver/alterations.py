@@ -1,4 +1,5 @@
-"""Changes of values that ``cdc.ddl_history`` reports and change tables do not contain, by the text of a statement. Pure.
+"""Changes of values that ``cdc.ddl_history`` reports and change tables do not contain, by the text of a statement.
+Pure.
 
 The server converts the values of a column when its type is altered, and captures none of these changes.
 """

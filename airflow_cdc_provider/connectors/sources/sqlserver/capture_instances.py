@@ -23,8 +23,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The segments of a window, in order. ``lost``: changes before this commit LSN are in no change table; 0 if none are
-    missing."""
+    """The segments of a window, in order. ``lost``: changes before this commit LSN are in no change table; 0 if none
+    are missing."""
 
     segments: tuple[Segment, ...]
     lost: int = 0

@@ -14,7 +14,6 @@ from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, q
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
-
 CLUSTERED = 1
 """The type of a clustered index in ``sys.indexes``."""
 
@@ -55,8 +54,8 @@ class CatalogTable:
         return next((column for column in self.columns if column.name == name), None)
 
     def selected(self, schema: TableSchema) -> list[SqlColumn]:
-        """The columns that a copy of this schema is read from. Raises SourceUnavailable (CPY012) if one is missing: it was
-        dropped after the run had read the catalog."""
+        """The columns that a copy of this schema is read from. Raises SourceUnavailable (CPY012) if one is missing: it
+        was dropped after the run had read the catalog."""
         names = dict.fromkeys(column.text_of or column.name for column in schema.columns)
         found = [column for name in names if (column := self.find(name))]
         if len(found) < len(names):

@@ -43,15 +43,15 @@ class ChangeRow(NamedTuple):
 
 
 class ChangeDecoder:
-    """For the rows of one change table, in their order. ``times``: commit LSN → commit time in UTC. ``doubly_held``: two
-    rows may hold a key within a transaction."""
+    """For the rows of one change table, in their order. ``times``: commit LSN → commit time in UTC. ``doubly_held``:
+    two rows may hold a key within a transaction."""
 
     def __init__(self, reader: RowReader, epoch: int, times: Mapping[int, datetime], doubly_held: bool) -> None:
         self._reader, self._epoch, self._times = reader, epoch, times
         self._width = len(reader.sources)
         self._large = [at for at, column in enumerate(reader.sources) if column.large]
         self._commit, self._number = 0, 0
-        self._doubly_held = doubly_held and bool(self._large)
+        self._two_per_key = doubly_held and bool(self._large)
         self._arrived: dict[str, tuple[int, bool]] = {}
         self._deleted: ChangeRow | None = None
 
@@ -94,7 +94,7 @@ class ChangeDecoder:
         if read is None:
             yield Ignored(1)
             return
-        if self._doubly_held:
+        if self._two_per_key:
             yield from self._passing_rows(row, change, read)
         yield from self._records(row, read)
 

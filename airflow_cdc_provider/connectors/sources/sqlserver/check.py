@@ -93,8 +93,8 @@ def _capture_problems(session: Session, database: Database, server: str) -> Iter
             server,
             f"last captured commit: {last[1] if last else 'none'}",
             f"less than {MAX_LAG_S // 60} minutes ago; without changes it records its progress every five minutes",
-            f"USE {quoted(database.name)}; EXEC sys.sp_cdc_start_job @job_type = N'capture'; SQL Server Agent must run; "
-            "see sys.dm_cdc_errors",
+            f"USE {quoted(database.name)}; EXEC sys.sp_cdc_start_job @job_type = N'capture'; SQL Server Agent must "
+            "run; see sys.dm_cdc_errors",
         )
     try:
         minutes = next(session.rows(queries.CAPTURE_JOB), None)

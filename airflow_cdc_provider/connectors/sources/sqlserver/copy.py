@@ -1,9 +1,8 @@
 """A full copy of a table, in splits by key range. Any process can read a split, any number of times.
 
-The copy is not exact. Each split is one statement under snapshot isolation; later changes are applied on top. The anchor
-is the end of the last window: the capture job has read its commit from the log, and so have all earlier ones. A commit
-is in the log a moment before queries show it, so the copy begins some seconds later.
-"""
+The copy is not exact. Each split is one statement under snapshot isolation; later changes are applied on top. The
+anchor is the end of the last window: the capture job has read its commit from the log, and so have all earlier ones. A
+commit is in the log a moment before queries show it, so the copy begins some seconds later."""
 
 from __future__ import annotations
 

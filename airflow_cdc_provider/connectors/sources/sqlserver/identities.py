@@ -11,8 +11,8 @@ INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def identity_of(table: CatalogTable) -> TableIdentity:
-    """A ``column_id`` is never used again, and ``max_column_id_used`` counts dropped columns, too. Older rows may have a
-    value in a new column that has a default or cannot be NULL."""
+    """A ``column_id`` is never used again, and ``max_column_id_used`` counts dropped columns, too. Older rows may have
+    a value in a new column that has a default or cannot be NULL."""
     columns = {column.name: _identity(column) for column in table.columns if not column.computed}
     return TableIdentity(f"{table.object_id} {table.created}", columns, table.last_number)
 

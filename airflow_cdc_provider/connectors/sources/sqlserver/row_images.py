@@ -1,7 +1,7 @@
 """The images of a changed row, from the cells of a change table. Pure.
 
-``text``, ``ntext`` and ``image`` are NULL in the row of a delete and in the row before an update. A ``max`` type, ``xml``
-and the spatial types are NULL in the rows of an update that does not change them. Such a NULL means unknown.
+``text``, ``ntext`` and ``image`` are NULL in the row of a delete and in the row before an update. A ``max`` type,
+``xml`` and the spatial types are NULL in the rows of an update that does not change them. Such a NULL means unknown.
 """
 
 from __future__ import annotations

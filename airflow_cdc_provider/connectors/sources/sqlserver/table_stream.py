@@ -96,7 +96,7 @@ class TableStream:
             yield self._hole(segment.upto, f"capture instance {segment.instance.name} has no key column")
             return
         query = queries.changes(segment.instance.change_table, columns, segment.after, segment.upto)
-        decoder = ChangeDecoder(RowReader(self._task, columns, schema), self._epoch, times, self._is_doubly_held())
+        decoder = ChangeDecoder(RowReader(self._task, columns, schema), self._epoch, times, self._allows_two_per_key())
         last = ""
         for item in decoder.decode(self._session.rows(query)):
             if isinstance(item, ChangeRecord):
@@ -167,7 +167,7 @@ class TableStream:
     def _has_unknown(self, _task: TableTask, columns: frozenset[str]) -> bool:
         return bool(columns & self._unknown)
 
-    def _is_doubly_held(self) -> bool:
+    def _allows_two_per_key(self) -> bool:
         """An update of several keys of a clustered index is logged so that a key is left before it is taken."""
         table = self._table
         return table is None or not table.clustered or table.schema.key != self._task.schema.key

@@ -1,9 +1,8 @@
 """A socket for the driver that encrypts a connection by Python's own TLS, with a verified host.
 
 The driver's own TLS cannot verify the names of most certificates. Here the driver believes that there is none: its
-PRELOGIN packet is changed to require encryption, the handshake follows in PRELOGIN packets, and the answer says that the
-server does not support encryption. All later bytes are encrypted (MS-TDS 2.2.6.5, 3.2.5.1).
-"""
+PRELOGIN packet is changed to require encryption, the handshake follows in PRELOGIN packets, and the answer says that
+the server does not support encryption. All later bytes are encrypted (MS-TDS 2.2.6.5, 3.2.5.1)."""
 
 from __future__ import annotations
 
