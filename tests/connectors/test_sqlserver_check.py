@@ -43,8 +43,12 @@ def test_settings_of_the_database(shop: Shop) -> None:
     shop.engine.properties["ProductMajorVersion"] = 12
     assert codes(shop) == ["SRC122"], "the properties belong to a session"
     assert codes(shop_of(shop)) == ["SRC012", "SRC122"]
-    shop.engine.properties["EngineEdition"] = 5
+    shop.engine.properties["EngineEdition"] = 8
     assert codes(shop_of(shop)) == ["SRC122"]
+    shop.engine.properties |= {"EngineEdition": 5, "ProductMajorVersion": 16}
+    assert codes(shop_of(shop)) == ["SRC012", "SRC122"]
+    shop.engine.properties["EngineEdition"] = 3
+    shop_of(shop)
     shop.capture.disable_database()
     assert codes(shop) == ["SRC121", "SRC122"]
 

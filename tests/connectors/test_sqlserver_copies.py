@@ -46,6 +46,24 @@ def test_splits_cover_each_row_once_whatever_is_written_between_them(
     assert rows == shop.truth(task)
 
 
+def test_no_split_reads_a_row_of_another_one(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_cdc_provider.connectors.key_ranges.ROWS_AT_ONCE", 10)
+    shop.insert(shop.table("dbo.t", *COLUMNS), *({"id": number} for number in range(50)))
+    task = shop.task("dbo.t")
+    with shop.source.copy(task, 1, shop.position, 2) as copy:
+        assert len(copy.read.splits) == 5
+        assert sum(len(one) for split in copy.read.splits for one in shop.source.read_split(split, copy.schema)) == 50
+
+
+def test_a_column_that_was_dropped_and_added_again_is_not_captured(shop: Shop) -> None:
+    table = shop.table("dbo.t", *COLUMNS)
+    shop.engine.alter(table, "ALTER TABLE dbo.t DROP COLUMN n", table.columns[:2])
+    shop.engine.alter(table, "ALTER TABLE dbo.t ADD n int NULL", [*table.columns, Col("n", "int")])
+    shop.capture.scan()
+    with pytest.raises(CheckFailed, match="SRC116"):
+        shop.copied(shop.task("dbo.t"))
+
+
 def test_a_copy_begins_when_the_commit_of_its_anchor_is_visible(shop: Shop) -> None:
     """The capture job reads a commit from the log before queries show it."""
     table = shop.table("dbo.t", *COLUMNS)

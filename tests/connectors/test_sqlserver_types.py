@@ -9,7 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.sqlserver.types import KINDS
+from airflow_cdc_provider.connectors.sources.sqlserver.row_images import RowChange, RowReader
+from airflow_cdc_provider.connectors.sources.sqlserver.types import KINDS, SqlColumn
 from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
@@ -73,6 +74,15 @@ def test_a_number_that_no_column_may_lack_keeps_its_digits_in_the_key(shop: Shop
     task = shop.task("dbo.t")
     (change,) = records(shop.window(task))
     assert change.key == f'["{"9" * 38}",0.0]' and list(shop.truth(task)) == [change.key]
+
+
+def test_an_update_that_changes_only_the_sign_of_a_zero_has_two_images(shop: Shop) -> None:
+    """Of the decoder alone: SQLite stores no -0.0."""
+    shop.table("dbo.t", Col("id", "int", False), Col("f", "float(53)"))
+    task = shop.task("dbo.t")
+    reader = RowReader(task, [SqlColumn(1, "id", "int"), SqlColumn(2, "f", "float")], task.schema)
+    row = reader.read(RowChange([1, 0.0], [1, -0.0]))
+    assert row is not None and (row.before, row.after) == ('{"id":1,"f":0.0}', '{"id":1,"f":-0.0}')
 
 
 def test_digits_below_a_microsecond_are_cut_with_a_warning_and_kept_by_a_cast(shop: Shop) -> None:

@@ -151,7 +151,7 @@ CHANGE_TABLES = (
         f"{SQLSERVER}/catalog.py",
         "(own.name, own.number) == (column.name, column.number)",
         "own.name == column.name",
-        (ALTERED,),
+        (COPIES,),
     ),
     Mutant(
         "a conversion that rounds keeps every value",
@@ -172,6 +172,13 @@ CHANGE_TABLES = (
         f"{SQLSERVER}/values.py",
         ".astimezone(UTC)",
         ".replace(tzinfo=UTC)",
+        (TYPES,),
+    ),
+    Mutant(
+        "equal floats have one text",
+        f"{SQLSERVER}/row_images.py",
+        "old[at] == new[at] and not isinstance(new[at], float)",
+        "old[at] == new[at]",
         (TYPES,),
     ),
 )

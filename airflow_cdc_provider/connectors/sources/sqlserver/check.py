@@ -23,7 +23,9 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 MIN_VERSION = 13
 """SQL Server 2016."""
 
-AZURE = frozenset({5, 8})
+AZURE_DATABASE, MANAGED_INSTANCE = 5, 8
+"""Engine editions. Both have a version number of their own."""
+
 MIN_RETENTION_MINUTES = 3 * 1440
 MAX_LAG_S = 3600
 
@@ -60,9 +62,12 @@ def find_problems(
 
 def database_problems(database: Database, server: str) -> Iterator[Problem]:
     name = quoted(database.name)
-    if database.edition not in AZURE and database.version < MIN_VERSION:
-        found, allowed = f"version {database.version}", f"version {MIN_VERSION} (SQL Server 2016) or later"
-        yield Problem("SRC012", "the server is too old", server, found, allowed, "upgrade")
+    allowed = f"version {MIN_VERSION} (SQL Server 2016) or later, or a Managed Instance"
+    if database.edition == AZURE_DATABASE:
+        what, do = "Azure SQL Database is not supported", "read it through Debezium: docs/guides/sqlserver.md"
+        yield Problem("SRC012", what, server, "it has no recovery fork, which identifies the log", allowed, do)
+    elif database.edition != MANAGED_INSTANCE and database.version < MIN_VERSION:
+        yield Problem("SRC012", "the server is too old", server, f"version {database.version}", allowed, "upgrade")
     if not database.captures:
         yield Problem(
             "SRC121",

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_text
 from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted, text_literal
 
-# Azure SQL Database and Managed Instance have the engine editions 5 and 8, and a version number of their own.
 DATABASE = """
 SELECT d.name, d.collation_name, d.is_cdc_enabled, d.snapshot_isolation_state,
        CONVERT(int, SERVERPROPERTY('ProductMajorVersion')), CONVERT(int, SERVERPROPERTY('EngineEdition')),

@@ -135,7 +135,13 @@ class RowReader:
         return Row(Operation.DELETE, self._key_text(texts), None, before, None, complete, False, ())
 
     def _update(self, old: Cells, new: Cells) -> Row:
-        old_texts, new_texts = self._texts(old), self._texts(new)
+        """Decodes cells that did not change once. 0.0 and -0.0 are equal numbers with two texts."""
+        old_texts = self._texts(old)
+        new_texts = [
+            text if old[at] == new[at] and not isinstance(new[at], float) else column.text(new[at])
+            for text, column in zip(old_texts, self._columns, strict=True)
+            for at in (column.index,)
+        ]
         before, before_complete = self._image(old_texts)
         after, after_complete = self._image(new_texts)
         key_before, key = self._key_text(old_texts), self._key_text(new_texts)
