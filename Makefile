@@ -12,6 +12,7 @@ PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml airflow_cdc_provider/sandbox/pyproject.toml constraints.txt | sha256sum | cut -c1-16)
 # Spark's scripts look for python and java by name.
 READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1
+FAILPOINTS = export PYTHONPATH="$(CURDIR)/tests/failpoints"
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
@@ -28,7 +29,7 @@ nightly: lint servers mariadb  ## every test and fault, new seeds, long rounds; 
 	@$(READY)
 	export CDC_SEED="$(or $(SEED),$(shell date +%s))"
 	$(PYTHON) -m tests.run_layers --nightly $(LAYERS) && layers=0 || layers=1
-	if [ -z "$(LAYERS)" ]; then PYTHONPATH="$(CURDIR)/tests/failpoints" $(PYTHON) -m tests.faults; fi
+	if [ -z "$(LAYERS)" ]; then $(FAILPOINTS); $(PYTHON) -m tests.faults; fi
 	exit $$layers
 
 lint: $(INSTALLED)  ## style, types, import rules
@@ -41,11 +42,12 @@ lint: $(INSTALLED)  ## style, types, import rules
 
 bench: servers  ## the figures of docs, measured on this machine; FULL=1, PEERS=1 beside other tools, ONLY="sections"
 	@$(READY)
+	$(FAILPOINTS)
 	exec $(PYTHON) -m tests.bench $(ONLY)
 
 faults: servers mariadb  ## every case of the fault matrix, each followed by the checker; ROUNDS, ONLY="words", SEED; writes docs/fault-report.md
 	@$(READY)
-	export PYTHONPATH="$(CURDIR)/tests/failpoints"
+	$(FAILPOINTS)
 	ROUNDS="$(ROUNDS)" ONLY="$(ONLY)" CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.faults
 
 properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import psycopg
@@ -123,8 +124,8 @@ def naive(stream: Stream) -> float:
     process = replicator.submit(step, job, environment={"NAIVE": json.dumps(wanted)})
     output, _ = process.communicate()
     assert process.returncode == 0, output[-4000:]
-    (line,) = [line for line in output.splitlines() if line.startswith("naive seconds ")]
-    return float(line.split()[-1])
+    (found,) = re.findall(r"naive seconds (\d+\.\d+)", output)  # a log line can follow without a line break
+    return float(found)
 
 
 def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -> list[Figure]:
