@@ -1,4 +1,4 @@
-"""Runs the layers of tests, each in its own pytest: one after another, and those that mostly wait concurrently at the
+"""Runs the layers of tests, each in its own pytest: one after another, and those with an Airflow concurrently at the
 end.
 
 The table at the end shows the share of each layer and which layers exceeded their budget; that does not fail a layer.
@@ -36,10 +36,8 @@ BUDGETS_S = {
     "e2e": 330,
     "faults": 330,
 }
-CONCURRENT = frozenset({"connectors", "e2e", "faults"})
-"""Layers that wait more than they compute. They run at the same time, after the others."""
-ONE_TEST_AT_A_TIME = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own."""
+ALONE = frozenset({"e2e", "faults"})
+"""Layers with an Airflow of their own: one test at a time, and all such layers concurrently, since they mostly wait."""
 FILES_AT_ONCE = 2
 MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
@@ -118,9 +116,8 @@ def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Runni
     ]
     command += [str(tests / layer)]
     command += [f"--ignore={tests / one}" for one in BUDGETS_S if one.startswith(f"{layer}/")]
-    if layer not in ONE_TEST_AT_A_TIME:
-        processes = MORE_FILES_AT_ONCE.get(layer, FILES_AT_ONCE)
-        command += [f"--numprocesses={processes}", "--dist=loadfile", "--max-worker-restart=0"]
+    processes = MORE_FILES_AT_ONCE.get(layer, FILES_AT_ONCE)
+    command += [] if layer in ALONE else [f"--numprocesses={processes}", "--dist=loadfile", "--max-worker-restart=0"]
     command += ["--no-loadscope-reorder"] if layer in IN_GIVEN_ORDER else []
     began_s = time.monotonic()
     with contextlib.ExitStack() as files:
@@ -166,8 +163,8 @@ def counts(report: Path) -> dict[str, int]:
 
 
 def in_turn(layers: Sequence[str]) -> list[list[str]]:
-    at_once = [layer for layer in layers if layer in CONCURRENT]
-    return [[layer] for layer in layers if layer not in CONCURRENT] + ([at_once] if at_once else [])
+    at_once = [layer for layer in layers if layer in ALONE]
+    return [[layer] for layer in layers if layer not in ALONE] + ([at_once] if at_once else [])
 
 
 def table(outcomes: list[Outcome], whole_s: float) -> str:

@@ -18,8 +18,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tests" / "quick").mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.setitem(run_layers.BUDGETS_S, "quick", 60)
-    monkeypatch.setattr(run_layers, "CONCURRENT", {"quick", "quick/inner"})
-    monkeypatch.setattr(run_layers, "ONE_TEST_AT_A_TIME", {"quick", "quick/inner"})
+    monkeypatch.setattr(run_layers, "ALONE", {"quick", "quick/inner"})
     return tmp_path / "tests"
 
 
@@ -46,7 +45,7 @@ def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyP
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
-def test_layers_that_wait_run_concurrently_at_the_end_and_their_outputs_are_not_mixed(
+def test_layers_with_an_airflow_run_concurrently_at_the_end_and_their_outputs_are_not_mixed(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run_layers.in_turn(["quick", "core", "quick/inner"]) == [["core"], ["quick", "quick/inner"]]
@@ -98,7 +97,7 @@ def test_after_it(server):
 def test_a_test_that_hangs_fails_alone_with_its_stack_and_leaves_no_server(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run_layers, "ONE_TEST_AT_A_TIME", ())
+    monkeypatch.setattr(run_layers, "ALONE", ())
     mark = f"server-{uuid4()}"
     (tests / "quick" / "test_some.py").write_text(HANGING.format(mark=mark))
     outcome = run_layers.run("quick", tests, ["-o", "timeout=2"])
