@@ -27,7 +27,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source import CapturesLater, Copy, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -73,6 +73,9 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     task = work.task
     if isinstance(job.source, StreamHoldsSnapshots):
         raise Fenced(_source_without_rows(job, task))
+    if isinstance(job.source, CapturesLater):
+        with work.phase("capture"):
+            job.source.wait_for_capture()
     with open_copy(job, task, job.step.window - 1) as copy:
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))

@@ -18,15 +18,17 @@ from cryptography.x509.oid import NameOID
 from airflow_cdc_provider.sandbox.server import HOST, RunAs
 
 
-def certificate() -> tuple[str, str]:
-    """A self-signed certificate and its key, PEM. It is for the address, not for `localhost`."""
+def certificate(subject: str = "tests") -> tuple[str, str]:
+    """A self-signed certificate and its key, PEM. It is for the address, and for a host of the subject's name."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)])
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST)), x509.DNSName(subject)]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

@@ -11,7 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
-from airflow_cdc_provider.connectors.source import LimitsCopies
+from airflow_cdc_provider.connectors.source import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -36,6 +36,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     problems += _collect(lambda: _check_spark(replicator))
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
     warnings = _tls_warnings(replicator)
+    warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
     unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,

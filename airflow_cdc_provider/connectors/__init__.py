@@ -6,6 +6,7 @@ SOURCES: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.sources.postgres.source:PostgresSource",
     "salesforce": "airflow_cdc_provider.connectors.sources.salesforce.source:SalesforceSource",
     "salesforce_poll": "airflow_cdc_provider.connectors.sources.salesforce_poll.source:SalesforcePollSource",
+    "sqlserver": "airflow_cdc_provider.connectors.sources.sqlserver.source:SqlServerSource",
     "kafka": "airflow_cdc_provider.connectors.transports.kafka.source:KafkaSource",
     "files": "airflow_cdc_provider.connectors.transports.files.source:FilesSource",
 }
@@ -19,6 +20,7 @@ OPTIONS: dict[str, str] = {
     "postgres": "airflow_cdc_provider.connectors.sources.postgres.options:PostgresOptions",
     "salesforce": "airflow_cdc_provider.connectors.sources.salesforce.options:SalesforceOptions",
     "salesforce_poll": "airflow_cdc_provider.connectors.sources.salesforce_poll.options:SalesforcePollOptions",
+    "sqlserver": "airflow_cdc_provider.connectors.sources.sqlserver.options:SqlServerOptions",
     "kafka": "airflow_cdc_provider.connectors.transports.kafka.options:KafkaOptions",
     "files": "airflow_cdc_provider.connectors.transports.files.options:FilesOptions",
 }

@@ -249,6 +249,23 @@ class DelaysCapture(Protocol):
 
 
 @runtime_checkable
+class CapturesLater(Protocol):
+    """A source whose stream contains a commit some time after queries show it."""
+
+    def wait_for_capture(self) -> None:
+        """Returns when a window that begins now will contain every commit that a query has shown so far. Raises
+        SourceUnavailable if that takes too long."""
+
+
+@runtime_checkable
+class WarnsUsers(Protocol):
+    """A source of which users must know something before they rely on it."""
+
+    def warnings(self) -> list[Problem]:
+        """Warnings for ``check``. Opens no connection."""
+
+
+@runtime_checkable
 class HasIdentities(Protocol):
     """A source whose catalog shows changes of a table that its stream does not carry."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.source import Copy, LimitsCopies, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source import CapturesLater, Copy, LimitsCopies, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
@@ -114,10 +114,15 @@ def build_control_record(
 
 
 def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
-    """Read the rows, as far as that does not depend on the commit."""
+    """Read the rows, as far as that does not depend on the commit. A source whose stream lags behind its tables catches
+    up with them."""
     task = replace(work.task, schema=copy.schema)
     with work.phase("copy"), report_progress(work.task.table, rows.progress):
-        return on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
+        commit = on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
+    if isinstance(job.source, CapturesLater):
+        with work.phase("capture"):
+            job.source.wait_for_capture()
+    return commit
 
 
 def commit_copy(

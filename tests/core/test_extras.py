@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.connections import mysql_access, postgres_access
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, libpq_parameters
+from airflow_cdc_provider.core.connections.sqlserver_access import sqlserver_tls
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.targets.redshift.session import login as redshift_login
 from airflow_cdc_provider.targets.snowflake.session import login as snowflake_login
@@ -99,6 +100,15 @@ SNOWFLAKE: tuple[Extra, ...] = (
     {"token_file_path": "/root/token"},
     {"proxy_host": "elsewhere"},
 )
+PYTDS: tuple[Extra, ...] = (
+    {"driver": "/tmp/evil.so"},
+    {"load_balancer": "evil"},
+    {"auth": "x"},
+    {"tls": "perhaps"},
+    {"tls_ca": "../ca.pem"},
+    {"tls": False, "tls_ca": "/ca.pem"},
+    {"tls_verify": False, "tls_ca": "/ca.pem"},
+)
 OTHERS: tuple[tuple[str, Extra], ...] = (
     ("oracle+oracledb", {"config_dir": "/tmp"}),
     ("oracle+oracledb", {"thick_mode": "true"}),
@@ -116,6 +126,7 @@ CASES: list[tuple[Reads, Extra]] = [
     *((partial(read_extra, "mssql+pyodbc"), extra) for extra in PYODBC),
     *((redshift_login, extra) for extra in REDSHIFT),
     *((snowflake_login, extra) for extra in SNOWFLAKE),
+    *((sqlserver_tls, extra) for extra in PYTDS),
     *((partial(read_extra, driver), extra) for driver, extra in OTHERS),
 ]
 

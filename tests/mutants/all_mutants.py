@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.bigquery import BIGQUERY
 from tests.mutants.binlog import BINLOG
 from tests.mutants.change_log import CHANGE_LOG
+from tests.mutants.change_tables import CHANGE_TABLES
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
@@ -33,6 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *POLLING,
     *EVENT_FORMATS,
     *BINLOG,
+    *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,
     *ENGINES,

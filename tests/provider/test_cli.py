@@ -16,6 +16,7 @@ from airflow.cli.cli_config import GroupCommand
 from airflow_cdc_provider import connectors
 from airflow_cdc_provider.cli import check
 from airflow_cdc_provider.cli.commands import get_cli_commands
+from airflow_cdc_provider.connectors.sources.sqlserver.check import never_run
 from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import to_plain
@@ -210,6 +211,14 @@ def test_check_warns_of_unverified_tls_and_is_ready(
         check, "state_tls_warnings", lambda: [not_verified("cdc_state", "tls_verify: false", "leave it out")]
     )
     assert "extra of connection cdc_state" in cdc("check", "shop").out
+
+
+def test_check_shows_what_users_of_a_source_must_know(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSource, "warnings", lambda self: [never_run("shop")], raising=False)
+    result = cdc("check", "shop", "--json")
+    assert result.code == 0 and [one["code"] for one in result.body["warnings"]] == ["SRC120"]
 
 
 def test_check_refuses_folders_that_executors_elsewhere_cannot_reach(

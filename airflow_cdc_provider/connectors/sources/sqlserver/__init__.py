@@ -1,0 +1,1 @@
+"""Source connector for SQL Server: the change tables of Change Data Capture."""

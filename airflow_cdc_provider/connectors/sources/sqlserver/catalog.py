@@ -1,0 +1,181 @@
+"""What the server says about itself: its database, the tables, and the capture instances with their change tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from airflow_cdc_provider.connectors.sources.sqlserver import queries
+from airflow_cdc_provider.connectors.sources.sqlserver.client import Session
+from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_of
+from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+
+CLUSTERED = 1
+"""The type of a clustered index in ``sys.indexes``."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """``snapshots``: snapshot isolation is allowed. ``utc_offset_minutes``: of the server's local time now."""
+
+    name: str
+    collation: str
+    captures: bool
+    snapshots: bool
+    version: int
+    edition: int
+    user: str
+    utc_offset_minutes: int
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    """``last_number``: the highest ``column_id`` that a column of the table ever had. ``schema`` has no computed
+    columns. ``clustered``: its key is that of the clustered index."""
+
+    namespace: str
+    name: str
+    object_id: int
+    created: str
+    last_number: int
+    columns: tuple[SqlColumn, ...]
+    schema: TableSchema
+    clustered: bool
+
+    @property
+    def sql(self) -> str:
+        return f"{quoted(self.namespace)}.{quoted(self.name)}"
+
+    def find(self, name: str) -> SqlColumn | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    def selected(self, schema: TableSchema) -> list[SqlColumn]:
+        """The columns that a copy of this schema is read from. Raises SourceUnavailable (CPY012) if one is missing: it
+        was dropped after the run had read the catalog."""
+        names = dict.fromkeys(column.text_of or column.name for column in schema.columns)
+        found = [column for name in names if (column := self.find(name))]
+        if len(found) < len(names):
+            raise SourceUnavailable.of(
+                "CPY012",
+                f"{schema.table} was altered during the run",
+                where=schema.table,
+                found=f"no column {', '.join(names.keys() - {column.name for column in found})}",
+                do="nothing: the next run reads the table as it is then",
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class CaptureInstance:
+    """``source_id``: of the captured table. ``start``: changes with this or a higher commit LSN are in the change
+    table; None if the server has not determined it yet. ``columns``: as in the change table, with the numbers of the
+    captured columns. ``switches``: partitions may be switched, which is not captured."""
+
+    source_id: int
+    object_id: int
+    name: str
+    start: int | None
+    created: str
+    columns: tuple[SqlColumn, ...]
+    switches: bool = False
+
+    @property
+    def change_table(self) -> str:
+        return f"{self.name}_CT"
+
+    def captures(self, column: SqlColumn) -> bool:
+        """Whether this very column is captured, not a former one of the same name."""
+        return any((own.name, own.number) == (column.name, column.number) for own in self.columns)
+
+
+def read_database(session: Session) -> Database:
+    (row,) = session.rows(queries.DATABASE)
+    name, collation, captures, snapshots, version, edition, user, offset = row
+    return Database(
+        name, collation, bool(captures), int(snapshots) == 1, int(version or 0), int(edition), user, int(offset)
+    )
+
+
+def read_tables(session: Session, schemas: Sequence[str]) -> dict[str, CatalogTable]:
+    """``schema.table`` → table, of these schemas, or of all that the login can see."""
+    keys: dict[int, list[tuple[bool, tuple[str, ...]]]] = {}
+    for (object_id, _, kind), rows in groupby(session.rows(queries.KEYS), key=lambda row: row[:3]):
+        keys.setdefault(object_id, []).append((kind == CLUSTERED, tuple(row[3] for row in rows)))
+    tables = (_table(rows, keys) for rows in _by_table(session.rows(queries.tables(schemas))))
+    return {table.schema.table: table for table in tables}
+
+
+def read_instances(session: Session) -> dict[int, tuple[CaptureInstance, ...]]:
+    """Object id of a table → its capture instances, oldest first."""
+    captured: dict[int, dict[str, tuple[int, int]]] = {}
+    for object_id, name, number, ordinal in session.rows(queries.CAPTURED_COLUMNS):
+        captured.setdefault(object_id, {})[name] = (number, ordinal)
+    columns = {
+        rows[0][2]: tuple(_captured(column, captured.get(rows[0][2], {})) for column in map(_column, rows))
+        for rows in _by_table(session.rows(queries.change_table_columns()))
+    }
+    instances: dict[int, list[CaptureInstance]] = {}
+    for source_id, object_id, name, start, created, switches in session.rows(queries.CHANGE_TABLES):
+        known = tuple(column for column in columns.get(object_id, ()) if column.ordinal)
+        lsn = lsn_of(start) if start else 0
+        instances.setdefault(source_id, []).append(
+            CaptureInstance(source_id, object_id, name, lsn or None, created, known, bool(switches))
+        )
+    return {
+        source_id: tuple(sorted(found, key=lambda one: (one.start is None, one.start or 0, one.created, one.object_id)))
+        for source_id, found in instances.items()
+    }
+
+
+def read_starts(session: Session) -> dict[int, int]:
+    """Object id of a change table → its ``start``, 0 if the server has not determined it yet."""
+    return {object_id: lsn_of(start) if start else 0 for object_id, start in session.rows(queries.STARTS)}
+
+
+def read_partitioned(session: Session) -> frozenset[int]:
+    """Object ids of partitioned tables."""
+    return frozenset(int(row[0]) for row in session.rows(queries.PARTITIONED))
+
+
+def _by_table(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    for _, group in groupby(rows, key=lambda row: row[2]):
+        yield list(group)
+
+
+def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, tuple[str, ...]]]]) -> CatalogTable:
+    namespace, name, object_id, created, last_number = rows[0][:5]
+    columns = tuple(map(_column, rows))
+    copied = tuple(column.column for column in columns if not column.computed)
+    required = {column.name for column in copied if not column.nullable}
+    usable = (one for one in keys.get(object_id, ()) if required.issuperset(one[1]))
+    clustered, key = next(usable, (False, ()))
+    schema = TableSchema(f"{namespace}.{name}", copied, key, Regime.DOUBLE)
+    return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered)
+
+
+def _column(row: tuple[Any, ...]) -> SqlColumn:
+    number, name, kind, length, precision, scale, nullable, collation, computed, filled, special = row[5:]
+    return SqlColumn(
+        int(number),
+        name,
+        kind,
+        int(length),
+        int(precision),
+        int(scale),
+        bool(nullable),
+        collation,
+        bool(computed),
+        bool(filled),
+        bool(special),
+    )
+
+
+def _captured(column: SqlColumn, captured: Mapping[str, tuple[int, int]]) -> SqlColumn:
+    """A column of a change table with the number and the ordinal of the captured column. Ordinal 0: a column of the
+    change table itself."""
+    number, ordinal = captured.get(column.name, (0, 0))
+    return replace(column, number=int(number), ordinal=int(ordinal))

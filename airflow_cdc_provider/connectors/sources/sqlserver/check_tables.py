@@ -1,0 +1,171 @@
+"""Problems that prevent a table from being copied. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from airflow_cdc_provider.connectors.row_filters import operand_problems
+from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CaptureInstance, CatalogTable
+from airflow_cdc_provider.connectors.sources.sqlserver.types import CODE_PAGE_TEXTS, SqlColumn, text_literal
+from airflow_cdc_provider.connectors.sources.sqlserver.values import NOT_CASTABLE
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+
+
+def table_problems(
+    task: TableTask,
+    table: CatalogTable,
+    instances: Sequence[CaptureInstance],
+    code_pages: Mapping[str, int],
+    database_collation: str,
+    partitioned: bool,
+    server: str,
+    replicator: str,
+) -> Iterator[Problem]:
+    """``instances``: oldest first. ``code_pages``: by collation."""
+    selected = table.selected(task.schema)
+    if not task.schema.key:
+        yield _missing_key(task.table)
+    if not instances:
+        yield not_captured(table, server, replicator)
+    else:
+        yield from _instance_problems(task, table, instances[-1], selected)
+        if partitioned and instances[-1].switches:
+            yield _switches(table, instances[-1])
+    yield from _type_problems(task, selected)
+    yield from _collation_problems(task, selected, code_pages, database_collation)
+    yield from _cast_problems(task, table)
+    yield from _filter_problems(task, table)
+
+
+def missing_table(table: str, server: str) -> Problem:
+    return Problem(
+        "SRC019",
+        f"table {table} does not exist",
+        where=server,
+        found="no such table that the login can see in the schemas of the definition",
+        do="create it, grant SELECT on it, or remove it from the definition",
+    )
+
+
+def not_captured(table: CatalogTable, server: str, replicator: str) -> Problem:
+    name = table.schema.table
+    return Problem(
+        "SRC115",
+        f"the changes of {name} are not captured",
+        where=server,
+        found="the table has no capture instance",
+        do=f"{enable_statement(table)}; a resync of the table follows, or with `reconcile: manual` run "
+        f"airflow cdc resync {replicator} --table {name}",
+        data="changes made while the table has no capture instance are in no change table",
+    )
+
+
+def enable_statement(table: CatalogTable, instance: str = "", more: str = "") -> str:
+    given = f", @capture_instance = {text_literal(instance)}" if instance else ""
+    return (
+        f"EXEC sys.sp_cdc_enable_table @source_schema = {text_literal(table.namespace)}, "
+        f"@source_name = {text_literal(table.name)}, @role_name = NULL, @supports_net_changes = 0{given}{more}"
+    )
+
+
+def _missing_key(table: str) -> Problem:
+    return Problem(
+        "SRC098",
+        f"{table} has no key: the target row of a changed row cannot be identified",
+        where=table,
+        found="no primary key, and no unique index of columns that are NOT NULL and not computed",
+        allowed="one of them, or `key` in the table's rule",
+        do=f"ALTER TABLE {table} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
+    )
+
+
+def _instance_problems(
+    task: TableTask, table: CatalogTable, newest: CaptureInstance, selected: Sequence[SqlColumn]
+) -> Iterator[Problem]:
+    missing = [column.name for column in selected if not newest.captures(column)]
+    if not missing:
+        return
+    yield Problem(
+        "SRC116",
+        f"columns of {task.table} are not captured",
+        where=task.table,
+        found=f"capture instance {newest.name} has no {', '.join(missing)}",
+        allowed="a capture instance with all columns of the copy",
+        do=f"{enable_statement(table, f'{newest.name}_2')}; after the next run disable the old one with "
+        f"sys.sp_cdc_disable_table; or leave the columns out: `columns: {{exclude: [{', '.join(missing)}]}}`",
+        data="the copy is as before the first change that lacks these columns",
+    )
+
+
+def _switches(table: CatalogTable, instance: CaptureInstance) -> Problem:
+    return Problem(
+        "SRC117",
+        f"partitions of {table.schema.table} can be switched, and no change table contains the rows that this moves",
+        where=table.schema.table,
+        found=f"capture instance {instance.name} with partition_switch = 1",
+        allowed="partition_switch = 0, which rejects ALTER TABLE … SWITCH",
+        do=enable_statement(table, f"{instance.name}_2", ", @allow_partition_switch = 0"),
+    )
+
+
+def _type_problems(task: TableTask, selected: Sequence[SqlColumn]) -> Iterator[Problem]:
+    unsupported = [f"{column.name} ({column.native})" for column in selected if not column.supported]
+    if unsupported:
+        yield Problem(
+            "SRC118",
+            f"{task.table} has columns of a type that cannot be copied",
+            where=task.table,
+            found=", ".join(unsupported),
+            allowed="every system type but sql_variant, json, vector, column sets, encrypted columns and CLR types",
+            do="leave them out with `columns.exclude`",
+        )
+
+
+def _collation_problems(
+    task: TableTask, selected: Sequence[SqlColumn], code_pages: Mapping[str, int], database: str
+) -> Iterator[Problem]:
+    """The capture job stores texts of another code page wrongly."""
+    page = code_pages.get(database)
+    others = [
+        f"{column.name} ({column.collation})"
+        for column in selected
+        if column.type in CODE_PAGE_TEXTS and code_pages.get(column.collation) != page
+    ]
+    if others:
+        yield Problem(
+            "SRC119",
+            f"{task.table} has texts of another code page than the database, which change tables may not contain as "
+            "they are",
+            where=task.table,
+            found=f"{', '.join(others)}; the database: {database}",
+            allowed="nchar, nvarchar, or a collation with the code page of the database",
+            do="ALTER TABLE … ALTER COLUMN … nvarchar(…); or leave the columns out with `columns.exclude`",
+        )
+
+
+def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    for column in table.schema.columns:
+        if column.name in task.rule.columns.cast and column.type.kind in NOT_CASTABLE:
+            yield Problem(
+                "SRC103",
+                f"column {column.name} of {task.table} cannot be cast to text",
+                where=task.table,
+                found=f"`columns.cast` of a {column.native}",
+                allowed="integers, decimals, dates, times, texts",
+                do="remove it from `cast`",
+            )
+
+
+def _filter_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    yield from operand_problems(task)
+    large = sorted({one.column for one in task.rule.where if (column := table.find(one.column)) and column.large})
+    if large:
+        yield Problem(
+            "SRC009",
+            f"{task.table} has a row filter, which requires all values of a changed row",
+            where=task.table,
+            found=f"`where` on {', '.join(large)}, which an update that does not change it may lack",
+            allowed="columns that are neither max types nor text, ntext, image, xml or spatial",
+            do="correct `where`",
+        )
