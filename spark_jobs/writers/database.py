@@ -196,7 +196,8 @@ class DatabaseWriter:
         """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
         server, columns = self.tables.server, frame.columns
         results = on_partitions(frame, partial(_load_in_task, server, table, schema, columns))
-        return finish_load(server, table, schema, columns, [from_plain(LoadedPart, result) for result in results])
+        parts = [from_plain(LoadedPart, result) for result in results]
+        return finish_load(server, table, schema, columns, parts, window)
 
 
 def _load_in_task(
