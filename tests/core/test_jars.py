@@ -46,7 +46,7 @@ LOCKS = (jars.LOCK, server_jars.LOCK)
 def test_the_jars_of_jobs_and_of_the_servers_of_the_sandbox_have_separate_locks() -> None:
     assert set(jars.read_lock()) == {"abfss", "delta", "gs", "iceberg", "mysql", "postgres", "s3"}
     databases = {f"postgres-{major}" for major in (14, 15, 16, 17)}
-    assert set(jars.read_lock(server_jars.LOCK)) == {"debezium", "kafka-broker", *databases}
+    assert set(jars.read_lock(server_jars.LOCK)) == {"apicurio-converter", "debezium", "kafka-broker", *databases}
 
 
 @pytest.mark.parametrize("lock", LOCKS)
