@@ -80,9 +80,7 @@ def merging(rig: Rig, kind: str, rows: int, changes: int) -> list[Figure]:
     """``changes`` mixed changes into ``rows`` rows."""
     database = rig.database({"items": rows})
     with WAREHOUSES[kind](rig) as warehouse:
-        replicator = rig.replicator(
-            database, ["items"], warehouse.target, warehouse.connection, stage=warehouse.stage
-        )
+        replicator = rig.replicator(database, ["items"], warehouse.target, warehouse.connection, stage=warehouse.stage)
         lo = dict(replicator.source.open_stream(["public.items"]))
         snapshot = submit(replicator, replicator.step(StepKind.SNAPSHOT))
         for statement in MIXED:
@@ -98,7 +96,8 @@ def merging(rig: Rig, kind: str, rows: int, changes: int) -> list[Figure]:
         merged = submit(replicator, replicator.step(StepKind.MERGE, merge_of=stage.attempt, window=1))
         after_s = seconds(lambda: warehouse.by_hand(COPIES[1], files))
         source = sums_of_source(rig, database)
-        assert [warehouse.sums(name) for name in ("items", *COPIES)] == [source] * 3
+        found = {name: warehouse.sums(name) for name in ("items", *COPIES)}
+        assert found == dict.fromkeys(found, source), (source, found)
     ours_s, by_hand_s = of_table(merged), min(before_s, after_s)
     wanted = WANTED.get(kind, WANTED_OF_OTHERS)
     return [

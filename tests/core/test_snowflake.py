@@ -176,7 +176,9 @@ def test_the_grants_of_a_role_as_statements(stage: str, granted: list[str]) -> N
 
 
 def test_a_session_without_role_and_warehouse_needs_no_grant_on_a_warehouse() -> None:
-    assert grant_statements(SnowflakeOptions("DB", "S"), "", "").startswith('GRANT USAGE ON DATABASE "DB" TO ROLE PUBLIC;')
+    assert grant_statements(SnowflakeOptions("DB", "S"), "", "").startswith(
+        'GRANT USAGE ON DATABASE "DB" TO ROLE PUBLIC;'
+    )
 
 
 def connection(password: str = "", **extra: Any) -> ConnectionInfo:

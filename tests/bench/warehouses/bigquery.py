@@ -23,9 +23,7 @@ class BigQuery:
 
     def __init__(self, server: EmbeddedBigQuery) -> None:
         self.connection = server.connection
-        self.target = Target(
-            "bigquery", connection="google_cloud", options={"project": PROJECT, "dataset": "shop"}
-        )
+        self.target = Target("bigquery", connection="google_cloud", options={"project": PROJECT, "dataset": "shop"})
         self.client = bigquery.Client(
             PROJECT,
             credentials=AnonymousCredentials(),

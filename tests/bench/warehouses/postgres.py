@@ -48,9 +48,7 @@ class Postgres:
                     csv.write_csv(rows, text, csv.WriteOptions(include_header=False))
                     copy.write(text.getbuffer())
             session.execute("ANALYZE changes")
-            session.execute(
-                f"DELETE FROM shop.{name} t USING changes s WHERE s.{OP} = 'D' AND t.id = s.id".encode()
-            )
+            session.execute(f"DELETE FROM shop.{name} t USING changes s WHERE s.{OP} = 'D' AND t.id = s.id".encode())
             session.execute(
                 f"INSERT INTO shop.{name} ({LISTED}) SELECT {LISTED} FROM changes WHERE {OP} <> 'D' "
                 f"ON CONFLICT (id) DO UPDATE SET {sets}".encode()

@@ -68,12 +68,12 @@ class Redshift:
             entries.append({"url": url, "mandatory": True, "meta": {"content_length": content.tell()}})
         manifest = json.dumps({"entries": entries}).encode()
         s3.put_object(Bucket=self.bucket, Key="hand/manifest", Body=manifest)
-        columns = ", ".join(f'"{column}" {kind}' for column, kind in TYPES.items())
+        columns = ", ".join(f'"{column}" {TYPES[column]}' for column in (*COLUMNS, OP))
         values = LISTED.replace(UTC_TIME, f"{UTC_TIME} AT TIME ZONE 'UTC'")
         table = f'"shop"."{name}"'
         self._execute(
             f'CREATE TABLE "shop"."changes" ({columns}) BACKUP NO DISTSTYLE KEY DISTKEY ("id") COMPOUND SORTKEY ("id")',
-            f"COPY \"shop\".\"changes\" FROM 's3://{self.bucket}/hand/manifest' IAM_ROLE default"
+            f'COPY "shop"."changes" FROM \'s3://{self.bucket}/hand/manifest\' IAM_ROLE default'
             " FORMAT AS PARQUET MANIFEST",
             'ANALYZE "shop"."changes"',
             f'DELETE FROM {table} USING "shop"."changes" AS s WHERE {table}."id" = s."id"',

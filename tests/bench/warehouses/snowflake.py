@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from tests.bench.warehouses.warehouse import COLUMNS, OP, SUMS, merge, texts
+
+LIMIT_S = 600
+"""The client repeats a request that fails inside the stand-in, for ever without a limit."""
 
 LISTED = ", ".join(COLUMNS)
 TYPES = {
@@ -37,25 +41,27 @@ class Snowflake:
             session.cursor().execute("CREATE SCHEMA SHOP.COPIES")
 
     def copy(self, name: str) -> None:
-        self._execute(f"CREATE TABLE {name} AS SELECT {LISTED} FROM ITEMS")
+        self._execute(f"CREATE TABLE {name} AS SELECT {LISTED} FROM ITEMS", f"CREATE STAGE FILES_OF_{name}")
 
     def by_hand(self, name: str, files: Sequence[Path]) -> None:
         staged = [*COLUMNS, OP]
         columns = ", ".join(f"{column} {TYPES[column]}" for column in staged)
         values = ", ".join(f"$1:{column}::{TYPES[column]}" for column in staged)
+        stage, changes = f"@FILES_OF_{name}", "SHOP.COPIES.CHANGES"
         self._execute(
-            f"CREATE TRANSIENT TABLE CHANGES ({columns})",
-            "CREATE STAGE BY_HAND",
-            *(f"PUT 'file://{file}' @BY_HAND AUTO_COMPRESS = FALSE" for file in files),
-            f"COPY INTO CHANGES ({', '.join(staged)}) FROM (SELECT {values} FROM @BY_HAND)"
+            f"CREATE TRANSIENT TABLE {changes} ({columns})",
+            *(f"PUT 'file://{file}' {stage} AUTO_COMPRESS = FALSE" for file in files),
+            f"COPY INTO {changes} ({', '.join(staged)}) FROM (SELECT {values} FROM {stage})"
             f" FILES = ({', '.join(repr(file.name) for file in files)}) FILE_FORMAT = (TYPE = PARQUET)",
-            merge(name, "CHANGES"),
-            "DROP TABLE CHANGES",
-            "DROP STAGE BY_HAND",
+            merge(name, changes),
+            f"DROP TABLE {changes}",
         )
 
     def sums(self, name: str) -> list[str]:
-        return texts(self._execute(f"SELECT {SUMS} FROM {name}")[0])
+        """The stand-in sums decimals as floats."""
+        query = SUMS.replace("sum(total)", "sum((total * 100)::BIGINT)").replace("sum(tax)", "sum((tax * 100)::BIGINT)")
+        rows, ids, customers, total, tax, *others = self._execute(f"SELECT {query} FROM {name}")[0]
+        return texts((rows, int(ids), int(customers), Decimal(total) / 100, Decimal(tax) / 100, *others))
 
     def _execute(self, *statements: str) -> list[Any]:
         with self._session() as session:
@@ -66,5 +72,5 @@ class Snowflake:
 
     def _session(self, **more: Any) -> Any:
         info = self.connection
-        options = {"database": "SHOP", "schema": "COPIES", **more, **info.extra}
+        options = {"database": "SHOP", "schema": "COPIES", "network_timeout": LIMIT_S, **more, **info.extra}
         return snowflake.connector.connect(user=info.login, password=info.password, port=info.port, **options)

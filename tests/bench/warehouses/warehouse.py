@@ -1,9 +1,10 @@
-"""A warehouse, or its stand-in, in which two tables are merged into: ``items`` by the product, and a copy of it by a job
-as an engineer writes it by hand, with the vendor's own client."""
+"""A warehouse, or its stand-in, with two tables: the product merges into ``items``, and a job as an engineer writes it
+by hand, with the vendor's own client, into a copy of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
@@ -51,5 +52,5 @@ def merge(target: str, staged: str, columns: Sequence[str] = COLUMNS) -> str:
 
 
 def texts(row: Sequence[object]) -> list[str]:
-    """Times to the second: systems write time zones differently."""
-    return [str(value)[:19] for value in row]
+    """Times to the second: systems write time zones differently, and zeros at the end of a decimal."""
+    return [f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)[:19] for value in row]

@@ -34,6 +34,7 @@ class DatabaseKit(SqlKit):
         self.kind = database.kind
         self.has_odd_numbers = database.kind == "postgres"
         self.jars = (database.kind,)
+        self.upkeep = "VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}"
         self.target = database.target
         self.secrets = Secrets(target=replace(database, port=proxy.port).connection)
         self.session = small_session(spark)
@@ -61,9 +62,6 @@ class DatabaseKit(SqlKit):
             rows = list(cursor.fetchall())
             cursor.execute("COMMIT")
         return (published[0], rows) if published else None
-
-    def compact(self) -> None:
-        self.write("VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}")
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

@@ -26,6 +26,7 @@ from tests.spark.contract.sql_kit import SqlKit
 class RedshiftKit(SqlKit):
     kind = "redshift"
     has_odd_numbers = False
+    upkeep = "VACUUM {t}"
 
     def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: ObjectStore, schema: str) -> None:
         self.server, self.schema = server, schema
@@ -54,9 +55,6 @@ class RedshiftKit(SqlKit):
             published = connection.execute(query.encode()).fetchone()
             rows = connection.execute(f"SELECT {', '.join(columns)} FROM {self.table('t')}".encode()).fetchall()
         return (int(published[0]), rows) if published else None
-
-    def compact(self) -> None:
-        self.write("VACUUM {t}")
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:

@@ -26,6 +26,7 @@ class SqlKit(ABC):
     control = own_control_table("t")
     some_integer = "INT"
     every_row = ""
+    upkeep = ""
 
     @abstractmethod
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -46,7 +47,8 @@ class SqlKit(ABC):
         self.execute(statement.format(t=self.table("t")))
 
     def compact(self) -> None:
-        """Without such a command: nothing."""
+        if self.upkeep:
+            self.write(self.upkeep)
 
     def version(self) -> dict[str, str]:
         """A backup of rows and cursors: the tables, and the names of their copies."""
