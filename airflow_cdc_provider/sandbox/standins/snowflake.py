@@ -1,13 +1,14 @@
 """fakesnow behind HTTP, corrected where it differs from Snowflake in what a target needs. Runs in an environment of its
 own (``sandbox/environments.py`` makes it): ``python -P snowflake.py PORT``.
 
-Corrected: DDL commits the transaction, and the end of a session rolls it back; a comment follows its table to another
-name, and is dropped with it; SWAP WITH; COPY from named files of an internal stage, and of an external one from the S3
-store of a second argument (a file with its endpoint, key and secret); NULL in a timestamp with time zone. A transaction
-that changes rows locks the table, and reads what is committed before; commands and functions show and abort
-transactions; SHOW PARAMETERS has those of the login. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants).
-``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or its answer, also when repeated. ``/deny/WORDS``: the next
-statement that begins with these words lacks a privilege. After ``/idle``, no session has run a statement for an hour.
+Corrected: a login creates no database and no schema; DDL commits the transaction, and the end of a session rolls it
+back; a comment follows its table to another name, and is dropped with it; SWAP WITH; COPY from named files of an
+internal stage, and of an external one from the S3 store of a second argument (a file with its endpoint, key and
+secret); NULL in a timestamp with time zone. A transaction that changes rows locks the table, and reads what is
+committed before; commands and functions show and abort transactions; SHOW PARAMETERS has those of the login. Without
+effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or
+its answer, also when repeated. ``/deny/WORDS``: the next statement that begins so lacks a privilege. After ``/idle``,
+no session has run a statement for an hour.
 """
 
 from __future__ import annotations
@@ -339,6 +340,7 @@ server.app.router.routes[:0] = [
     Route("/session/v1/login-request", login, methods=["POST"]),
 ]
 copy_into._source_urls = source_urls
+server.shared_fs.create_database_on_connect = server.shared_fs.create_schema_on_connect = False
 
 if __name__ == "__main__":
     uvicorn.run(server.app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
