@@ -29,6 +29,7 @@ class RedshiftKit:
     kind = "redshift"
     jars: tuple[str, ...] = ()
     keeps_versions = False
+    keeps_cuts = False
     chores: frozenset[str] = frozenset()
     has_odd_numbers = False
     before_commit = "merge.before_submit"
