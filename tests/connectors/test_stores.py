@@ -210,7 +210,6 @@ def test_a_connection_without_a_key_uses_that_of_the_environment(
 @pytest.mark.parametrize(
     ("connection", "found"),
     [
-        (ConnectionInfo("lake", extra={"role_arn": "arn:x"}), "found: role_arn"),
         (ConnectionInfo("lake", login="k"), "one half of a key"),
         (ConnectionInfo("lake", extra={"endpoint_url": "localhost:9000"}), "without http"),
     ],
