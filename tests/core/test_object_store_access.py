@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.storage.access import require_own_credentials
 from airflow_cdc_provider.core.storage.locations import Location, parse_location
-from airflow_cdc_provider.core.storage.stores import STORES, store_access, store_arguments
+from airflow_cdc_provider.core.storage.stores import STORES, store_access, store_arguments, store_tls_warnings
 
 GS = parse_location("gs://lake/shop")
 HOST = "acme.dfs.core.windows.net"
@@ -204,3 +204,13 @@ def test_no_text_of_an_access_contains_its_secret(scheme: str) -> None:
     location = {"s3": parse_location("s3://lake/x"), "gs": GS, "abfss": AZURE}[scheme]
     connection = google(keyfile_dict=KEY) if scheme == "gs" else azure("acme", "secret")
     assert "secret" not in repr(store_access(location, connection))
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "codes"),
+    [("http://minio.example:9000", ["CON041"]), ("https://minio.example", []), ("http://127.0.0.1:9000", []), ("", [])],
+)
+def test_a_store_on_another_host_without_tls_is_reported(endpoint: str, codes: list[str]) -> None:
+    connection = ConnectionInfo("minio", extra={"endpoint_url": endpoint})
+    assert [warning.code for warning in store_tls_warnings("s3://lake/shop", connection)] == codes
+    assert store_tls_warnings("/lake/shop", connection) == []

@@ -19,6 +19,10 @@ class Access(Protocol):
     ignores_environment: ClassVar[bool]
     """Whether ``obstore`` uses the connection's credentials alone, whatever the environment contains."""
 
+    @property
+    def endpoint(self) -> str:
+        """The URL of another store than the public one; else empty."""
+
     def store_arguments(self) -> dict[str, Any]:
         """The arguments of the class in ``obstore.store``."""
 

@@ -17,9 +17,9 @@ from obstore.store import LocalStore
 
 from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_location
-from airflow_cdc_provider.core.storage.stores import STORES, store_arguments
+from airflow_cdc_provider.core.storage.stores import STORES, store_arguments, store_tls_warnings
 
 if TYPE_CHECKING:
     from obstore import GetResult, ObjectMeta
@@ -77,6 +77,9 @@ class Folder:
             return bucket
         what = "files cannot be read from this kind of location"
         raise CheckFailed.of("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED)
+
+    def tls_warnings(self) -> list[Problem]:
+        return store_tls_warnings(self.location, self._connection)
 
     def files(self) -> Iterator[File]:
         """In the order of the store, which is read in pages."""
