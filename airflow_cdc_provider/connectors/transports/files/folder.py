@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
 PAGE_FILES = 1000
-IGNORED = re.compile(f"(?:^|/)[{''.join(IGNORED_PREFIXES)}]")
-"""A part of the path has an ignored prefix."""
+IGNORED = re.compile(f"/[{''.join(IGNORED_PREFIXES)}]")
+"""A part of a path that begins with a slash has an ignored prefix."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Folder:
             if self._local:
                 refuse_links(self._local)
             for page in obstore.list(self._store, chunk_size=PAGE_FILES):
-                yield from (_file(meta) for meta in page if not IGNORED.search(meta["path"]))
+                yield from (_file(meta) for meta in page if not IGNORED.search(f"/{meta['path']}"))
 
     def read_chunks(self, path: str) -> Iterator[bytes] | None:
         """The current content of the file; None if it does not exist any more."""
