@@ -31,6 +31,7 @@ class BigQueryKit:
     kind = "bigquery"
     jars: tuple[str, ...] = ()
     keeps_versions = False
+    keeps_cuts = False
     chores: frozenset[str] = frozenset()
     has_odd_numbers = True
     before_commit = "merge.before_submit"
