@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, RowMissing
+from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY, CONFLICTING_CHANGES, NO_ROW
+from airflow_cdc_provider.targets.missing_rows import row_missing
 
 DATA = "nothing of the batch was applied; the change log keeps it"
 
@@ -19,23 +20,12 @@ def as_integrity_error(replicator: str, table: str, window: int) -> Iterator[Non
     except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes, so the text decides
         where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
         if NO_ROW in str(error):
-            raise RowMissing(_row_missing(where, resync)) from None
+            raise row_missing(replicator, table, where) from None
         if AMBIGUOUS_KEY in str(error):
             raise IntegrityBroken(_ambiguous_key(where, resync)) from None
         if CONFLICTING_CHANGES in str(error):
             raise IntegrityBroken(_conflicting_records(where)) from None
         raise
-
-
-def _row_missing(where: str, resync: str) -> Problem:
-    return Problem(
-        "TGT031",
-        "the target lacks the row of a change: rows were removed by another writer",
-        where,
-        "an update or a delete without its row",
-        do=resync,
-        data=DATA,
-    )
 
 
 def _ambiguous_key(where: str, resync: str) -> Problem:

@@ -1,5 +1,6 @@
 """`make bench`: measures the performance figures on this machine in one run. `FULL=1` uses the full sizes, `PEERS=1`
-measures other tools too, each in an environment of its own; `ONLY="merge slope"` selects sections.
+measures other tools too, each in an environment of its own; `ONLY="merge slope"` selects sections, `ONLY=warehouses`
+those whose names begin so.
 
 A comparison of source and target follows every timed run: the figure of a wrong result does not count.
 """
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -20,8 +22,12 @@ from tests.bench.figures import Figure, table
 from tests.bench.peers import comparing
 from tests.bench.rig import Rig
 
+MILLION = 1_000_000
 FULL = bool(os.environ.get("FULL"))
 PEERS = bool(os.environ.get("PEERS"))
+WAREHOUSES = {"snowflake": MILLION, "bigquery": MILLION, "redshift": MILLION, "spanner": MILLION if FULL else 100_000}
+"""The rows that are changed, all of them. The stand-in for Spanner is written in Python."""
+
 QUIET = {"autovacuum": "off", "checkpoint_timeout": "1h", "max_wal_size": "16GB"}
 """Without the upkeep of the source, which starts at any time and would be measured with the section that runs then."""
 
@@ -40,7 +46,11 @@ def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
         "feed": lambda: feeding.window(folder, 1_000_000),
         "drain": lambda: draining.drain(folder, 100_000),
         "resync": lambda: overflowing.resync(folder, 1_000_000),
-        "warehouse": lambda: warehousing.merging(rig, 1_800_000, 100_000),
+        "warehouses-postgres": lambda: warehousing.merging(rig, "postgres", 1_800_000, 100_000),
+        **{
+            f"warehouses-{kind}": partial(warehousing.merging, rig, kind, rows, rows)
+            for kind, rows in WAREHOUSES.items()
+        },
         "tick": lambda: ticking.ticks(rig, 10, 1_000, 3 if FULL else 1),
         "shapes": lambda: shaping.shapes(rig, 3 if FULL else 1),
         "tables": lambda: ticking.many_tables(rig, 50, 1_000),
@@ -65,7 +75,7 @@ def main() -> int:
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="cdc-bench-") as folder, EmbeddedPostgres(QUIET) as server:
         for name, measure in sections(Rig(server, Path(folder)), Path(folder)).items():
-            if chosen and name not in chosen:
+            if chosen and not any(name == one or name.startswith(f"{one}-") for one in chosen):
                 continue
             started = time.monotonic()
             figures += measure()

@@ -60,6 +60,7 @@ class Rig:
         target: Target | None = None,
         warehouse: ConnectionInfo | None = None,
         rules: Sequence[TableRule] = (),
+        stage: ConnectionInfo | None = None,
     ) -> Replicator:
         name = f"r{next(self.numbers)}"
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:
@@ -69,7 +70,7 @@ class Rig:
         folder = self.folder / name
         folder.mkdir()
         rules = rules or [TableRule(f"public.{table}") for table in tables]
-        return Replicator(folder, name, info, list(rules), target=target, warehouse=warehouse)
+        return Replicator(folder, name, info, list(rules), target=target, warehouse=warehouse, stage=stage)
 
     def execute(self, database: str, statement: str) -> None:
         with psycopg.connect(self.server.dsn(database), autocommit=True) as connection:

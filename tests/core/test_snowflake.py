@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete, Target
 from airflow_cdc_provider.core.table.merge_plan import DELETED, OP, STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
+from airflow_cdc_provider.targets.snowflake.grants import grant_statements
 from airflow_cdc_provider.targets.snowflake.options import Identifiers, Json, SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import login, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql
@@ -108,6 +109,16 @@ def test_literals(kind: Kind, canonical: Any, text: str) -> None:
     assert SQL.literal(canonical, Column("c", LogicalType(kind))) == text
 
 
+def test_a_copy_is_clustered_on_demand_and_staged_rows_are_transient() -> None:
+    assert SQL.layout(KEYED, ()) == ""
+    (made,) = SQL.create_table("o", ['"ID" NUMBER'], "cdc:1", staging=False, layout=SQL.layout(KEYED, ("id", 'na"me')))
+    assert made == (
+        'CREATE TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) CLUSTER BY ("ID", "NA""ME") COMMENT = \'cdc:1\''
+    )
+    (staged,) = SQL.create_table("o", ['"ID" NUMBER'], "", staging=True)
+    assert staged == 'CREATE TRANSIENT TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER)'
+
+
 def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
     schema = TableSchema(
         "public.t",
@@ -147,6 +158,27 @@ def test_an_external_stage_is_named_and_its_bucket_appears_in_no_statement(name:
 def test_a_bucket_and_the_stage_that_refers_to_it_belong_together(options: dict[str, str], keys: list[str]) -> None:
     conflicts = SnowflakeOptions.option_conflicts(Target("snowflake", connection="w", options=options))
     assert [key for key, _, _ in conflicts] == keys
+
+
+@pytest.mark.parametrize(
+    ("stage", "granted"),
+    [
+        ("", ["USAGE, CREATE TABLE, CREATE VIEW, CREATE STAGE ON SCHEMA"]),
+        ("S3", ["USAGE, CREATE TABLE, CREATE VIEW ON SCHEMA", 'USAGE ON STAGE "DB"."shop"."S3"']),
+        ("LOADING.PUBLIC.CDC", ['USAGE ON SCHEMA "LOADING"."PUBLIC"', 'USAGE ON STAGE "LOADING"."PUBLIC"."CDC"']),
+    ],
+)
+def test_the_grants_of_a_role_as_statements(stage: str, granted: list[str]) -> None:
+    statements = grant_statements(SnowflakeOptions("DB", "shop", stage_name=stage), "load er", "WH")
+    assert statements.count("GRANT ") == statements.count(' TO ROLE "load er";') > 0
+    assert statements.startswith('GRANT USAGE, OPERATE ON WAREHOUSE WH TO ROLE "load er"; GRANT USAGE ON DATABASE "DB"')
+    assert all(f"GRANT {privilege}" in statements for privilege in granted)
+
+
+def test_a_session_without_role_and_warehouse_needs_no_grant_on_a_warehouse() -> None:
+    assert grant_statements(SnowflakeOptions("DB", "S"), "", "").startswith(
+        'GRANT USAGE ON DATABASE "DB" TO ROLE PUBLIC;'
+    )
 
 
 def connection(password: str = "", **extra: Any) -> ConnectionInfo:

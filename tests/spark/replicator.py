@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider import appcds, bundle
+from airflow_cdc_provider import appcds, bundle, jars
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
@@ -60,7 +60,7 @@ class Replicator:
     ) -> None:
         self.folder = folder
         self.jars = [*BUILT_AHEAD, parse_location(base_url).scheme] if base_url else list(BUILT_AHEAD)
-        self.jars += [target.type] if target and target.type not in self.jars else []
+        self.jars += [target.type] if target and target.type in jars.read_lock().keys() - set(self.jars) else []
         base_url = base_url or str(folder)
         objects = objects or ConnectionInfo()
         self.definition = Definition(

@@ -5,8 +5,9 @@ Corrected: DDL commits the transaction, and the end of a session rolls it back; 
 name, and is dropped with it; SWAP WITH; COPY from named files of an internal stage, and of an external one from the S3
 store of a second argument (a file with its endpoint, key and secret); NULL in a timestamp with time zone. A transaction
 that changes rows locks the table, and reads what is committed before; commands and functions show and abort
-transactions. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer``
-lose the next COMMIT, or its answer, also when repeated. After ``/idle``, no session has run a statement for an hour.
+transactions; SHOW PARAMETERS has those of the login. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants).
+``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or its answer, also when repeated. ``/deny/WORDS``: the next
+statement that begins with these words lacks a privilege. After ``/idle``, no session has run a statement for an hour.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ LOCKING = frozenset({"UPDATE", "DELETE FROM", "MERGE INTO"})
 END = re.compile(r"\s*(COMMIT|ROLLBACK)\b", re.IGNORECASE)
 SHOW = re.compile(r"\s*SHOW (LOCKS|TRANSACTIONS)\s*$", re.IGNORECASE)
 CURRENT = re.compile(r"\s*SELECT CURRENT_TRANSACTION\(\)\s*$", re.IGNORECASE)
+PARAMETER = re.compile(r"\s*SHOW PARAMETERS LIKE '(\w+)' IN SESSION\s*$", re.IGNORECASE)
 ABORT = re.compile(r"\s*SELECT SYSTEM\$ABORT_TRANSACTION\((\d+)\)\s*$", re.IGNORECASE)
 HISTORY = re.compile(r"TABLE\(\S+\.QUERY_HISTORY_BY_SESSION\(SESSION_ID => (\d+), RESULT_LIMIT => \d+\)\)")
+PARAMETER_COLUMNS = ("key", "value")
 LOCK_COLUMNS = ("resource", "type", "transaction", "status")
 TRANSACTION_COLUMNS = ("id", "session", "state")
 HOUR_S = 3_600
@@ -78,6 +81,12 @@ class Losing:
     session: object = None
 
 
+class Denied:
+    """``words``: the beginning of a statement."""
+
+    words = ""
+
+
 class Session:
     """What the server has of a connection. ``transaction``: 0 if it has changed no row."""
 
@@ -87,6 +96,7 @@ class Session:
         self.number, self.transaction = next(self.numbers), 0
         self.running, self.ended = False, time.time()
         self.lock_limit_s = 12.0 * HOUR_S
+        self.parameters: dict[str, Any] = {}
 
 
 class Locks:
@@ -140,6 +150,9 @@ def execute_in(
     cursor: FakeSnowflakeCursor, session: Session, command: str, *args: Any, **kwargs: Any
 ) -> FakeSnowflakeCursor:
     connection = cursor._conn
+    if Denied.words and command.upper().startswith(Denied.words):
+        Denied.words = ""
+        raise ProgrammingError(msg="Insufficient privileges to operate on schema", errno=3001, sqlstate="42501")
     if changed := CHANGE.match(command):
         if changed[1].upper() in LOCKING:
             Locks.take(connection, ".".join(parts(changed[2])))
@@ -166,6 +179,9 @@ def execute_other(cursor: FakeSnowflakeCursor, command: str, *args: Any, **kwarg
         return execute_as_before(cursor, NO_GRANTS)
     if shown := SHOW.match(command):
         return execute_as_before(cursor, locks() if shown[1].upper() == "LOCKS" else transactions())
+    if parameter := PARAMETER.match(command):
+        given = Locks.of[cursor._conn].parameters
+        return execute_as_before(cursor, values(PARAMETER_COLUMNS, [(parameter[1], given.get(parameter[1], ""))]))
     if CURRENT.match(command):
         return execute_as_before(cursor, f"SELECT '{Locks.of[cursor._conn].transaction or ''}' AS t")
     if aborted := ABORT.match(command):
@@ -239,6 +255,11 @@ async def arm(request: Request) -> PlainTextResponse:
     return PlainTextResponse("armed")
 
 
+async def deny(request: Request) -> PlainTextResponse:
+    Denied.words = request.path_params["words"]
+    return PlainTextResponse("denied")
+
+
 def rename(cursor: FakeSnowflakeCursor, old: str, new: str) -> FakeSnowflakeCursor:
     done = execute_as_before(cursor, f"ALTER TABLE {old} RENAME TO {new}")
     forget_comment(cursor, new)
@@ -295,7 +316,8 @@ async def login(request: Request) -> JSONResponse:
     sent = await request.body()
     given = json.loads(gzip.decompress(sent) if request.headers.get("Content-Encoding") == "gzip" else sent)
     session = Locks.of.setdefault(server.sessions[body["data"]["token"]], Session())
-    session.lock_limit_s = float(given["data"]["SESSION_PARAMETERS"].get("LOCK_TIMEOUT", session.lock_limit_s))
+    session.parameters = given["data"]["SESSION_PARAMETERS"]
+    session.lock_limit_s = float(session.parameters.get("LOCK_TIMEOUT", session.lock_limit_s))
     body["data"]["masterToken"] = body["data"]["token"]
     return JSONResponse(body, response.status_code)
 
@@ -312,6 +334,7 @@ server.sessions = Sessions()
 arrow.timestamp_to_sf_struct = nullable_struct
 server.app.router.routes[:0] = [
     Route("/lose/{what}", arm, methods=["POST"]),
+    Route("/deny/{words}", deny, methods=["POST"]),
     Route("/idle", idle, methods=["POST"]),
     Route("/session/v1/login-request", login, methods=["POST"]),
 ]

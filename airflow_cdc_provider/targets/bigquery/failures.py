@@ -77,7 +77,7 @@ def problem_of(failed: JobFailed, address: str, grants: str) -> CdcError:
         case Cause.DENIED:
             return errors.missing_privilege(address, text, grants)
         case Cause.MISSING:
-            return errors.missing_object(address, text)
+            return errors.missing_object(address, text, grants)
         case Cause.CONFLICT:
             return errors.busy(address, text)
         case Cause.VALUE:

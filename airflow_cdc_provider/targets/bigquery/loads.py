@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
-import pyarrow.parquet
 
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.bigquery.client import library
@@ -22,6 +21,7 @@ from airflow_cdc_provider.targets.bigquery.rows import loadable
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
 from airflow_cdc_provider.targets.bigquery.storage import Stage
 from airflow_cdc_provider.targets.database.loading import LoadedPart
+from airflow_cdc_provider.targets.database.stage import ParquetRows
 
 FILES_AT_ONCE = 10_000
 """The limit of the URIs of one load job."""
@@ -51,10 +51,11 @@ class Loading:
     def write(self, part: int, batches: Iterable[pyarrow.RecordBatch]) -> LoadedPart:
         with tempfile.TemporaryDirectory(prefix="cdc-load-") as folder:
             path = Path(folder) / "rows.parquet"
-            rows, columns = self._write_parquet(path, batches)
+            written = ParquetRows(path, (loadable(batch, self.sql, self.schema) for batch in batches))
+            written.close()
             if self.stage:
-                return LoadedPart(rows, self.stage.upload(self.table, part, path))
-            return LoadedPart(self._upload(part, path, columns), self.loaded_table)
+                return LoadedPart(written.rows, self.stage.upload(self.table, part, path))
+            return LoadedPart(self._upload(part, path, written.columns), self.loaded_table)
 
     def finish(self, columns: Sequence[str], files: Sequence[str]) -> None:
         """``files``: of the parts. Without a stage they are loaded already."""
@@ -63,18 +64,6 @@ class Loading:
                 self._load_files(files[start : start + FILES_AT_ONCE], list(map(column_name, columns)))
         if self.documents:
             self._parse_documents(columns)
-
-    def _write_parquet(self, path: Path, batches: Iterable[pyarrow.RecordBatch]) -> tuple[int, list[str]]:
-        """Returns the number of rows, and the names of the columns in BigQuery."""
-        writer, rows = None, 0
-        for batch in batches:
-            typed = loadable(batch, self.sql, self.schema)
-            writer = writer or pyarrow.parquet.ParquetWriter(path, typed.schema, compression="snappy")
-            writer.write_batch(typed)
-            rows += typed.num_rows
-        assert writer is not None
-        writer.close()
-        return rows, list(writer.schema.names)
 
     def _upload(self, part: int, path: Path, columns: Sequence[str]) -> int:
         """Returns the number of rows that are loaded."""

@@ -27,12 +27,13 @@ from airflow_cdc_provider.targets.bigquery.jobs import is_repeatable, rows_of
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
 from airflow_cdc_provider.targets.bigquery.server import BigQueryServer
 from airflow_cdc_provider.targets.database import control
-from airflow_cdc_provider.targets.database.commit import Commit, Swap, row_missing
+from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.cuts import create_view
 from airflow_cdc_provider.targets.database.merge_sql import Counts
 from airflow_cdc_provider.targets.database.names import CONTROL, comment, identity_in
 from airflow_cdc_provider.targets.database.target import TRIES, DatabaseTarget
 from airflow_cdc_provider.targets.fencing import superseded_by
+from airflow_cdc_provider.targets.missing_rows import row_missing_in
 from airflow_cdc_provider.targets.target import TargetState
 
 R = TypeVar("R")
@@ -133,7 +134,7 @@ class BigQueryTarget(DatabaseTarget):
             yield
         except JobFailed as failed:
             if failed.cause is Cause.NO_ROW:
-                raise row_missing(self.locate(table), record) from None
+                raise row_missing_in(self.locate(table), record) from None
             if failed.cause in (Cause.SUPERSEDED, Cause.EXISTS):
                 raise superseded_by(self.read_state(cursor, record.table, table), record) from None
             raise

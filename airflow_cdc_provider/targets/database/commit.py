@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.core.errors import RowMissing
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.command import Command
@@ -58,14 +57,3 @@ class Swap:
             return None
         raised = replace(before.fenced(), fence=self.record.fence, attempt=self.record.attempt)
         return control.advance(sql, self.target_table, self.expected.identity, before, raised)
-
-
-def row_missing(where: str, record: ControlRecord) -> RowMissing:
-    return RowMissing.of(
-        "TGT031",
-        "the target lacks the row of a change: rows were removed by another writer",
-        where=f"{record.table} at {where}, up to window {record.window}",
-        found="an update or a delete without its row",
-        do=f"airflow cdc resync {record.replicator} --table {record.table}",
-        data="nothing of the batch was applied; the change log keeps it",
-    )

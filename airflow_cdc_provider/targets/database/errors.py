@@ -30,13 +30,13 @@ def missing_privilege(address: str, found: str, do: str = RIGHTS) -> CheckFailed
     return CheckFailed.of("TGT062", "a privilege is missing in the target", address, found, do=do)
 
 
-def missing_object(address: str, found: str) -> TargetUnavailable:
+def missing_object(address: str, found: str, grants: str = RIGHTS) -> TargetUnavailable:
     return TargetUnavailable.of(
         "TGT067",
         "an object of the target does not exist, or may not be used",
         address,
         found,
-        do=f"nothing if another attempt has dropped a staging table: the next run tries again; otherwise {RIGHTS}",
+        do=f"nothing if another attempt has dropped a staging table: the next run tries again; otherwise {grants}",
     )
 
 

@@ -94,12 +94,12 @@ class ResultFile:
 
 
 class ParquetRows:
-    """Batches of one schema as a Parquet file; ``rows`` is their number."""
+    """Batches of one schema as a Parquet file; there is at least one. ``rows`` is the number of rows."""
 
     def __init__(self, sink: Any, batches: Iterable[pyarrow.RecordBatch]) -> None:
         incoming = iter(batches)
         first = next(incoming)
-        self.rows = 0
+        self.rows, self.columns = 0, list(first.schema.names)
         self._writer = pyarrow.parquet.ParquetWriter(sink, first.schema, compression="snappy")
         try:
             for batch in chain([first], incoming):

@@ -24,7 +24,7 @@ from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control, errors
 from airflow_cdc_provider.targets.database.check import check_tables
-from airflow_cdc_provider.targets.database.commit import Commit, Swap, row_missing
+from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
@@ -33,6 +33,7 @@ from airflow_cdc_provider.targets.database.server import NamesTransactions, Serv
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
+from airflow_cdc_provider.targets.missing_rows import row_missing_in
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.target import TargetState
 from airflow_cdc_provider.targets.unversioned import UnversionedTarget
@@ -180,7 +181,7 @@ class DatabaseTarget(UnversionedTarget):
                     if statement.effect is not Effect.REFUSE:
                         counts[statement.effect] += max(cursor.rowcount, 0)
                     elif cursor.fetchone()[0]:
-                        raise row_missing(self.locate(table), record)
+                        raise row_missing_in(self.locate(table), record)
                 assert expected.control is not None
                 with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
                 if commit.advance(self.sql, with_rows).execute(cursor) != 1:

@@ -23,6 +23,7 @@ from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import CUT, identity_in
 from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
+from airflow_cdc_provider.targets.snowflake.grants import grant_statements
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql, exactly
@@ -31,7 +32,10 @@ from airflow_cdc_provider.targets.snowflake.transactions import current_transact
 LOGIN_REJECTED = frozenset({250001, 390100, 390144, 390101, 394400})
 LOCK_WAIT = frozenset({625})
 DATA_ERRORS = range(100_000, 101_000)
-NO_SUCH_OBJECT = frozenset({2003, 2043})
+NO_SUCH_OBJECT = frozenset({2003, 2043, 606})
+"""Also what the role may not use; the last one: a warehouse."""
+
+NO_PRIVILEGE = "42501"
 
 
 class SnowflakeServer:
@@ -67,13 +71,13 @@ class SnowflakeServer:
 
     @contextmanager
     def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
-        connector = library()
+        connector, opened = library(), None
         try:
             tag = f"cdc:{self.replicator}:{purpose}{'' if window is None else f':{window}'}"
-            with open_session(self.info, self.options, tag) as connection:
-                yield connection
+            with open_session(self.info, self.options, tag) as opened:
+                yield opened
         except connector.errors.Error as error:
-            raise self._translate(error) from error
+            raise self._translate(error, self._grants_needed(opened)) from error
 
     def comment(self, cursor: Any, table: str) -> str | None:
         found = self._listed(cursor, "TABLES", "COMMENT", "TABLE_NAME = %s", table)
@@ -174,7 +178,7 @@ class SnowflakeServer:
     def server_problems(self, cursor: Any) -> Iterable[Problem]:
         where = self.address
         if not self._listed_schema(cursor):
-            do = f"CREATE SCHEMA {self.sql.scope};"
+            do = f"CREATE SCHEMA IF NOT EXISTS {self.sql.scope}; {self._grants_needed(cursor.connection)}"
             yield Problem("TGT052", "the schema does not exist, or the role may not use it", where, self.schema, do=do)
 
     def _listed_schema(self, cursor: Any) -> bool:
@@ -210,7 +214,15 @@ class SnowflakeServer:
             if grant["privilege"] != "OWNERSHIP"
         ]
 
-    def _translate(self, error: Any) -> CdcError:
+    def _grants_needed(self, connection: Any) -> str:
+        """``connection``: None if there is no session; a session has the default role of its user."""
+        role, warehouse = (
+            str(getattr(connection, name, None) or self.info.extra.get(name) or "") for name in ("role", "warehouse")
+        )
+        return grant_statements(self.options, role, warehouse)
+
+    def _translate(self, error: Any, grants: str) -> CdcError:
+        """``grants``: the statements that grant what the target needs."""
         code, state = error.errno, error.sqlstate or ""
         first, *_ = str(error.raw_msg or error.msg or "").splitlines() or [""]
         text = f"{code}: {first}"
@@ -219,9 +231,9 @@ class SnowflakeServer:
         if isinstance(error, library().errors.OperationalError):
             return errors.unreachable(self.address, text)
         if code in NO_SUCH_OBJECT:
-            return errors.missing_object(self.address, text)
-        if state == "42501":
-            return errors.missing_privilege(self.address, text)
+            return errors.missing_object(self.address, text, grants)
+        if state == NO_PRIVILEGE:
+            return errors.missing_privilege(self.address, text, grants)
         if code in LOCK_WAIT:
             return errors.busy(self.address, text)
         if code in DATA_ERRORS:

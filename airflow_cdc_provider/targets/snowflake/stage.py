@@ -35,10 +35,14 @@ def internal_folder(sql: SnowflakeSql, table: str) -> str:
 
 
 def external_folder(sql: SnowflakeSql, stage_name: str, table: str) -> str:
+    full = ".".join(map(exactly, stage_parts(sql.database, sql.schema, stage_name)))
+    return f"@{full}/{stage.folder(table)}"
+
+
+def stage_parts(database: str, schema: str, stage_name: str) -> Sequence[str]:
     """``stage_name``: of one part in the target's schema, or of three."""
     parts = stage_name.split(".")
-    full = ".".join(map(exactly, parts if len(parts) > 1 else (sql.database, sql.schema, *parts)))
-    return f"@{full}/{stage.folder(table)}"
+    return parts if len(parts) > 1 else (database, schema, *parts)
 
 
 def numbered_texts(schema: TableSchema, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

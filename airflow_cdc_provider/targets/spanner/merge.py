@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from airflow_cdc_provider.core.errors import RowMissing
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
+from airflow_cdc_provider.targets.missing_rows import row_missing_in
 from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.catalog import find_columns
 from airflow_cdc_provider.targets.spanner.changes import Counts
@@ -64,7 +64,7 @@ def merge_at_once(
     def work(transaction: Transaction) -> Counts:
         applied = _apply(transaction, stored, rows, plan, left, expected)
         if applied.refused:
-            raise row_missing(target.locate(stored.table), record)
+            raise row_missing_in(target.locate(stored.table), record)
         transaction.write(*applied.mutations)
         failpoint("merge.before_commit")
         return applied.counts
@@ -120,17 +120,6 @@ def _apply_to_empty(
     return Applied([everything, *changed.mutations], changed.counts + deleted, changed.refused)
 
 
-def row_missing(where: str, record: ControlRecord) -> RowMissing:
-    return RowMissing.of(
-        "TGT031",
-        "the target lacks the row of a change: rows were removed by another writer",
-        where=f"{record.table} at {where}, up to window {record.window}",
-        found="an update or a delete without its row",
-        do=f"airflow cdc resync {record.replicator} --table {record.table}",
-        data="nothing of the batch was applied; the change log keeps it",
-    )
-
-
 def begin_in_parts(
     target: SpannerTarget,
     session: Session,
@@ -142,7 +131,7 @@ def begin_in_parts(
 ) -> None:
     """Decide a merge of saved rows. Raises Fenced, and RowMissing if the target lacks the row of a change."""
     if saved.refused:
-        raise row_missing(target.locate(stored.table), record)
+        raise row_missing_in(target.locate(stored.table), record)
 
     def work(transaction: Transaction) -> None:
         if begun_merge(transaction, PartsOf(stored.table, record.nonce)) is None:

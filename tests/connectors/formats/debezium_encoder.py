@@ -117,7 +117,7 @@ class DebeziumEncoder:
     ) -> Message:
         at_us = 1_700_000_000_000_000 + self._random.randrange(10**9)  # the clock of the source does not order changes
         body: dict[str, Any] = {
-            "before": self._before(op, old),
+            "before": self._before(op, change, old),
             "after": self._after(op, change, new),
             "source": {**self._source(op, change), "ts_ms": at_us // 1000, "ts_us": at_us},
             "transaction": None,
@@ -153,22 +153,28 @@ class DebeziumEncoder:
         value = None if body is None else json.dumps(body).encode()
         return Message(value, text, headers, "p.t", f"p.t/{partition}", self._offsets[partition])
 
-    def _before(self, op: str, old: Row | None) -> Any:
+    def _before(self, op: str, change: Change, old: Row | None) -> Any:
         if old is None or op in ("c", "r"):
             return None
         if self._setup.connector != "postgresql" or self._setup.keyless:
-            return encoded_row(old)
+            return self._without_unchanged(encoded_row(old), op, change)
         return {**dict.fromkeys(COLUMNS), "id": old[0]} if op == "d" else None
 
     def _after(self, op: str, change: Change, new: Row | None) -> Any:
         """PostgreSQL does not repeat an unchanged TOAST value."""
         if new is None:
             return None
-        encoded = encoded_row(new)
+        encoded = self._without_unchanged(encoded_row(new), op, change)
         unchanged = change.old is not None and change.old[4] == new[4] and new[4] is not None
         if self._setup.connector == "postgresql" and op in ("u", "c") and unchanged:
             encoded["wide"] = UNKNOWN
         return encoded
+
+    def _without_unchanged(self, row: dict[str, Any], op: str, change: Change) -> dict[str, Any]:
+        """SQL Server sends no unchanged value of a large type: null, or a placeholder from version 3.6 on."""
+        if self._setup.connector != "sqlserver" or op != "u" or change.old is None or change.new is None:
+            return row
+        return {**row, "wide": UNKNOWN if self._setup.headers else None} if change.old[4] == change.new[4] else row
 
     def _source(self, op: str, change: Change) -> dict[str, Any]:
         copied = op == "r"

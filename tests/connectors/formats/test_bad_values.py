@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats import debezium_messages as debezium
+from tests.connectors.formats import debezium_sqlserver_goldens as sqlserver
 from tests.connectors.formats import ydb_goldens as ydb
 from tests.connectors.formats.golden import column, decoder, records
 from tests.connectors.formats.refusals import decoded, pg_row, refused
@@ -188,6 +189,18 @@ def test_a_null_that_may_be_an_unsent_wide_array_is_unreadable(items: dict[str, 
     found = list(many.decode_many([message("r")._replace(offset=n) for n in range(50)] + [message("u")] * 50))
     unreadable = [one for one in unpacked(found) if isinstance(one, ChangeRecord) and one.op == Operation.UNREADABLE]
     assert len(unreadable) == (0 if sure else 50)
+
+
+def test_a_row_without_a_key_whose_text_sql_server_may_have_left_out_is_unreadable() -> None:
+    setting = DecoderSettings(1, {"d.dbo.t": CopiedTable(TableRule("d.dbo.t"), sqlserver.KEYLESS)})
+
+    def sent(text: str | None) -> Message:
+        rows = [{"id": number, "v": text, "at": None} for number in (1, 2)]
+        return debezium.message(debezium.envelope("u", *rows, sqlserver.SOURCE, 1), None, "s.d.dbo.t")
+
+    assert refused("debezium", sent(None), setting).reason.startswith("EVT005")
+    (record,) = records(decoded("debezium", sent("x"), setting))
+    assert record.before_complete and record.after_complete
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"1e-400", b'"1e400"'])

@@ -15,6 +15,7 @@ from tests.connectors.formats import (
     datastream_goldens,
     debezium_control_goldens,
     debezium_row_goldens,
+    debezium_sqlserver_goldens,
     debezium_type_goldens,
     debezium_unwrapped_goldens,
     ydb_goldens,
@@ -26,6 +27,7 @@ from tests.connectors.formats.invariants import require_valid
 GOLDENS: dict[str, list[Golden]] = {
     "debezium": [
         *debezium_row_goldens.ROWS,
+        *debezium_sqlserver_goldens.SQL_SERVER,
         *debezium_unwrapped_goldens.UNWRAPPED,
         *debezium_type_goldens.TYPES,
         *debezium_control_goldens.CONTROL,

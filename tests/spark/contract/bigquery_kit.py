@@ -16,25 +16,20 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
 from airflow_cdc_provider.targets.bigquery.names import column_name
 from airflow_cdc_provider.targets.database import commits
-from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
-from spark_jobs.writers import database as writer
+from airflow_cdc_provider.targets.database.names import PUBLISHED
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
+from tests.spark.contract.sql_kit import SqlKit
 
 
-class BigQueryKit:
-    engine = EngineMode.AUTO
+class BigQueryKit(SqlKit):
     kind = "bigquery"
-    jars: tuple[str, ...] = ()
-    keeps_versions = False
-    keeps_cuts = False
-    chores: frozenset[str] = frozenset()
     has_odd_numbers = True
-    before_commit = "merge.before_submit"
+    some_integer = "INT64"
+    every_row = " WHERE TRUE"
 
     def __init__(self, spark: SparkSession, server: EmbeddedBigQuery, dataset: str) -> None:
         self.server, self.dataset = server, dataset
@@ -44,45 +39,25 @@ class BigQueryKit:
         self.session = small_session(spark)
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Returns the rows of the last statement."""
         found: list[tuple[Any, ...]] = []
         with client(self.server) as connection:
             for statement in statements:
                 found = [tuple(row.values()) for row in connection.query(statement).result()]
         return found
 
-    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        return self.execute(f"SELECT {', '.join(f'`{column_name(name)}`' for name in columns)} FROM {self._t}")
+    def table(self, name: str) -> str:
+        return f"`{PROJECT}.{self.dataset}.{name}`"
+
+    def column(self, name: str) -> str:
+        return f"`{column_name(name)}`"
 
     def write(self, statement: str) -> None:
-        self.execute(conditional(statement.format(t=self._t)))
+        super().write(conditional(statement))
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
-        view = self._table(PUBLISHED)
+        view = self.table(PUBLISHED)
         published = self.execute(f"SELECT cut_window FROM {view} WHERE replicator = 'hand' AND valid = 1")
         return (int(published[0][0]), self.rows(*columns)) if published else None
-
-    def compact(self) -> None:
-        """BigQuery has no such command."""
-
-    def version(self) -> dict[str, str]:
-        """A backup of rows and cursors: the tables, and the names of their copies."""
-        saved = {table: self._table(f"b{uuid.uuid4().hex}") for table in (self._t, self._control)}
-        self.execute(*(f"CREATE TABLE {copy} AS SELECT * FROM {table}" for table, copy in saved.items()))
-        return saved
-
-    def restore(self, version: dict[str, str]) -> None:
-        for table, copy in version.items():
-            self.execute(f"DELETE FROM {table} WHERE TRUE", f"INSERT INTO {table} SELECT * FROM {copy}")
-
-    def drop(self) -> None:
-        self.write("DROP TABLE {t}")
-
-    def create(self) -> None:
-        self.write("CREATE TABLE {t} (id INT64)")
-
-    def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        monkeypatch.setattr(writer, "failpoint", once_at(self.before_commit, action))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:
@@ -95,17 +70,6 @@ class BigQueryKit:
             patch.setattr(commits, "failpoint", once_at("merge.before_commit", arm))
             yield
         assert requests.get(f"{self.server.url}/lost", timeout=10).json() == {"lost": ""}
-
-    def _table(self, name: str) -> str:
-        return f"`{PROJECT}.{self.dataset}.{name}`"
-
-    @property
-    def _t(self) -> str:
-        return self._table("t")
-
-    @property
-    def _control(self) -> str:
-        return self._table(own_control_table("t"))
 
 
 def conditional(statement: str) -> str:

@@ -15,28 +15,20 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.targets.database import commits
-from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
+from airflow_cdc_provider.targets.database.names import PUBLISHED
 from airflow_cdc_provider.targets.snowflake import session
-from spark_jobs.writers import database as writer
-from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
+from tests.spark.contract.sql_kit import SqlKit
 
 DATABASE = "COPIES"
 
 
-class SnowflakeKit:
-    engine = EngineMode.AUTO
+class SnowflakeKit(SqlKit):
     kind = "snowflake"
-    jars: tuple[str, ...] = ()
-    keeps_versions = False
-    keeps_cuts = False
-    chores: frozenset[str] = frozenset()
     has_odd_numbers = False
-    before_commit = "merge.before_submit"
 
     def __init__(self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: Moto | None = None) -> None:
         """``store``: has the external stage."""
@@ -50,7 +42,6 @@ class SnowflakeKit:
         self.session = small_session(spark)
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Returns the rows of the last statement."""
         info = self.server.connection
         with snowflake.connector.connect(user=info.login, password="any", port=info.port, **info.extra) as connection:
             cursor = connection.cursor()
@@ -58,41 +49,16 @@ class SnowflakeKit:
                 cursor.execute(statement)
             return [tuple(row) for row in cursor.fetchall()]
 
-    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        return self.execute(f"SELECT {', '.join(quoted(name) for name in columns)} FROM {self._t}")
+    def table(self, name: str) -> str:
+        return f"{DATABASE}.{self.schema}.{quoted(name)}"
 
-    def write(self, statement: str) -> None:
-        self.execute(statement.format(t=self._t))
+    def column(self, name: str) -> str:
+        return quoted(name)
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
-        view = f"{DATABASE}.{self.schema}.{quoted(PUBLISHED)}"
-        query = (
-            f"SELECT {quoted('cut_window')} FROM {view} WHERE {quoted('replicator')} = 'hand' AND {quoted('valid')} = 1"
-        )
-        published = self.execute(query)
+        wanted = f"{quoted('replicator')} = 'hand' AND {quoted('valid')} = 1"
+        published = self.execute(f"SELECT {quoted('cut_window')} FROM {self.table(PUBLISHED)} WHERE {wanted}")
         return (int(published[0][0]), self.rows(*columns)) if published else None
-
-    def compact(self) -> None:
-        """Snowflake has no such command."""
-
-    def version(self) -> dict[str, str]:
-        """A backup of rows and cursors: the tables, and the names of their copies."""
-        saved = {table: f"{DATABASE}.{self.schema}.B{uuid.uuid4().hex}" for table in (self._t, self._control)}
-        self.execute(*(f"CREATE TABLE {copy} AS SELECT * FROM {table}" for table, copy in saved.items()))
-        return saved
-
-    def restore(self, version: dict[str, str]) -> None:
-        for table, copy in version.items():
-            self.execute(f"DELETE FROM {table}", f"INSERT INTO {table} SELECT * FROM {copy}")
-
-    def drop(self) -> None:
-        self.write("DROP TABLE {t}")
-
-    def create(self) -> None:
-        self.write("CREATE TABLE {t} (id INT)")
-
-    def meanwhile(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        monkeypatch.setattr(writer, "failpoint", once_at(self.before_commit, action))
 
     @contextlib.contextmanager
     def lose(self, reply: bool) -> Iterator[None]:
@@ -105,14 +71,6 @@ class SnowflakeKit:
             patch.setattr(session, "NETWORK_LIMIT_S", 2)
             patch.setattr(commits, "failpoint", once_at("merge.before_commit", arm))
             yield
-
-    @property
-    def _t(self) -> str:
-        return f"{DATABASE}.{self.schema}.T"
-
-    @property
-    def _control(self) -> str:
-        return f"{DATABASE}.{self.schema}.{quoted(own_control_table('t'))}"
 
 
 def quoted(name: str) -> str:

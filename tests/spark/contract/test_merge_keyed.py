@@ -95,6 +95,26 @@ def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -
     assert table.rows() == [(3, 1, "a", "w"), (4, 3, "moved", "w"), (None, 1, "A", "W")]
 
 
+def test_columns_may_be_named_like_the_aliases_of_sql(kit: TargetKit, tmp_path: Path) -> None:
+    names = (("t", INT), ("s", INT), ("c", TEXT), ("p", TEXT))
+    columns = tuple(Column(name, kind, nullable=kind is TEXT) for name, kind in names)
+    table = KitTable(kit, tmp_path, TableSchema("public.t", columns, ("t", "s")))
+
+    def row(*values: object) -> dict[str, object]:
+        return dict(zip("tscp", values, strict=False))
+
+    table.copy([row(1, 1, "a", "w"), row(2, 1, "b", "w"), row(3, 1, "c", "w")])
+    table.apply(
+        [
+            *(table.update(row(1, 1, "A", "W")), table.delete(row(2, 1)), table.insert(row(4, 1, "d", "w"))),
+            table.update(row(3, 1, "C"), complete=False),
+        ]
+    )
+    assert table.rows() == [(1, 1, "A", "W"), (3, 1, "C", "w"), (4, 1, "d", "w")]
+    table.apply([table.truncate(), table.insert(row(1, 1, "e", None))])
+    assert table.rows() == [(1, 1, "e", None)]
+
+
 def test_an_older_change_never_overwrites_a_newer_row_and_the_cursor_does_not_depend_on_rows(
     kit: TargetKit, tmp_path: Path
 ) -> None:

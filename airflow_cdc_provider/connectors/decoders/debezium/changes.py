@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
@@ -108,15 +108,14 @@ class ChangeDecoder:
         if before is not None:
             if operation is Operation.INSERT or operation is Operation.READ:
                 raise DecodeError(CONTRADICTION, f"{operation} with a before image")
-            before = self._placeholders.known(as_row(before, "before"))
+            before = _without_nulls(self._placeholders.known(as_row(before, "before")), layout.unsure_before)
         if after is not None:
             row = as_row(after, "after")
             after = self._placeholders.known(row)
-            if before is not None and len(after) < len(row) and layout.full_before:
-                after = {**before, **after}  # unsent values are unchanged
-        if before is not None and not layout.full_before:  # a null may stand for an unknown value
-            key = layout.schema.key
-            before = {name: value for name, value in before.items() if value is not None or name in key}
+            if before is not None:
+                after = _without_nulls(after, layout.unsure_after - before.keys())
+                if len(after) < len(row):
+                    after = {**before, **after}  # unsent values are unchanged
         return before, after
 
     def _with_row(self, known: PartialDecode, layout: TableLayout, payload: Row) -> PartialDecode:
@@ -124,6 +123,12 @@ class ChangeDecoder:
         if not isinstance(row, dict):
             return known
         return layout.images.salvage(self._placeholders.known(row), known)
+
+
+def _without_nulls(row: Row, names: Set[str]) -> Row:
+    if not names:
+        return row
+    return {name: value for name, value in row.items() if value is not None or name not in names}
 
 
 def _require_sent(after: Row, layout: TableLayout) -> None:

@@ -30,8 +30,12 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Re
 REGIMES: Mapping[str, Regime] = {"oracle": Regime.DOUBLE}
 """Oracle checks keys at the end of a statement: until then, two rows may have the same key."""
 
-FULL_BEFORE = frozenset({"mysql", "mariadb", "sqlserver", "mongodb"})
+FULL_BEFORE = frozenset({"mysql", "mariadb", "mongodb"})
 """Connectors with complete before images; others send null for unknown values."""
+
+SQL_SERVER = "sqlserver"
+"""Its change tables have NULL for a large value that an update does not change, and for text, ntext and image before
+every change. The connector sends these as null; from version 3.6 on it has a placeholder for some of them."""
 
 ID, DOCUMENT = "_id", "document"
 DOCUMENT_COLUMNS = (
@@ -43,15 +47,18 @@ DOCUMENT_COLUMNS = (
 @dataclass(frozen=True)
 class TableLayout:
     """``arrow_converters``: in the order of the columns. ``key_differs``: from the message key, so that an update may
-    change it. ``ambiguous_nulls``: columns whose null in an update may mean that the value was not sent."""
+    change it. ``ambiguous_nulls``: columns whose null in an update may mean that the value was not sent.
+    ``unsure_before``: columns whose null in a before image may stand for an unknown value. ``unsure_after``: those
+    whose null after an update means an unknown value if the value before is unknown, too."""
 
     table: str
     images: RowImages
     arrow_converters: tuple[ArrowConverter | None, ...]
-    full_before: bool
     key_differs: bool
     key_names: frozenset[str]
     ambiguous_nulls: frozenset[str] = frozenset()
+    unsure_before: frozenset[str] = frozenset()
+    unsure_after: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> TableSchema:
@@ -106,7 +113,7 @@ class TableLayouts:
         if connector == "mongodb" and not is_row:
             schema = TableSchema(table, DOCUMENT_COLUMNS, (ID,))
             images = RowImages(schema, [only_text, only_text], warnings=warnings)
-            return TableLayout(table, images, (None, None), True, False, frozenset(schema.key))
+            return TableLayout(table, images, (None, None), False, frozenset(schema.key))
         if value.schema is None:
             if known is None:
                 raise DecodeError(NO_SCHEMA, f"the message has no schema, and the schema of {table} is unknown")
@@ -129,14 +136,27 @@ class TableLayouts:
             schema = replace(schema, regime=Regime.DOUBLE)
         images = mapped_images(self._settings, schema, mappings, warnings)
         column_semantics = {column.name: column_semantic(column) for column in columns}
-        full_before = connector in FULL_BEFORE or self._full_before or not schema.key
         key_names = frozenset(schema.key)
-        arrow_converters = tuple(_arrow_converter(mapping, column_semantics) for mapping in mappings)
-        ambiguous_nulls = frozenset[str]()
-        if connector == "postgresql" and not full_before:
-            ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
-        key_differs = bool(key) and key_names != set(key)
-        return TableLayout(table, images, arrow_converters, full_before, key_differs, key_names, ambiguous_nulls)
+        others = [column for column in columns if column.name not in key_names]
+        ambiguous_nulls = unsure_before = unsure_after = frozenset[str]()
+        if connector == SQL_SERVER and not self._full_before:
+            unsure_before = unsure_after = frozenset(
+                column.name for column in others if _may_be_large(column, column_semantics[column.name])
+            )
+        elif schema.key and not self._full_before and connector not in FULL_BEFORE:
+            unsure_before = frozenset(column.name for column in others)
+            if connector == "postgresql":
+                ambiguous_nulls = frozenset(name for name, s in column_semantics.items() if has_no_placeholder(s))
+        return TableLayout(
+            table,
+            images,
+            tuple(_arrow_converter(mapping, column_semantics) for mapping in mappings),
+            bool(key) and key_names != set(key),
+            key_names,
+            ambiguous_nulls,
+            unsure_before,
+            unsure_after,
+        )
 
     def _find_unlogged_changes(
         self, table: str, columns: Sequence[Column], defaults: Collection[str], in_snapshot: bool
@@ -153,6 +173,13 @@ def _column(field: Mapping[str, Any]) -> Column:
     semantic = semantics.from_field(field)
     nullable = field.get("optional", True) is not False
     return Column(field["field"], semantics.logical_type(semantic), nullable, str(semantic))
+
+
+def _may_be_large(column: Column, semantic: Semantic | None) -> bool:
+    """Messages do not tell ``varchar(max)`` from a short ``varchar``."""
+    if semantic is None:
+        return column.type.kind in (Kind.TEXT, Kind.BYTES)
+    return semantic.type in ("string", "bytes") and semantic.name in ("", f"{semantics.DATA}Xml")
 
 
 def _arrow_converter(mapping: ColumnMapping, column_semantics: Mapping[str, Semantic | None]) -> ArrowConverter | None:

@@ -22,13 +22,15 @@ def images_of(
         values = rows.columns[column.name]
         require_true_zeros(values, messages, rows.change_of)
         is_unknown = _is_placeholder(values, column.name, layout, placeholders)
-        if layout.full_before:  # unsent values are unchanged
-            known_before = pc.fill_null(pc.invert(is_unknown.take(rows.previous)), False)
-            values = pc.if_else(pc.and_(is_unknown, known_before), values.take(rows.previous), values)
-            is_unknown = pc.and_not(is_unknown, known_before)
-        elif column.name not in layout.schema.key:  # a null may stand for an unknown value
+        if column.name in layout.unsure_before:
             is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))
         if pc.any(is_unknown).as_py():
+            unknown_before = is_unknown.take(rows.previous)  # NULL without a before image
+            if column.name in layout.unsure_after:
+                is_unknown = pc.or_(is_unknown, pc.and_(values.is_null(), pc.fill_null(unknown_before, False)))
+            is_unchanged = pc.and_(is_unknown, pc.fill_null(pc.invert(unknown_before), False))
+            values = pc.if_else(is_unchanged, values.take(rows.previous), values)
+            is_unknown = pc.and_not(is_unknown, is_unchanged)
             values = pc.if_else(is_unknown, pa.scalar(None, values.type), values)
             unknown[column.name] = is_unknown
         convert = layout.images.converters[column.name]
