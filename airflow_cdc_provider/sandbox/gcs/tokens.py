@@ -1,4 +1,4 @@
-"""Who may use the stand-in: nobody in particular, or a service account, by its own signature or by a token that it was
+"""Who may use the stand-in: everybody, or a service account, by its key."""
 given for one."""
 
 from __future__ import annotations
