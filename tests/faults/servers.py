@@ -17,7 +17,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import EmbeddedRedshift
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 
 T = TypeVar("T")
 
@@ -74,9 +74,9 @@ class Servers:
         return self._started(EmbeddedSpanner())
 
     @cached_property
-    def store(self) -> ObjectStore:
+    def store(self) -> Moto:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="cdc-store-"))
-        return self._started(ObjectStore(Path(folder) / "moto.log"))
+        return self._started(Moto(Path(folder) / "moto.log"))
 
     def _started(self, server: AbstractContextManager[T]) -> T:
         return self._stack.enter_context(server)

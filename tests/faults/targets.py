@@ -20,7 +20,7 @@ from airflow_cdc_provider.sandbox.bigquery import PROJECT
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import USER
 from airflow_cdc_provider.sandbox.spanner import INSTANCE
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.faults.checker.bigquery import Dataset
 from tests.faults.checker.checker import Reader
 from tests.faults.checker.database import PollingReader, Server
@@ -130,7 +130,7 @@ class RedshiftTarget(PostgresTarget):
     owner = USER
 
     def definition(self) -> Target:
-        stage = f"s3://{ObjectStore.LAKE}/{self.schema}"
+        stage = f"s3://{Moto.LAKE}/{self.schema}"
         return Target("redshift", options={"schema": self.schema, "stage": stage, "stage_connection": "objects"})
 
     @property

@@ -1,5 +1,4 @@
 """Who may use the stand-in: everybody, or a service account, by its key."""
-given for one."""
 
 from __future__ import annotations
 

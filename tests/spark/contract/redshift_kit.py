@@ -19,7 +19,7 @@ from airflow_cdc_provider.sandbox.redshift import USER, EmbeddedRedshift
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
 from spark_jobs.writers import database as writer
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 
@@ -33,7 +33,7 @@ class RedshiftKit:
     has_odd_numbers = False
     before_commit = "merge.before_submit"
 
-    def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: ObjectStore, schema: str) -> None:
+    def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: Moto, schema: str) -> None:
         self.server, self.schema = server, schema
         options = {"schema": schema, "stage": f"s3://{store.LAKE}/{schema}", "stage_connection": "objects"}
         self.target = Target("redshift", connection="warehouse", options=options)

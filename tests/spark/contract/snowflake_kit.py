@@ -21,7 +21,7 @@ from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED, own_control_table
 from airflow_cdc_provider.targets.snowflake import session
 from spark_jobs.writers import database as writer
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 
@@ -38,9 +38,7 @@ class SnowflakeKit:
     has_odd_numbers = False
     before_commit = "merge.before_submit"
 
-    def __init__(
-        self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: ObjectStore | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: Moto | None = None) -> None:
         """``store``: has the external stage."""
         self.server, self.schema = server, schema
         options = {"database": DATABASE, "schema": schema}
