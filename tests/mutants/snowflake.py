@@ -70,8 +70,8 @@ SNOWFLAKE_TARGET = (
     Mutant(
         "the lock of a dead session is waited for",
         SERVER,
-        "        end_idle_transactions(cursor, self.sql, table)\n",
-        "",
+        "        while True:\n            end_idle_transactions(cursor, self.sql, table)\n",
+        "        end_idle_transactions(cursor, self.sql, table)\n        while True:\n",
         commits("test_the_lock_of_a_session_without_a_client_is_taken_from_it"),
     ),
     Mutant(

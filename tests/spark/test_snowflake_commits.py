@@ -3,6 +3,7 @@ and swaps after their commit."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,17 +125,21 @@ def aborted_at_its_commit(kit: SnowflakeKit, module: Any, point: str, monkeypatc
 def test_the_lock_of_a_session_without_a_client_is_taken_from_it(
     table: ScriptedTable, kit: SnowflakeKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It becomes idle while another one waits for the lock."""
     monkeypatch.setitem(session.SETTINGS, "LOCK_TIMEOUT", 1)
     with holding_the_lock(table) as holder:
-        requests.post(f"http://127.0.0.1:{kit.server.port}/idle", timeout=10)
+        gone = threading.Timer(2, lambda: requests.post(f"http://127.0.0.1:{kit.server.port}/idle", timeout=10))
+        gone.start()
         assert fence(table) == control(table)
         assert not commits_its_lock(holder)
+        gone.join()
 
 
 def test_the_lock_of_a_session_that_works_is_not_taken_from_it(
     table: ScriptedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(session.SETTINGS, "LOCK_TIMEOUT", 1)
+    monkeypatch.setattr(server, "LOCK_LIMIT_S", 2)
     before = control(table)
     with holding_the_lock(table) as holder:
         with pytest.raises(TargetUnavailable, match="TGT065"):
@@ -171,6 +176,7 @@ def commits_its_lock(holder: Holder) -> bool:
     return was_there
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("lost", ["request", "answer"])
 def test_a_load_that_loses_a_message_leaves_the_table_and_is_repeated_into_another_one(
     table: ScriptedTable, kit: SnowflakeKit, monkeypatch: pytest.MonkeyPatch, lost: str
@@ -225,6 +231,7 @@ class ProcessEnded(Exception):
     """The end of the process at this point."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("point", ["copy.before_swap", "copy.in_swap", "copy.after_swap"])
 def test_a_copy_that_dies_between_its_statements_leaves_the_old_table_or_the_new_one(
     table: ScriptedTable, kit: SnowflakeKit, point: str, monkeypatch: pytest.MonkeyPatch
