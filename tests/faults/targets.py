@@ -71,6 +71,14 @@ class HasSessions(Protocol):
         """Ends those of the process that are idle in a transaction, as the server itself does after that time."""
 
 
+@runtime_checkable
+class KeepsSessions(Protocol):
+    """A target that does not detect the end of a client."""
+
+    def forget_clients(self) -> None:
+        """Sessions of processes that have ended have been idle for the time after which the product ends them."""
+
+
 class DeltaTarget(SystemTarget):
     def definition(self) -> Target:
         return Target("delta", location=str(self.folder / "lake"))
@@ -205,6 +213,9 @@ class SnowflakeTarget(SystemTarget):
     def end_sessions_of(self, pid: int) -> None:
         """To the stand-in, sessions without a statement at this moment have been idle for an hour. The product ends
         those that are in its way."""
+        self.forget_clients()
+
+    def forget_clients(self) -> None:
         requests.post(f"http://127.0.0.1:{self.servers.snowflake.port}/idle", timeout=10)
 
     def _options(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
-from tests.buckets import Moto, ObjectStore
+from tests.buckets import Moto
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
@@ -103,7 +103,7 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
 
 
 @pytest.fixture(scope="session")
-def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moto]:
     with Moto(tmp_path_factory.mktemp("store") / "moto.log") as store:
         yield store
 

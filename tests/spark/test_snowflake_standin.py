@@ -1,5 +1,5 @@
-"""What the stand-in for Snowflake cannot do, or does otherwise than Snowflake's documentation says. No other test may rely
-on it. A case that fails is a difference that has gone: remove it, here and in the guide."""
+"""What the stand-in for Snowflake cannot do, or does otherwise than Snowflake's documentation says. No other test may
+rely on it. A case that fails is a difference that has gone: remove it, here and in the guide."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.sandbox.redshift import USER, EmbeddedRedshift
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.sql_kit import SqlKit

@@ -19,6 +19,7 @@ from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED
 from airflow_cdc_provider.targets.snowflake import session
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.sql_kit import SqlKit
