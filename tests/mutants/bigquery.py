@@ -69,8 +69,8 @@ BIGQUERY = (
     Mutant(
         "the credentials may name a server of their own",
         "airflow_cdc_provider/core/connections/google.py",
-        'if loaded.get("type") != "service_account" or',
-        'if loaded.get("type") != "service_account" and',
+        'server.scheme != "https" or server.netloc',
+        'server.scheme != "https" and server.netloc',
         ("tests/core/test_google_login.py",),
     ),
     Mutant(

@@ -7,7 +7,8 @@ store of a second argument (a file with its endpoint, key and secret); NULL in a
 that changes rows locks the table, and reads what is committed before; commands and functions show and abort
 transactions; SHOW PARAMETERS has those of the login. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants).
 ``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or its answer, also when repeated. ``/deny/WORDS``: the
-next statement that begins with these words lacks a privilege. After ``/idle``, no session has run a statement for an hour.
+next statement that begins with these words lacks a privilege. After ``/idle``, no session has run a statement for an
+hour.
 """
 
 from __future__ import annotations
