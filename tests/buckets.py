@@ -31,6 +31,8 @@ START_LIMIT_S = 300
 KEY, SECRET = "AKIDTESTS", "tests-secret-key"
 DEAD = "http://127.0.0.1:9"
 KINDS = (S3, GS, ABFSS)
+S3_ELSE_NIGHTLY = (S3, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (GS, ABFSS)))
+"""For slow tests. The quick ones of storage and log stores are in every run, on all kinds."""
 
 
 class ObjectStore(ABC):

@@ -73,7 +73,8 @@ def _collect(check_system: Callable[[], Iterable[Problem]]) -> list[Problem]:
 
 def _tls_warnings(replicator: Replicator) -> list[Problem]:
     """Connections without verified TLS, which is allowed. An invalid extra is already reported as a problem."""
-    ends = [end for end in (replicator.source, replicator.target) if isinstance(end, WarnsAboutTls)]
+    systems = (replicator.source, replicator.target, replicator.log.store)
+    ends = [end for end in systems if isinstance(end, WarnsAboutTls)]
     warnings: list[Problem] = []
     for end in ends:
         with suppress(CdcError):

@@ -29,7 +29,7 @@ class EmbeddedBigQuery(EmbeddedServer):
 
     @property
     def connection(self) -> ConnectionInfo:
-        extra = {"is_anonymous": True, "project": PROJECT}
+        extra = {"is_anonymous": True, "project": PROJECT, "endpoint_url": self.url}
         return ConnectionInfo("google_cloud", f"http://{HOST}", self.port, extra=extra)
 
     def _command(self) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from urllib.request import urlopen
 
 from airflow_cdc_provider.sandbox.jars import server_jars
 from airflow_cdc_provider.sandbox.kafka import JARS as BROKER_JARS
@@ -15,6 +16,7 @@ from airflow_cdc_provider.sandbox.ports import free_ports, is_open
 from airflow_cdc_provider.sandbox.registry import EmbeddedRegistry
 from airflow_cdc_provider.sandbox.server import HOST, EmbeddedServer
 
+STATUS_LIMIT_S = 60
 JARS, AVRO_JARS = "debezium", "apicurio-converter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
@@ -68,6 +70,13 @@ class EmbeddedDebezium(EmbeddedServer):
     def _is_ready(self) -> bool:
         """The port opens when the worker is up; its connectors start later."""
         return is_open(self.port)
+
+    def failures(self) -> list[str]:
+        """The stack traces of connectors and tasks that have failed; the worker itself goes on."""
+        with urlopen(f"http://{HOST}:{self.port}/connectors?expand=status", timeout=STATUS_LIMIT_S) as response:
+            connectors = [one["status"] for one in json.load(response).values()]
+        parts = [part for one in connectors for part in (one["connector"], *one["tasks"])]
+        return [str(part.get("trace", "no trace")) for part in parts if part["state"] == "FAILED"]
 
     def _worker(self) -> dict[str, str]:
         client = {

@@ -14,9 +14,9 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import StagingUnavailable
+from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.storage.locations import parse_location
-from airflow_cdc_provider.core.storage.stores import store_arguments
+from airflow_cdc_provider.core.storage.stores import store_arguments, store_tls_warnings
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
 from airflow_cdc_provider.staging.store import require_inside
 
@@ -31,6 +31,7 @@ class ObjectStore:
 
     def __init__(self, root: str, connection: ConnectionInfo) -> None:
         self.root = root.rstrip("/")
+        self._connection = connection
         location = parse_location(self.root)
         self._has_folders = location.has_folders
         self._class, self._arguments = store_arguments(location, connection, os.environ)
@@ -39,6 +40,9 @@ class ObjectStore:
     def _bucket(self) -> obstore.store.ObjectStore:
         bucket: obstore.store.ObjectStore = getattr(obstore.store, self._class)(**self._arguments)
         return bucket
+
+    def tls_warnings(self) -> list[Problem]:
+        return store_tls_warnings(self.root, self._connection)
 
     def url(self, path: str) -> str:
         require_inside(self.root, path)

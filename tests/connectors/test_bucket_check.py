@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
+from airflow_cdc_provider.staging.store import supports_exclusive_create
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from tests.buckets import DEAD, KINDS, ObjectStore, RunningStores
 from tests.relay import relay_to
@@ -47,7 +48,9 @@ def test_a_bucket_with_all_required_features_is_no_problem_and_nothing_remains_i
 
 def test_a_store_that_ignores_conditions_is_reported(objects: ObjectStore) -> None:
     with relay_to(objects.address, forgetful=True) as relay:
-        (problem,) = check(objects.url("x"), objects.without_signed_headers(relay.address))
+        connection = objects.without_signed_headers(relay.address)
+        (problem,) = check(objects.url("x"), connection)
+        assert not supports_exclusive_create(open_store(objects.url("staging"), connection))
     assert problem.code == "TGT004" and "If-None-Match" in problem.do
 
 

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.storage.stores import store_access
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
-from tests.buckets import DEAD, KINDS, ObjectStore, RunningStores
+from tests.buckets import DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores
 
 pytestmark = pytest.mark.server
 
@@ -60,6 +60,7 @@ def _seal(arguments: tuple[Where, int]) -> tuple[bool, str]:
     return sealed.attempt == f"attempt-{number}", sealed.attempt
 
 
+@pytest.mark.parametrize("where", ["folder", *S3_ELSE_NIGHTLY], indirect=True)
 def test_of_many_processes_that_seal_a_window_one_wins_and_all_get_its_manifest(where: Where) -> None:
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
         outcomes = list(pool.map(_seal, [(where, number) for number in range(20)]))
@@ -210,7 +211,6 @@ def test_a_connection_without_a_key_uses_that_of_the_environment(
 @pytest.mark.parametrize(
     ("connection", "found"),
     [
-        (ConnectionInfo("lake", extra={"role_arn": "arn:x"}), "found: role_arn"),
         (ConnectionInfo("lake", login="k"), "one half of a key"),
         (ConnectionInfo("lake", extra={"endpoint_url": "localhost:9000"}), "without http"),
     ],

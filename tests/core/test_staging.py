@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, StagingInvalid, StagingUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled, StagingInvalid, StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice, manifest_path, window_folder
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
-from airflow_cdc_provider.staging.open_store import open_store
+from airflow_cdc_provider.staging.open_store import OBJECT_STORE, open_store
 
 RECORD = ControlRecord(
     "shop", "public.a", "l1", "o1", "a1", 1, 1, "f", State(TableState.REPLICATING, "2026-01-01T00:00:00Z"), nonce="n"
@@ -144,6 +145,19 @@ def test_a_write_that_the_disk_refuses_leaves_no_file(tmp_path: Path) -> None:
 def test_an_unknown_storage_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(CheckFailed, match=r"ENV004.*found: hdfs.*allowed: .*s3://bucket/path"):
         open_store("hdfs://bucket/cdc", ConnectionInfo())
+
+
+@pytest.mark.parametrize(
+    ("location", "extra"),
+    [("s3://lake", "s3"), ("gs://lake", "gcs"), ("abfss://lake@acme.dfs.core.windows.net", "azure")],
+)
+def test_a_bucket_without_its_library_names_the_extra_to_install(
+    location: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, OBJECT_STORE, raising=False)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(NotInstalled, match=rf"ENV010.*no package obstore.*airflow-cdc-provider\[{extra}\]"):
+        open_store(location, ConnectionInfo())
 
 
 def test_a_log_has_one_identity_for_all_runs(log: ChangeLog) -> None:

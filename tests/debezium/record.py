@@ -40,12 +40,12 @@ def main() -> None:
             "mariadb": mariadb_changes.connector(mariadb),
             "mariadb_bare": mariadb_changes.connector(mariadb, "my_bare", 4712) | BARE,
         }
-        with EmbeddedDebezium(broker, connectors):
-            first = {name: len(topic_messages(broker, one["topic.prefix"])) for name, one in connectors.items()}
+        with EmbeddedDebezium(broker, connectors) as debezium:
+            first = {name: len(topic_messages(debezium, one["topic.prefix"])) for name, one in connectors.items()}
             postgres_changes.apply_changes(postgres)
             mariadb_changes.apply_changes(mariadb)
             for name, one in connectors.items():
-                _keep(name, topic_messages(broker, one["topic.prefix"], first[name]))
+                _keep(name, topic_messages(debezium, one["topic.prefix"], first[name]))
         for name, end in (
             ("postgres", postgres_changes.final_rows(postgres)),
             ("mariadb", mariadb_changes.final_rows(mariadb)),

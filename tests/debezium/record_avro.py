@@ -63,13 +63,13 @@ def main() -> None:
             "my": mariadb_changes.connector(mariadb),
             "my_avro": mariadb_changes.connector(mariadb, "my_avro", 4712) | avro,
         }
-        with EmbeddedDebezium(broker, connectors):
-            first = {name: len(topic_messages(broker, name, read=_base64)) for name in connectors}
+        with EmbeddedDebezium(broker, connectors) as debezium:
+            first = {name: len(topic_messages(debezium, name, read=_base64)) for name in connectors}
             postgres_changes.apply_changes(postgres)
             mariadb_changes.apply_changes(mariadb)
             for source, prefix in PREFIXES.items():
-                sent = topic_messages(broker, f"{prefix}_avro", first[f"{prefix}_avro"], _base64)
-                plain = topic_messages(broker, prefix, first[prefix], parsed)
+                sent = topic_messages(debezium, f"{prefix}_avro", first[f"{prefix}_avro"], _base64)
+                plain = topic_messages(debezium, prefix, first[prefix], parsed)
                 _keep(source, {"schemas": _schemas(registry, sent), "avro": sent, "json": plain})
 
 

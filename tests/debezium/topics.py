@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 
 WAIT_S = 600
@@ -24,15 +25,15 @@ def parsed(content: bytes | None) -> Any:
 
 
 def topic_messages(
-    broker: EmbeddedKafka, prefix: str, after: int = 0, read: Callable[[bytes | None], Any] = parsed
+    debezium: EmbeddedDebezium, prefix: str, after: int = 0, read: Callable[[bytes | None], Any] = parsed
 ) -> list[dict[str, Any]]:
     """Messages in the form that ``airflow cdc decode`` reads, once there are more than ``after`` and no more arrive.
     Keys and values are JSON, or what ``read`` makes of them."""
-    with _consumer(broker) as consumer:
-        return list(_read(consumer, _settled(consumer, prefix, after), read))
+    with _consumer(debezium.broker) as consumer:
+        return list(_read(consumer, _settled(debezium, consumer, prefix, after), read))
 
 
-def _settled(consumer: Consumer, prefix: str, after: int) -> Ends:
+def _settled(debezium: EmbeddedDebezium, consumer: Consumer, prefix: str, after: int) -> Ends:
     give_up = time.monotonic() + WAIT_S
     total, since = 0, time.monotonic()
     while time.monotonic() < give_up:
@@ -49,6 +50,8 @@ def _settled(consumer: Consumer, prefix: str, after: int) -> Ends:
             total, since = sum(ends.values()), time.monotonic()
         elif total > after and time.monotonic() - since > QUIET_S:
             return ends
+        elif total <= after and (failures := debezium.failures()):
+            raise AssertionError("\n".join(failures))
         time.sleep(0.2)
     raise AssertionError(f"{total} messages in the topics of {prefix} after {WAIT_S} s, more than {after} awaited")
 

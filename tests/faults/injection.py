@@ -36,7 +36,7 @@ from tests.faults.matrix import (
     lost_answer_error,
 )
 from tests.faults.system import SystemUnderTest
-from tests.faults.targets import HasSessions
+from tests.faults.targets import HasSessions, KeepsSessions
 from tests.faults.worker import Arguments, TaskCall
 
 FIRES_LIMIT_S = 180
@@ -124,10 +124,15 @@ class Injection:
                 end(process(self.system, self.task, run_id, arguments, self.environment))
         except Exception as error:
             if self.fired:
+                self._forget_clients()
                 raise
             raise self.not_reached() from error
         if not self.fired:
             raise self.not_reached()
+
+    def _forget_clients(self) -> None:
+        if isinstance(target := self.system.target, KeepsSessions):
+            target.forget_clients()
 
     def _freeze(self, run_id: str, arguments: Arguments) -> FrozenAttempt:
         """An attempt frozen without a lock on the catalog: a commit of another table in the same attempt may hold the

@@ -25,16 +25,20 @@ DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 ALL_STEPS = ("delta", "postgres")
 LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake", "spanner")
-WITH_SWAPS, WITH_STAGE = ("bigquery", "redshift", "snowflake"), ("redshift", "snowflake")
+WAREHOUSES = ("bigquery", "redshift", "snowflake")
+WITH_LOADS = (*WAREHOUSES, "spanner")
 ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.", "load.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
 STEPS_ON_EVERY_TARGET = ("extract", "merge")
+STEPS_ON_WAREHOUSES = (*STEPS_ON_EVERY_TARGET, "pause", "snapshot", "resync")
+"""Warehouses load and lock, and so pause and copy, in their own way."""
+
 ON_SPANNER, STEPS_ON_SPANNER = (*ON_EVERY_TARGET, "copy."), ("extract", "merge", "parts", "pause", "snapshot", "resync")
 """Spanner commits copies and large batches in its own way."""
 
 SWAPS = ("copy.before_swap", "copy.in_swap", "copy.after_swap")
-"""Failpoints with cases on every database that swaps in its own way."""
+"""Failpoints with cases in all their steps on every warehouse."""
 
 WITHOUT_WRITER = ("unordered", "quarantined")
 """Steps of tables without a writer."""
@@ -167,8 +171,16 @@ FAILPOINTS = (
         "quarantine.after_write", "bad records are in quarantine, no batch counts them", ("quarantined",), ("delta",)
     ),
     Failpoint("stage.after_batch", "a batch is complete, its result is not reported", ("stage",)),
-    Failpoint("load.before_commit", "the rows of a load are in an open transaction", ("merge",), WITH_STAGE, SERVER),
-    Failpoint("load.after_commit", "the rows are loaded, the answer is not received", ("merge",), WITH_STAGE, SERVER),
+    Failpoint(
+        "load.before_commit", "before rows are committed to a staging table", ("merge", "snapshot"), WITH_LOADS, SERVER
+    ),
+    Failpoint(
+        "load.after_commit",
+        "rows are committed to a staging table, or will be, the answer is not received",
+        ("merge", "snapshot"),
+        WITH_LOADS,
+        SERVER,
+    ),
     Failpoint("merge.before_submit", "rows are in the database, before the commit", ("merge",), DATABASES),
     Failpoint(
         "merge.before_commit",
@@ -251,7 +263,11 @@ FAILPOINTS = (
         "copy.before_swap", "a copy is loaded into a table of its own", ("snapshot", "resync"), DATABASES, SERVER
     ),
     Failpoint(
-        "copy.in_swap", "the copy has the name of the table in an open transaction", ("resync",), DATABASES, SERVER
+        "copy.in_swap",
+        "the copy has the name of the table in an open transaction, or is committed and has no name yet",
+        ("snapshot", "resync"),
+        DATABASES,
+        SERVER,
     ),
     Failpoint(
         "copy.after_swap",
@@ -281,8 +297,12 @@ def cases() -> list[Case]:
 
 
 def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
-    if target in ALL_STEPS or (target in WITH_SWAPS and failpoint.name in SWAPS):
+    if target in ALL_STEPS or (target in WAREHOUSES and failpoint.name in SWAPS):
         return True
+    if target in WAREHOUSES:
+        return failpoint.name.startswith(ON_EVERY_TARGET) and step in STEPS_ON_WAREHOUSES
+    if failpoint.name.startswith("load."):
+        return step == "snapshot"
     if target == "spanner":
         return failpoint.name.startswith(ON_SPANNER) and step in STEPS_ON_SPANNER
     return failpoint.name.startswith(ON_EVERY_TARGET) and step in STEPS_ON_EVERY_TARGET

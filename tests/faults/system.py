@@ -156,7 +156,7 @@ class SystemUnderTest:
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             slots = "SELECT slot_name FROM pg_replication_slots WHERE database = %s"
             for (slot,) in connection.execute(slots, [self.name]).fetchall():
-                query = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s"
+                query = "SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE slot_name = %s"
                 connection.execute(query, [slot])
                 with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is dropped with its session
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])

@@ -20,7 +20,7 @@ from airflow_cdc_provider.sandbox.bigquery import PROJECT
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import USER
 from airflow_cdc_provider.sandbox.spanner import INSTANCE
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.faults.checker.bigquery import Dataset
 from tests.faults.checker.checker import Reader
 from tests.faults.checker.database import PollingReader, Server
@@ -69,6 +69,14 @@ class HasSessions(Protocol):
 
     def end_sessions_of(self, pid: int) -> None:
         """Ends those of the process that are idle in a transaction, as the server itself does after that time."""
+
+
+@runtime_checkable
+class KeepsSessions(Protocol):
+    """A target that does not detect the end of a client."""
+
+    def forget_clients(self) -> None:
+        """Sessions of processes that have ended have been idle for the time after which the product ends them."""
 
 
 class DeltaTarget(SystemTarget):
@@ -130,7 +138,7 @@ class RedshiftTarget(PostgresTarget):
     owner = USER
 
     def definition(self) -> Target:
-        stage = f"s3://{ObjectStore.LAKE}/{self.schema}"
+        stage = f"s3://{Moto.LAKE}/{self.schema}"
         return Target("redshift", options={"schema": self.schema, "stage": stage, "stage_connection": "objects"})
 
     @property
@@ -205,6 +213,9 @@ class SnowflakeTarget(SystemTarget):
     def end_sessions_of(self, pid: int) -> None:
         """To the stand-in, sessions without a statement at this moment have been idle for an hour. The product ends
         those that are in its way."""
+        self.forget_clients()
+
+    def forget_clients(self) -> None:
         requests.post(f"http://127.0.0.1:{self.servers.snowflake.port}/idle", timeout=10)
 
     def _options(self) -> dict[str, Any]:

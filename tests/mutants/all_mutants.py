@@ -22,6 +22,7 @@ from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 
@@ -46,5 +47,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *FEEDS,
     *BIGQUERY,
     *REDSHIFT_TARGET,
+    *SNOWFLAKE_TARGET,
     *SPANNER_MUTANTS,
 )

@@ -68,10 +68,10 @@ BIGQUERY = (
     ),
     Mutant(
         "the credentials may name a server of their own",
-        f"{FOLDER}/client.py",
-        'if loaded.get("type") != "service_account" or',
-        'if loaded.get("type") != "service_account" and',
-        (SQL,),
+        "airflow_cdc_provider/core/connections/google.py",
+        'server.scheme != "https" or server.netloc',
+        'server.scheme != "https" and server.netloc',
+        ("tests/core/test_google_login.py",),
     ),
     Mutant(
         "a state is read while a copy is about to get the name",

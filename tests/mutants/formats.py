@@ -201,7 +201,7 @@ EVENT_FORMATS = (
     Mutant(
         "columns that a before image lacks are NULL",
         f"{DEBEZIUM}/changes.py",
-        "if value is not None or name in key}",
+        "if value is not None or name not in names}",
         "}",
         CONTRACT,
     ),

@@ -20,6 +20,8 @@ SPARK_TESTS = (
             "quarantine",
             "bigquery",
             "redshift",
+            "snowflake",
+            "spanner",
         )
     ),
 )

@@ -24,7 +24,7 @@ from airflow_cdc_provider.sandbox.server import EmbeddedServer
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
 from spark_jobs.runtime.sessions import TARGET_SETTINGS, build_session
-from tests.buckets import Moto, ObjectStore
+from tests.buckets import Moto
 from tests.mariadb import embedded
 from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
@@ -103,19 +103,19 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
 
 
 @pytest.fixture(scope="session")
-def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def warehouse_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moto]:
     with Moto(tmp_path_factory.mktemp("store") / "moto.log") as store:
         yield store
 
 
 @pytest.fixture(scope="session")
-def redshift_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedRedshift]:
+def redshift_server(warehouse_store: Moto) -> Iterator[EmbeddedRedshift]:
     with EmbeddedRedshift(warehouse_store.connection) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def snowflake_server(warehouse_store: ObjectStore) -> Iterator[EmbeddedSnowflake]:
+def snowflake_server(warehouse_store: Moto) -> Iterator[EmbeddedSnowflake]:
     with where_installed(partial(EmbeddedSnowflake, warehouse_store.connection)) as server:
         yield server
 

@@ -26,7 +26,7 @@ from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs import merge, snapshot, stage, verify
 from spark_jobs.runtime.object_stores import configure_object_stores, hadoop_settings
 from spark_jobs.writers import delta_local
-from tests.buckets import KINDS, ObjectStore, RunningStores
+from tests.buckets import S3_ELSE_NIGHTLY, ObjectStore, RunningStores
 from tests.relay import names_commit, relay_to
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.scripted_table import Row, ScriptedTable
@@ -39,7 +39,7 @@ SCHEMA = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v",
 ROUNDS = 5
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=S3_ELSE_NIGHTLY)
 def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> ObjectStore:
     return object_stores[request.param]
 

@@ -18,7 +18,7 @@ from spark_jobs.runtime.sessions import TARGET_SETTINGS
 from tests.relay import relay_to
 from tests.spark.log_store_drivers import Driver, at_once, running, version
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 ROUNDS = 10
 HOST = f"{EmbeddedDataLake.account}.dfs.core.windows.net"

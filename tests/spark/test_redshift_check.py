@@ -21,7 +21,7 @@ from airflow_cdc_provider.sandbox.redshift import USER, EmbeddedRedshift
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.registry import open_target
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 
 pytestmark = pytest.mark.server
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.server
 class Checked:
     """A schema of the test's own."""
 
-    def __init__(self, server: EmbeddedRedshift, store: ObjectStore, folder: Path) -> None:
+    def __init__(self, server: EmbeddedRedshift, store: Moto, folder: Path) -> None:
         self.server, self.store, self.folder = server, store, folder
         self.schema = f"c{uuid.uuid4().hex}"
 
@@ -58,7 +58,7 @@ class Checked:
 
 
 @pytest.fixture
-def checked(redshift_server: EmbeddedRedshift, warehouse_store: ObjectStore, tmp_path: Path) -> Iterator[Checked]:
+def checked(redshift_server: EmbeddedRedshift, warehouse_store: Moto, tmp_path: Path) -> Iterator[Checked]:
     checked = Checked(redshift_server, warehouse_store, tmp_path)
     checked.execute(f"CREATE SCHEMA {checked.schema} AUTHORIZATION {USER}")
     yield checked

@@ -8,8 +8,8 @@ those in between.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,23 +20,40 @@ from airflow_cdc_provider.core.connections.allowed_extras import (
     option_not_allowed,
 )
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.tls import not_verified
+from airflow_cdc_provider.core.connections.tls import is_loopback, not_verified
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.registry import load_library
 
 PREFIX = "extra__google_cloud_platform__"
 """Before the keys of older connections."""
 
-OPTIONS = frozenset({"keyfile_dict", "key_path", "scope", "project", "impersonation_chain", "is_anonymous"})
+KEY, KEY_FILE, ANONYMOUS, STORAGE = "keyfile_dict", "key_path", "is_anonymous", "endpoint_url"
+OPTIONS = frozenset({KEY, KEY_FILE, ANONYMOUS, STORAGE, "scope", "project", "impersonation_chain"})
 IGNORED = frozenset({"num_retries"})
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+TOKEN_SERVER = "https://oauth2.googleapis.com/token"
 TOKEN_HOSTS = frozenset({"oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"})
+KEY_FIELDS = ("type", "project_id", "private_key_id", "private_key", "client_email", "client_id", "token_uri")
+"""The fields of a key that are passed on. Libraries read others that name servers."""
 
 
-def google_options(connection: ConnectionInfo) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GivenLogin:
+    """What a connection names: one of the three, or the login of the host. ``key``: the fields of a service account's
+    key. ``key_file``: its path on every host."""
+
+    key: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_file: str = ""
+    anonymous: bool = False
+
+
+def google_options(
+    connection: ConnectionInfo, allowed: Set[str] = OPTIONS, ignored: Set[str] = IGNORED
+) -> dict[str, Any]:
     """Raises CheckFailed (CON040) for other keys of the extra."""
     extra = {str(name).removeprefix(PREFIX): value for name, value in connection.extra.items()}
-    return allowed_options(replace(connection, extra=extra), OPTIONS, IGNORED)
+    return allowed_options(replace(connection, extra=extra), allowed, ignored)
 
 
 def google_endpoint(connection: ConnectionInfo) -> str:
@@ -45,6 +62,16 @@ def google_endpoint(connection: ConnectionInfo) -> str:
         return ""
     host = connection.host if "://" in connection.host else f"https://{connection.host}"
     return f"{host}:{connection.port}" if connection.port else host
+
+
+def storage_endpoint(connection: ConnectionInfo, options: Mapping[str, Any]) -> str:
+    """The URL of Cloud Storage; empty for Google's own. Raises CheckFailed (CON040) if a login would be sent there
+    unencrypted."""
+    url = str(options.get(STORAGE, "")).rstrip("/")
+    if url and not url.startswith("https://") and not is_loopback(url):
+        allowed = f"{STORAGE}: https://host; http:// on this host only"
+        raise option_not_allowed(connection, f"an {STORAGE} without https://", allowed)
+    return url
 
 
 def google_tls_warnings(connection: ConnectionInfo) -> list[Problem]:
@@ -70,41 +97,59 @@ def google_account(connection: ConnectionInfo) -> str:
     """The member of a grant; a placeholder where the credentials do not name their account."""
     given = google_options(connection)
     chain = _chain(given.get("impersonation_chain"))
-    key = _service_account_key(connection, given) or {}
-    email = chain[-1] if chain else key.get("client_email")
+    email = chain[-1] if chain else _key(connection, given_login(connection, given)).get("client_email")
     return f"serviceAccount:{email or 'ACCOUNT OF THE CONNECTION'}"
+
+
+def given_login(connection: ConnectionInfo, options: Mapping[str, Any]) -> GivenLogin:
+    """Raises CheckFailed (CON040) for values that are not allowed, and for two logins."""
+    anonymous = ANONYMOUS in options and boolean_option(connection, ANONYMOUS, options[ANONYMOUS])
+    given = [name for name in (KEY, KEY_FILE) if name in options] + [ANONYMOUS] * anonymous
+    if len(given) > 1:
+        raise option_not_allowed(connection, " and ".join(given), "one of them")
+    return GivenLogin(
+        service_account_key(connection, options[KEY]) if KEY in options else {},
+        file_path_option(connection, KEY_FILE, options[KEY_FILE]) if KEY_FILE in options else "",
+        anonymous,
+    )
+
+
+def service_account_key(connection: ConnectionInfo, value: Any) -> dict[str, str]:
+    """The key of a service account, from its JSON or from an object. Raises CheckFailed (CON040) for other kinds of
+    credentials, which name programs to run and URLs to request, and for a token server that is not Google's."""
+    try:
+        loaded = dict(json.loads(value) if isinstance(value, str) else value)
+        key = {name: loaded[name] for name in KEY_FIELDS if isinstance(loaded.get(name), str)}
+    except (ValueError, TypeError):
+        key = {}
+    if key.get("type") != "service_account" or not (key.get("client_email") and key.get("private_key")):
+        found = "credentials that are not the key of a service account"
+        raise option_not_allowed(connection, found, f"{KEY} or {KEY_FILE}: the JSON key of a service account")
+    server = urlsplit(key.setdefault("token_uri", TOKEN_SERVER))
+    if (server.scheme != "https" or server.netloc not in TOKEN_HOSTS) and not is_loopback(key["token_uri"]):
+        raise option_not_allowed(connection, "a key with a token_uri that is not Google's", TOKEN_SERVER)
+    return key
 
 
 def _credentials(
     connection: ConnectionInfo, given: Mapping[str, Any], scopes: list[str], kind: str
 ) -> tuple[Any, str | None]:
-    if "is_anonymous" in given and boolean_option(connection, "is_anonymous", given["is_anonymous"]):
+    login = given_login(connection, given)
+    if login.anonymous:
         return load_library("google.auth.credentials", "target", kind).AnonymousCredentials(), None
-    key = _service_account_key(connection, given)
-    if key is None:
+    key = _key(connection, login)
+    if not key:
         return load_library("google.auth", "target", kind).default(scopes=scopes)  # type: ignore[no-any-return]
     account = load_library("google.oauth2.service_account", "target", kind)
     return account.Credentials.from_service_account_info(key, scopes=scopes), key.get("project_id")
 
 
-def _service_account_key(connection: ConnectionInfo, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Raises CheckFailed (CON040) for other kinds of credentials: their files name programs to run and URLs to ask."""
-    key = given.get("keyfile_dict")
-    if key is None and "key_path" in given:
-        with open(file_path_option(connection, "key_path", given["key_path"]), encoding="utf-8") as file:
-            key = file.read()
-    if key is None:
-        return None
-    try:
-        loaded = json.loads(key) if isinstance(key, str) else dict(key)
-    except ValueError:
-        loaded = {}
-    uri = urlsplit(str(loaded.get("token_uri", "")))
-    if loaded.get("type") != "service_account" or uri.scheme != "https" or uri.netloc not in TOKEN_HOSTS:
-        raise option_not_allowed(
-            connection, "a key that is not a service account's of Google", "keyfile_dict or key_path: a JSON key"
-        )
-    return loaded
+def _key(connection: ConnectionInfo, login: GivenLogin) -> Mapping[str, str]:
+    """Empty if there is none. Reads the file on this host."""
+    if not login.key_file:
+        return login.key
+    with open(login.key_file, encoding="utf-8") as file:
+        return service_account_key(connection, file.read())
 
 
 def _chain(given: Any) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ AUTHORITIES = (
     "/etc/ssl/cert.pem",  # Alpine
 )
 
+LOOPBACK_URL = re.compile(r"http://(?:127\.0\.0\.1|localhost)(?::\d+)?(?:/[^\s@?#]*)?")
+
 
 @runtime_checkable
 class WarnsAboutTls(Protocol):
@@ -38,6 +40,11 @@ def host_authorities() -> str:
     contain an OpenSSL whose default path does not exist on most hosts."""
     default = ssl.get_default_verify_paths().cafile
     return next((path for path in (default, *AUTHORITIES) if path and Path(path).is_file()), "")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether requests to a URL without TLS stay on this host."""
+    return LOOPBACK_URL.fullmatch(url) is not None
 
 
 def not_verified(connection_id: str, found: str, do: str) -> Problem:

@@ -19,6 +19,10 @@ class Access(Protocol):
     ignores_environment: ClassVar[bool]
     """Whether ``obstore`` uses the connection's credentials alone, whatever the environment contains."""
 
+    @property
+    def endpoint(self) -> str:
+        """The URL of another store than the public one; else empty."""
+
     def store_arguments(self) -> dict[str, Any]:
         """The arguments of the class in ``obstore.store``."""
 
@@ -31,16 +35,6 @@ class Access(Protocol):
     def overriding_variables(self) -> Set[str]:
         """Environment variables that the libraries would combine with the connection's credentials, or use in place of
         them."""
-
-
-def options_of(connection: ConnectionInfo, allowed: Set[str], ignored: Set[str] = frozenset()) -> dict[str, Any]:
-    """The allowed keys of the extra that have a value. ``ignored``: keys that only Airflow's own hook reads. Raises
-    CheckFailed (CON020) for any other key, because it would have no effect."""
-    extra = {name: value for name, value in connection.extra.items() if value not in (None, "")}
-    unknown = sorted(extra.keys() - allowed - ignored)
-    if unknown:
-        raise refused(connection, ", ".join(unknown), f"in the extra: {', '.join(sorted(allowed))}")
-    return {name: value for name, value in extra.items() if name in allowed}
 
 
 def refused(connection: ConnectionInfo, found: str, allowed: str) -> CheckFailed:
@@ -67,8 +61,3 @@ def require_own_credentials(access: Access, connection: ConnectionInfo, environm
             allowed="credentials from one of the two",
             do=f"unset {names}, or remove the credentials from the connection",
         )
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a URL without TLS leads to this host only."""
-    return url.startswith(("http://127.0.0.1:", "http://localhost:"))

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.storage.access import RETRIES, is_loopback, options_of, refused
+from airflow_cdc_provider.core.connections.tls import is_loopback
+from airflow_cdc_provider.core.storage.access import RETRIES, refused
 from airflow_cdc_provider.core.storage.locations import Location
 
 TENANT, SAS, CLIENT, WORKLOAD_TENANT = (
@@ -128,9 +130,9 @@ class AzureAccess:
 
 
 def azure_access(location: Location, connection: ConnectionInfo) -> AzureAccess:
-    """Reads the fields as Airflow's hooks for these types do. Raises CheckFailed (CON020) if the connection contains a
-    setting that would be ignored, or belongs to another account than ``location``."""
-    options = {name: str(value) for name, value in options_of(connection, EXTRA).items()}
+    """Reads the fields as Airflow's hooks for these types do. Raises CheckFailed: CON040 for an option that is not
+    allowed, CON020 if a setting would be ignored or belongs to another account than ``location``."""
+    options = {name: str(value) for name, value in allowed_options(connection, EXTRA).items()}
     endpoint = connection.host.rstrip("/") if is_loopback(connection.host) else ""
     _require_account(location, connection, endpoint, "" if TENANT in options else connection.login)
     if TENANT in options and not (connection.login and connection.password):

@@ -7,19 +7,24 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from airflow_cdc_provider.core.connections.allowed_extras import boolean_option, file_path_option
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.storage.access import RETRIES, is_loopback, options_of, refused
+from airflow_cdc_provider.core.connections.google import (
+    ANONYMOUS,
+    KEY,
+    KEY_FILE,
+    STORAGE,
+    given_login,
+    google_options,
+    storage_endpoint,
+)
+from airflow_cdc_provider.core.connections.tls import is_loopback
+from airflow_cdc_provider.core.storage.access import RETRIES
 from airflow_cdc_provider.core.storage.locations import Location
 
-KEY, KEY_FILE, ANONYMOUS, ENDPOINT = "keyfile_dict", "key_path", "is_anonymous", "endpoint_url"
-EXTRA = frozenset({KEY, KEY_FILE, ANONYMOUS, ENDPOINT})
+OPTIONS = frozenset({KEY, KEY_FILE, ANONYMOUS, STORAGE})
+"""Without ``impersonation_chain``, which two of the three libraries do not have."""
 IGNORED = frozenset({"project", "num_retries", "scope"})
 
-KEY_FIELDS = ("type", "project_id", "private_key_id", "private_key", "client_email", "client_id", "token_uri")
-"""The fields of a key that are passed on. The libraries read others that name servers."""
-
-TOKEN_SERVER = "https://oauth2.googleapis.com/token"
 NO_TOKEN = json.dumps({"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": True})
 """A key with which the libraries send an empty token."""
 
@@ -105,35 +110,13 @@ class GcsAccess:
 
 
 def gcs_access(location: Location, connection: ConnectionInfo) -> GcsAccess:
-    """Raises CheckFailed: CON020 if the connection contains a setting that would be ignored, CON040 for a value that is
-    not allowed."""
-    options = options_of(connection, EXTRA, IGNORED)
-    endpoint = str(options.get(ENDPOINT, "")).rstrip("/")
-    if endpoint and not endpoint.startswith("https://") and not is_loopback(endpoint):
-        raise refused(connection, f"an {ENDPOINT} without https://", "https://host; http:// on this host only")
-    anonymous = ANONYMOUS in options and boolean_option(connection, ANONYMOUS, options[ANONYMOUS])
-    given = [name for name in (KEY, KEY_FILE) if name in options] + [ANONYMOUS] * anonymous
-    if len(given) > 1:
-        raise refused(connection, " and ".join(given), f"one of {KEY}, {KEY_FILE}, {ANONYMOUS}")
+    """Raises CheckFailed (CON040)."""
+    options = google_options(connection, OPTIONS, IGNORED)
+    login = given_login(connection, options)
     return GcsAccess(
         location,
-        key=_key(connection, options[KEY]) if KEY in options else "",
-        key_file=file_path_option(connection, KEY_FILE, options[KEY_FILE]) if KEY_FILE in options else "",
-        anonymous=anonymous,
-        endpoint=endpoint,
+        key=json.dumps({"private_key_id": "", "client_id": "", **login.key}) if login.key else "",
+        key_file=login.key_file,
+        anonymous=login.anonymous,
+        endpoint=storage_endpoint(connection, options),
     )
-
-
-def _key(connection: ConnectionInfo, value: Any) -> str:
-    try:
-        key = json.loads(value) if isinstance(value, str) else dict(value)
-        complete = all(isinstance(key[name], str) and key[name] for name in ("client_email", "private_key"))
-    except (ValueError, TypeError, KeyError):
-        complete = False
-    if not complete or key.get("type", "service_account") != "service_account":
-        raise refused(connection, f"{KEY} that is not the key of a service account", "the JSON of such a key")
-    server = str(key.setdefault("token_uri", TOKEN_SERVER))
-    if not server.startswith("https://") and not is_loopback(server):
-        raise refused(connection, f"{KEY} with a token_uri without https://", TOKEN_SERVER)
-    fields = {"private_key_id": "", "client_id": "", **key, "type": "service_account"}
-    return json.dumps({name: fields[name] for name in KEY_FIELDS if name in fields})

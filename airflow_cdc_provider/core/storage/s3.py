@@ -6,8 +6,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.storage.access import RETRIES, options_of, refused
+from airflow_cdc_provider.core.storage.access import RETRIES, refused
 from airflow_cdc_provider.core.storage.locations import Location
 
 ENDPOINT, REGION, TOKEN = "endpoint_url", "region_name", "aws_session_token"
@@ -107,8 +108,8 @@ class S3Access:
 
 
 def s3_access(location: Location, connection: ConnectionInfo) -> S3Access:
-    """Raises CheckFailed (CON020) if the connection contains a setting that would be ignored."""
-    options = {name: str(value) for name, value in options_of(connection, EXTRA).items()}
+    """Raises CheckFailed: CON040 for an option that is not allowed, CON020 if a setting would be ignored."""
+    options = {name: str(value) for name, value in allowed_options(connection, EXTRA).items()}
     if bool(connection.login) != bool(connection.password):
         raise refused(connection, "one half of a key", "login and password (access key and secret key), or neither")
     if not options.get(ENDPOINT, "https://").startswith(("http://", "https://")):

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.tls import is_loopback, not_verified
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.storage.access import Access, require_own_credentials
 from airflow_cdc_provider.core.storage.azure import azure_access
 from airflow_cdc_provider.core.storage.gcs import gcs_access
-from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3, Location
+from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3, Location, parse_location
 from airflow_cdc_provider.core.storage.s3 import s3_access
 
 
@@ -44,3 +46,12 @@ def store_arguments(
     if not access.ignores_environment:
         require_own_credentials(access, connection, environment)
     return kind.store_class, access.store_arguments()
+
+
+def store_tls_warnings(location: str, connection: ConnectionInfo) -> list[Problem]:
+    """A store on another host that is used without TLS. Raises CheckFailed: CON020, CON040."""
+    parsed = parse_location(location)
+    endpoint = store_access(parsed, connection).endpoint if parsed.scheme in STORES else ""
+    if not endpoint.startswith("http://") or is_loopback(endpoint):
+        return []
+    return [not_verified(connection.connection_id, "endpoint_url: http", "write `https://` in endpoint_url")]

@@ -1,5 +1,4 @@
-"""Who may use the stand-in: nobody in particular, or a service account, by its own signature or by a token that it was
-given for one."""
+"""Who may use the stand-in: everybody, or a service account, by its key."""
 
 from __future__ import annotations
 

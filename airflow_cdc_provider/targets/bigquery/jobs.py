@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets import costs
 from airflow_cdc_provider.targets.bigquery.client import library
@@ -61,7 +62,14 @@ class Jobs:
             column_name_character_map="V2",
             schema=schema,
         )
-        return self._run(lambda full_id: submit(full_id, config), job_id, lambda: None, is_repeatable)
+
+        def submit_load(full_id: str) -> Any:
+            failpoint("load.before_commit")
+            job = submit(full_id, config)
+            failpoint("load.after_commit")
+            return job
+
+        return self._run(submit_load, job_id, lambda: None, is_repeatable)
 
     def find(self, job_id: str) -> Any | None:
         exceptions = load_library("google.api_core.exceptions", "target", "bigquery")

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.google import google_endpoint, google_login
+from airflow_cdc_provider.core.connections.google import google_login, google_options, storage_endpoint
 from airflow_cdc_provider.core.registry import load_library
 
 GOOGLE = "https://storage.googleapis.com"
@@ -53,7 +53,7 @@ class Stage:
 
     @property
     def _url(self) -> str:
-        return google_endpoint(self.connection) or GOOGLE
+        return storage_endpoint(self.connection, google_options(self.connection)) or GOOGLE
 
     @property
     def _objects(self) -> str:

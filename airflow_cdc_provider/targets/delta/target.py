@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.errors import Problem, StagingUnavailable, Target
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.core.storage.stores import store_tls_warnings
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -68,6 +69,9 @@ class DeltaTarget(VersionedTarget):
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
+
+    def tls_warnings(self) -> list[Problem]:
+        return store_tls_warnings(self.location, self.connection)
 
     def state(self, table: str, target_table: str) -> TargetState:
         with self.translate_errors(target_table):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -22,6 +23,9 @@ from airflow_cdc_provider.targets.target import TargetState
 METADATA_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"})
 """Iceberg's metadata columns, which every table has."""
 
+NO_BUCKETS = "Iceberg tables in a bucket are not supported: the jobs have no library that writes them"
+USE_DELTA = "use a Delta target for the bucket, or a folder that all hosts mount"
+
 FORMAT_VERSION = 2
 """The first version with row-level deletes, and the last one that the library can write."""
 
@@ -35,6 +39,8 @@ class CheckedTarget(Protocol):
     def catalog_location(self) -> CatalogLocation: ...
 
     def locate(self, target_table: str) -> str: ...
+
+    def storage(self) -> str: ...
 
     def state(self, table: str, target_table: str) -> TargetState: ...
 
@@ -55,10 +61,7 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
         yield Problem("TGT005", "both a folder and a catalog", "target", "location and connection", "one of them", do)
     elif config.location:
         if parse_location(config.location).scheme != FOLDER:
-            do = "use a folder, or set `connection` to a REST catalog whose warehouse is the bucket"
-            yield Problem(
-                "TGT001", "a bucket requires a REST catalog", "target.location", config.location, "a folder", do
-            )
+            yield Problem("TGT001", NO_BUCKETS, "target.location", config.location, "a folder", USE_DELTA)
         else:
             yield from check_folder_writable(target.catalog_location.warehouse)
     elif not target.catalog_location.uri:
@@ -67,6 +70,9 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
         yield Problem(
             "TGT001", "an Iceberg target needs a location", "target", found, "a folder, or a REST catalog", do
         )
+    elif urlsplit(storage := target.storage()).scheme not in ("", "file"):
+        where = f"warehouse of the catalog {target.catalog_location.name}"
+        yield Problem("TGT006", NO_BUCKETS, where, storage, "a folder that all hosts mount", USE_DELTA)
 
 
 def _check_definition(task: TableTask) -> Iterator[Problem]:

@@ -149,19 +149,36 @@ class IcebergTarget(VersionedTarget):
     @contextlib.contextmanager
     def open(self, target_table: str) -> Iterator[tuple[Any, Any]]:
         """The catalog and the current table, which is None if it does not exist."""
-        from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NoSuchTableError
 
         if self.catalog_location.warehouse and not Path(self.catalog_location.file).is_file():
             yield None, None
             return
-        catalog = load_catalog(self.catalog_location.name, **pyiceberg_properties(self.catalog_location))
-        with contextlib.closing(catalog):
+        with self._open_catalog() as catalog:
             try:
                 iceberg_table = catalog.load_table((self.catalog_location.namespace, target_table))
             except NoSuchTableError:
                 iceberg_table = None
             yield catalog, iceberg_table
+
+    def storage(self) -> str:
+        """Where the catalog of the connection creates the tables; empty if it does not show that."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with self._translate_errors("*"), self._open_catalog() as catalog:
+            try:
+                location = catalog.load_namespace_properties(self.catalog_location.namespace).get("location")
+            except NoSuchNamespaceError:
+                location = ""
+            return location or str(catalog.properties.get("warehouse", ""))
+
+    @contextlib.contextmanager
+    def _open_catalog(self) -> Iterator[Any]:
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog(self.catalog_location.name, **pyiceberg_properties(self.catalog_location))
+        with contextlib.closing(catalog):
+            yield catalog
 
     def _is_unchanged(self, iceberg_table: Any, expected: TargetState, table: str) -> bool:
         state = self._read(iceberg_table, table)

@@ -7,6 +7,7 @@ attempt commits in between. A table's lock is its control table: an UPDATE locks
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,6 +22,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control, cuts, errors
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import CUT, identity_in
+from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S
 from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
 from airflow_cdc_provider.targets.snowflake.grants import grant_statements
@@ -194,16 +196,27 @@ class SnowflakeServer:
 
     def _lock(self, cursor: Any, table: str, row: Mapping[str, object]) -> None:
         """``row``: a row that only serves as a lock. Several equal ones are one lock."""
-        end_idle_transactions(cursor, self.sql, table)
-        full, number = self.sql.table(table), self.sql.quoted("cursor_window")
-        locking = f"UPDATE {full} SET {number} = {number}"
-        cursor.execute(locking)
+        full = self.sql.table(table)
+        self._wait_for(cursor, table)
         if cursor.rowcount:
             return
         names, values = ", ".join(map(self.sql.quoted, row)), ", ".join("%s" for _ in row)
         cursor.execute(f"INSERT INTO {full} ({names}) VALUES ({values})", tuple(row.values()))
         cursor.connection.commit()
-        cursor.execute(locking)
+        self._wait_for(cursor, table)
+
+    def _wait_for(self, cursor: Any, table: str) -> None:
+        """Take the lock of a table, also from a session that becomes idle meanwhile."""
+        number = self.sql.quoted("cursor_window")
+        deadline = time.monotonic() + LOCK_LIMIT_S
+        while True:
+            end_idle_transactions(cursor, self.sql, table)
+            try:
+                cursor.execute(f"UPDATE {self.sql.table(table)} SET {number} = {number}")
+                return
+            except library().errors.Error as error:
+                if error.errno not in LOCK_WAIT or time.monotonic() > deadline:
+                    raise
 
     def _grants(self, cursor: Any, table: str) -> list[str]:
         """The grants on a table as statements for the table ``{table}``. The owner's right is not granted again."""

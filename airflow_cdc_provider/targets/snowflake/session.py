@@ -17,11 +17,13 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import not_verified
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.registry import load_library
-from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.sql import exactly
 
 LOGIN_LIMIT_S, NETWORK_LIMIT_S = 30, 300
+LOCK_TRY_S = 15
+"""How long one statement waits for a lock."""
+
 OPTIONS = frozenset({"account", "warehouse", "role", "region", "host", "protocol", "authenticator", "token"})
 KEY_OPTIONS = frozenset({"private_key_file", "private_key_content"})
 AUTHENTICATORS = frozenset({"snowflake", "snowflake_jwt", "oauth", "programmatic_access_token"})
@@ -34,7 +36,7 @@ PLAIN = re.compile("[A-Z_][A-Z0-9_$]*")
 
 SETTINGS: dict[str, str | int | bool] = {
     "TIMEZONE": "UTC",
-    "LOCK_TIMEOUT": LOCK_LIMIT_S,
+    "LOCK_TIMEOUT": LOCK_TRY_S,
     "BINARY_INPUT_FORMAT": "HEX",
     "DATE_INPUT_FORMAT": "YYYY-MM-DD",
     "TIMESTAMP_INPUT_FORMAT": "AUTO",

@@ -69,7 +69,9 @@ def load(session: Session, stored: Stored, part: int, batches: Iterable[pa.Recor
         counts = np.full(len(table), stored.width, np.int64)
         for start, end in split(counts, bytes_of(table), most, PART_BYTES):
             rows = table.slice(start, end - start)
+            failpoint("load.before_commit")
             session.write([_upserts(stored, rows, part, loaded)])
+            failpoint("load.after_commit")
             loaded += len(rows)
     return loaded
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from tests.faults.checker.commits import Commit, anchor, wal
 from tests.faults.checker.ledger import Ledger, Row, Shape
@@ -190,15 +191,26 @@ def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequenc
             yield history.found("nothing referenced is deleted", f"window {applied}, which is applied")
         elif applied in log.windows and log.windows[applied].sha256 != record["manifest_sha256"]:
             yield history.found("a sealed window never changes", f"window {applied} is not the one that was applied")
-        controls = log.controls(history.shape.table)
-        if newest.token not in controls:
-            yield history.found("nothing referenced is deleted", f"{_where(newest)} has no control file")
-        elif controls[newest.token]["nonce"] != record["nonce"]:
-            yield history.found("no commit under an old fence", f"{_where(newest)} was named by another attempt")
+        yield from _named(history, newest, log.controls(history.shape.table))
         listing = record["carry"].get("listing")
         for file in (*record["carry"]["files"], *([listing] if listing else [])):
             if what := file_problem(log.folder, file):
                 yield history.found("nothing referenced is deleted", what)
+
+
+def _named(history: History, newest: Commit, controls: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding]:
+    """A copy that is committed and has no name yet has raised the fence of the old one to its own, which its own record
+    has in the log."""
+    record = newest.record
+    assert record is not None
+    same = ("fence", "attempt")
+    for copy in controls.values():
+        if all(copy[name] == record[name] for name in same) and copy["floor"] > record["floor"]:
+            return
+    if newest.token not in controls:
+        yield history.found("nothing referenced is deleted", f"{_where(newest)} has no control file")
+    elif controls[newest.token]["nonce"] != record["nonce"]:
+        yield history.found("no commit under an old fence", f"{_where(newest)} was named by another attempt")
 
 
 def acknowledged_last(log: Log, histories: Sequence[History], slot: int | None) -> Iterator[Finding]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,39 +22,41 @@ MARK = re.compile(r"cdc:([0-9a-f]{32})")
 
 @dataclass(frozen=True)
 class Schema:
-    """``options``: what the client takes to connect."""
+    """``options``: what the client takes to connect. Each thread keeps its session: a login takes longer than all
+    queries of a state."""
 
     database: str
     name: str
     options: dict[str, Any] = field(repr=False)
+    _of_thread: threading.local = field(default_factory=threading.local, repr=False)
 
     def state(self, table: str) -> State | None:
-        with self._cursor() as cursor:
-            try:
-                identity, record = self._control(cursor, table)
-                if not record:
-                    return None
-                cursor.execute(f"SELECT * FROM {self.database}.{self.name}.{table.upper()}")
-                rows = [{name.lower(): value for name, value in row.items()} for row in cursor.fetchall()]
-                if self._control(cursor, table) != (identity, record):
-                    return None
-            except ProgrammingError:
-                return None  # the copy is being replaced, or there is none
+        cursor = self._cursor()
+        try:
+            identity, record = self._control(cursor, table)
+            if not record:
+                return None
+            cursor.execute(f"SELECT * FROM {self.database}.{self.name}.{table.upper()}")
+            rows = [{name.lower(): value for name, value in row.items()} for row in cursor.fetchall()]
+            if self._control(cursor, table) != (identity, record):
+                return None
+        except ProgrammingError:
+            return None  # the copy is being replaced, or there is none
         return json.loads(record), rows
 
     def texts(self, tables: Sequence[str]) -> list[str]:
         found: list[str] = []
-        with self._cursor() as cursor:
-            for table in tables:
-                with contextlib.suppress(ProgrammingError):  # there is no copy yet
-                    cursor.execute(f"SELECT RECORD AS R FROM {self._control_table(table)}")
-                    found += [row["R"] for row in cursor.fetchall()]
+        cursor = self._cursor()
+        for table in tables:
+            with contextlib.suppress(ProgrammingError):  # there is no copy yet
+                cursor.execute(f"SELECT RECORD AS R FROM {self._control_table(table)}")
+                found += [row["R"] for row in cursor.fetchall()]
         return found
 
-    @contextlib.contextmanager
-    def _cursor(self) -> Iterator[Any]:
-        with snowflake.connector.connect(**self.options) as connection:
-            yield connection.cursor(DictCursor)
+    def _cursor(self) -> Any:
+        if not hasattr(self._of_thread, "connection"):
+            self._of_thread.connection = snowflake.connector.connect(**self.options)
+        return self._of_thread.connection.cursor(DictCursor)
 
     def _control(self, cursor: Any, table: str) -> tuple[str, str]:
         """Identity and control record; both may be empty."""

@@ -30,12 +30,12 @@ class Database:
             with self.client.snapshot(multi_use=True) as snapshot:
                 control = list(snapshot.read("cdc_control", ["identity", "record", "begun"], key))
                 marks = list(snapshot.execute_sql(TABLES, _named(table), KINDS))
+                if not control or control[0][2] or [table, f"cdc_copy_{control[0][0]}"] not in marks:
+                    return None
                 columns = [name for (name,) in snapshot.execute_sql(COLUMNS, {"table": table}, KINDS)]
                 names = [TECHNICAL.get(column, column) for column in columns]
                 rows = [dict(zip(names, row, strict=True)) for row in snapshot.read(table, columns, EVERYTHING)]
         except NotFound:
-            return None
-        if not control or control[0][2] or [table, f"cdc_copy_{control[0][0]}"] not in marks:
             return None
         return json.loads(control[0][1]), rows
 

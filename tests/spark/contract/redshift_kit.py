@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.sandbox.redshift import USER, EmbeddedRedshift
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.sql_kit import SqlKit
@@ -28,7 +28,7 @@ class RedshiftKit(SqlKit):
     has_odd_numbers = False
     upkeep = "VACUUM {t}"
 
-    def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: ObjectStore, schema: str) -> None:
+    def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: Moto, schema: str) -> None:
         self.server, self.schema = server, schema
         options = {"schema": schema, "stage": f"s3://{store.LAKE}/{schema}", "stage_connection": "objects"}
         self.target = Target("redshift", connection="warehouse", options=options)

@@ -19,7 +19,7 @@ from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
 from airflow_cdc_provider.targets.database import commits
 from airflow_cdc_provider.targets.database.names import PUBLISHED
 from airflow_cdc_provider.targets.snowflake import session
-from tests.buckets import ObjectStore
+from tests.buckets import Moto
 from tests.spark.contract.once import once_at
 from tests.spark.contract.sessions import small_session
 from tests.spark.contract.sql_kit import SqlKit
@@ -31,9 +31,7 @@ class SnowflakeKit(SqlKit):
     kind = "snowflake"
     has_odd_numbers = False
 
-    def __init__(
-        self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: ObjectStore | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: Moto | None = None) -> None:
         """``store``: has the external stage."""
         self.server, self.schema = server, schema
         options = {"database": DATABASE, "schema": schema}

@@ -9,7 +9,6 @@ Values are written first. Where other files of a folder have keys, a file withou
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,8 +22,8 @@ from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.transports.files.folder import File
 
 KEYS = "keys"
-EXTENSIONS = r"(?:\.(?:avro|bin|brotli|gz|gzip|json|jsonl|lz4|parquet|snappy|zstd))+"
-NAME = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>keys|headers))?{EXTENSIONS}")
+PARTS = frozenset({KEYS, "headers"})
+EXTENSIONS = frozenset({"avro", "bin", "brotli", "gz", "gzip", "json", "jsonl", "lz4", "parquet", "snappy", "zstd"})
 UNEQUAL = f"{CONTRADICTION} the file of keys and the file of values have different numbers of messages"
 
 
@@ -39,7 +38,8 @@ def choose_with_keys(listed: Iterable[File], choose: Choose) -> list[File]:
     chosen = choose(companions.without(listed))
     if not companions.parts:
         return chosen
-    return companions.join(choose(chain(chosen, companions.single(listed))), listed)
+    chosen = choose(chain(chosen, companions.single(listed)))
+    return companions.join(chosen, listed) if chosen else []
 
 
 class _Companions:
@@ -103,9 +103,14 @@ def _with_keys(file: File, keys: File | None, others_have: bool) -> File:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """The name without its endings, and the part: empty, ``keys`` or ``headers``."""
-    match = NAME.fullmatch(path)
-    return (match["stem"], match["part"] or "") if match else (path, "")
+    """The path without its endings, and the part: empty, ``keys`` or ``headers``. A path without one of the extensions
+    is returned as it is. No regular expression: a folder may have a million files."""
+    name = path
+    stem, _, ending = path.rpartition(".")
+    while stem and ending in EXTENSIONS:
+        name = stem
+        stem, _, ending = stem.rpartition(".")
+    return (stem, ending) if stem and ending in PARTS and name != path else (name, "")
 
 
 def _folder(path: str) -> str:

@@ -17,9 +17,9 @@ from obstore.store import LocalStore
 
 from airflow_cdc_provider.connectors.transports.files.local_files import IGNORED_PREFIXES, open_file, refuse_links
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, parse_location
-from airflow_cdc_provider.core.storage.stores import STORES, store_arguments
+from airflow_cdc_provider.core.storage.stores import STORES, store_arguments, store_tls_warnings
 
 if TYPE_CHECKING:
     from obstore import GetResult, ObjectMeta
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ID_BYTES = 8
 CHUNK_BYTES = 1 << 20
 PAGE_FILES = 1000
-IGNORED = re.compile(f"(?:^|/)[{''.join(IGNORED_PREFIXES)}]")
-"""A part of the path has an ignored prefix."""
+IGNORED = re.compile(f"/[{''.join(IGNORED_PREFIXES)}]")
+"""A part of a path that begins with a slash has an ignored prefix."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,16 @@ class Folder:
         what = "files cannot be read from this kind of location"
         raise CheckFailed.of("SRC075", what, self.location, found=parsed.scheme, allowed=ALLOWED)
 
+    def tls_warnings(self) -> list[Problem]:
+        return store_tls_warnings(self.location, self._connection)
+
     def files(self) -> Iterator[File]:
         """In the order of the store, which is read in pages."""
         with self._translated_errors(""):
             if self._local:
                 refuse_links(self._local)
             for page in obstore.list(self._store, chunk_size=PAGE_FILES):
-                yield from (_file(meta) for meta in page if not IGNORED.search(meta["path"]))
+                yield from (_file(meta) for meta in page if not IGNORED.search(f"/{meta['path']}"))
 
     def read_chunks(self, path: str) -> Iterator[bytes] | None:
         """The current content of the file; None if it does not exist any more."""

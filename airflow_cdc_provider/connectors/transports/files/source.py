@@ -58,6 +58,9 @@ class FilesSource(FeedSource):
     def identity(self) -> dict[str, str]:
         return {"location": self.folder.location}
 
+    def tls_warnings(self) -> list[Problem]:
+        return [*self.folder.tls_warnings(), *super().tls_warnings()]
+
     def open_stream(self, tables: Sequence[str]) -> Position:
         """The position before the first file."""
         return position_of(START)

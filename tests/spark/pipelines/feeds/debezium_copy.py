@@ -24,14 +24,13 @@ class DebeziumCopy:
     """A database, its connector, and the replicator of its tables."""
 
     database: Database
-    broker: EmbeddedKafka
     debezium: EmbeddedDebezium
     feed: FeedPipeline
     messages: int = 0
 
     def awaited(self) -> None:
         """Waits until the topics hold more than at the last call."""
-        self.messages = len(topic_messages(self.broker, self.database.prefix, self.messages))
+        self.messages = len(topic_messages(self.debezium, self.database.prefix, self.messages))
 
     def lose_offsets(self, *meanwhile: str) -> None:
         self.debezium.stop()
@@ -63,7 +62,7 @@ def debezium_copy(
     tables = [f"{database.schema}.t", f"{database.schema}.emptied"]
     feed = FeedPipeline(folder, spark, definition(folder, source, tables), info)
     with EmbeddedDebezium(broker, {database.prefix: database.connector()}) as debezium:
-        one = DebeziumCopy(database, broker, debezium, feed)
+        one = DebeziumCopy(database, debezium, feed)
         one.awaited()
         feed.run_until_idle()
         database.do("UPDATE t SET name = 'x' WHERE id = 1", "INSERT INTO t VALUES (4, 'd')")

@@ -91,7 +91,7 @@ def test_copies_behind_a_real_debezium_equal_its_databases(tmp_path: Path, spark
         connectors = {one.workload.PREFIX: one.workload.connector(one.server) for one in both}
         with EmbeddedDebezium(broker, connectors) as debezium:
             for one in both:
-                topic_messages(broker, one.workload.PREFIX)
+                topic_messages(debezium, one.workload.PREFIX)
                 one.feed.run_successfully()
             for one in both:
                 one.workload.apply_changes(one.server)
@@ -102,7 +102,7 @@ def test_copies_behind_a_real_debezium_equal_its_databases(tmp_path: Path, spark
             debezium.stop()
             debezium.start()
             for one in both:
-                topic_messages(broker, one.workload.PREFIX)
+                topic_messages(debezium, one.workload.PREFIX)
                 one.feed.run_until_idle()
                 assert differences(one.feed, one.workload.final_rows(one.server)) == []
 

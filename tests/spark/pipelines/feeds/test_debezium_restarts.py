@@ -44,7 +44,7 @@ def in_a_folder(one: DebeziumCopy, folder: Path, spark: SparkSession, before: li
     options = {"format": "debezium", "topic_prefix": one.database.prefix, "location": f"{folder}/events"}
     source = Source("files", "", options=options)
     feed = FeedPipeline(folder, spark, definition(folder, source, one.feed.tables, key=("id",)))
-    behind = topic_messages(one.broker, one.database.prefix)
+    behind = topic_messages(one.debezium, one.database.prefix)
     for number, messages in enumerate((before, [message for message in behind if message not in before])):
         lines = [exact_json.dumps(message["value"]) for message in messages if message["value"] is not None]
         file = folder / "events" / f"{number}.json"
@@ -74,7 +74,7 @@ def test_a_copy_follows_a_postgresql_connector_that_lost_its_offsets(tmp_path: P
             one.awaited()
             one.feed.run_until_idle()
             assert one.differences() == []
-        before = topic_messages(one.broker, one.database.prefix)
+        before = topic_messages(one.debezium, one.database.prefix)
         lose_and_go_on(one)
         in_a_folder(one, tmp_path / "folder", spark, before)
         dag_run = one.feed.run()
