@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from airflow_cdc_provider.sandbox.jars import server_jars
@@ -73,8 +74,12 @@ class EmbeddedDebezium(EmbeddedServer):
 
     def failures(self) -> list[str]:
         """The stack traces of connectors and tasks that have failed; the worker itself goes on."""
-        with urlopen(f"http://{HOST}:{self.port}/connectors?expand=status", timeout=STATUS_LIMIT_S) as response:
-            connectors = [one["status"] for one in json.load(response).values()]
+        url = f"http://{HOST}:{self.port}/connectors?expand=status"
+        try:
+            with urlopen(url, timeout=STATUS_LIMIT_S) as response:
+                connectors = [one["status"] for one in json.load(response).values()]
+        except HTTPError:  # the worker has no connectors yet
+            return []
         parts = [part for one in connectors for part in (one["connector"], *one["tasks"])]
         return [str(part.get("trace", "no trace")) for part in parts if part["state"] == "FAILED"]
 

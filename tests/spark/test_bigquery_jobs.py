@@ -85,7 +85,7 @@ def load(target: BigQueryTarget, *ids: int) -> tuple[str, ControlRecord]:
     prepare_staging(target.server, "t")
     create_shadow_table(target.server, shadow, SCHEMA, False, record.nonce, ())
     part = load_part(target.server, shadow, SCHEMA, rows().schema.names, 0, [rows(*ids)])
-    finish_load(target.server, shadow, SCHEMA, rows().schema.names, [part])
+    finish_load(target.server, shadow, SCHEMA, rows().schema.names, [part], 1)
     return shadow, record
 
 
@@ -136,7 +136,7 @@ def test_a_part_that_two_tasks_load_counts_once_and_leaves_no_file(
     shadow, _ = load(staged)
     names = rows().schema.names
     parts = [load_part(staged.server, shadow, SCHEMA, names, part, [rows(1, 1)]) for part in (1, 1, 2)]
-    assert finish_load(staged.server, shadow, SCHEMA, names, parts[1:]) == 4
+    assert finish_load(staged.server, shadow, SCHEMA, names, parts[1:], 1) == 4
     assert execute(staged, f"SELECT COUNT(*) FROM {staged.sql.table(shadow)}") == [(4,)]
     with staged.server.session("clean") as connection:
         staged.server.drop_if_unused(connection, shadow)

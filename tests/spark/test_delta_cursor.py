@@ -261,7 +261,7 @@ def test_a_property_that_would_remove_our_commits_is_refused(tables: DeltaTarget
 
 
 def test_a_location_that_is_missing_relative_or_remote_is_refused() -> None:
-    for location in ("", "lake", "gs://lake"):
+    for location in ("", "lake", "hdfs://lake"):
         target = DeltaTarget(Target("delta", location), ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
         assert [problem.code for problem in target.check([])] == ["TGT001"]
 

@@ -75,9 +75,9 @@ def test_a_driver_reads_its_step_by_the_secrets_it_was_shown_and_these_still_wai
     monkeypatch.setenv(SECRETS_FILE, str(secrets))
     assert read_step(store.url(f"{step.folder}/step.json")) == step
     assert take_secrets(step.secrets_path).staging == connection
-    if location.startswith("s3:"):
+    if location.startswith("/"):
+        assert read_step(store.url(f"{step.folder}/step.json")) == step
+    else:
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         with pytest.raises(StagingUnavailable):
             read_step(store.url(f"{step.folder}/step.json"))
-    else:
-        assert read_step(store.url(f"{step.folder}/step.json")) == step
