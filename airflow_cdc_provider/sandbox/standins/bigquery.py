@@ -249,5 +249,5 @@ app.router.routes[:0] = [
 if __name__ == "__main__":
     folder = Path(sys.argv[3])
     settings.data_dir, settings.gcs_local_root = folder / "data", folder / "buckets"
-    streams.start("127.0.0.1", int(sys.argv[2]))
+    stream_server = streams.start("127.0.0.1", int(sys.argv[2]))  # it stops when nothing refers to it
     uvicorn.run(Losing(app), host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")

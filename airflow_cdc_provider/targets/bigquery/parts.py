@@ -33,8 +33,15 @@ class Stream:
     def to_arrow(self) -> pyarrow.Table:
         storage = load_library("google.cloud.bigquery_storage_v1.types", "target", "bigquery")
         session = storage.ReadSession.deserialize(self.session)
+        schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(session.arrow_schema.serialized_schema))
         with self.server.session("read"):
-            rows = read_client(self.server).read_rows(self.stream).to_arrow(session)
+            batches = [
+                pyarrow.ipc.read_record_batch(
+                    pyarrow.py_buffer(message.arrow_record_batch.serialized_record_batch), schema
+                )
+                for message in read_client(self.server).read_rows(self.stream)
+            ]
+        rows = pyarrow.Table.from_batches(batches, schema)
         return readable(rows.select(list(self.columns.values())), list(self.columns))
 
 
