@@ -133,6 +133,7 @@ def test_the_settings_of_a_connection_are_used_and_its_login_is_that_of_sasl() -
         {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.key.location": "/keys/../../etc/shadow"},
         {"bootstrap.servers": "a", "sasl.oauthbearer.config": "x"},
         {"bootstrap.servers": "a", "sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"},
+        {"bootstrap.servers": "a", "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:80@elsewhere.example"},
         {"bootstrap.servers": "a", "sasl.oauthbearer.assertion.private.key.file": "/etc/shadow"},
         {"bootstrap.servers": "a", "ssl.ca.location": "/ca.pem"},
         {"bootstrap.servers": "a", "security.protocol": "SASL_PLAINTEXT", "ssl.ca.location": "/ca.pem"},

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.connections.allowed_extras import (
     option_not_allowed,
 )
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.tls import VERIFY, host_authorities, not_verified
+from airflow_cdc_provider.core.connections.tls import LOOPBACK_URL, VERIFY, host_authorities, not_verified
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 URL, AUTHORITY, LOGIN = "url", "ssl.ca.location", "basic.auth.user.info"
@@ -31,7 +31,7 @@ CLIENT = ("bearer.auth.client.id", "bearer.auth.client.secret", "bearer.auth.sco
 ALLOWED = frozenset({*FILES, KEY_PASSWORD, TOKEN, ISSUER, CLUSTER, POOL, *CLIENT, VERIFY})
 """No ``bearer.auth.custom.…``, which call functions."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-SAFE_URL = re.compile(r"https://[^\s@?#]+|http://(127\.0\.0\.1|localhost)(:\d+)?(/[^\s@?#]*)?")
+SAFE_URL = re.compile(rf"https://[^\s@?#]+|{LOOPBACK_URL.pattern}")
 REQUESTS = {"timeout": 30, "max.retries": 3, "retries.wait.ms": 300}
 """A request waits seconds; the second and third retry wait two and four times as long as the first, at most."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.connections.allowed_extras import FILE
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.tls import not_verified
+from airflow_cdc_provider.core.connections.tls import LOOPBACK_URL, not_verified
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 SERVERS, PROTOCOL = "bootstrap.servers", "security.protocol"
@@ -33,7 +33,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
         ),
         re.compile(FILE.pattern + "|probe"),
     ),
-    "sasl.oauthbearer.token.endpoint.url": re.compile(r"https://\S+|http://(127\.0\.0\.1|localhost)[:/]\S*"),
+    "sasl.oauthbearer.token.endpoint.url": re.compile(rf"https://\S+|{LOOPBACK_URL.pattern}"),
 }
 """Allowed values of settings with which the library opens a file, runs a command or calls a server."""
 ALLOWED = frozenset(
