@@ -24,7 +24,7 @@ from tests.spark.bad_records import decide, lost_values, unreadable
 from tests.spark.contract.sessions import small_session
 from tests.spark.model_run import ModelRun
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.nightly]
 
 OFTEN = 0.04
 """The fraction of damaged changes."""

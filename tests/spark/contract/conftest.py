@@ -12,17 +12,16 @@ from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
 
 IN_EVERY_RUN: dict[str, set[str]] = {
     "bigquery": {"test_commits", "test_types"},
-    "delta in Spark": {"test_merge_keyed", "test_merge_schemas", "test_types"},
+    "delta in Spark": {"test_merge_keyed", "test_types"},
+    "iceberg": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_rewinds", "test_types"},
+    "mysql": {"test_commits", "test_copies", "test_merge_keyed", "test_types"},
     "redshift": {"test_commits", "test_copies", "test_merge_keyed", "test_types"},
     "snowflake": {"test_commits", "test_merge_keyed", "test_types"},
     "snowflake by external stage": set(),
     "spanner": {"test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
-"""What these kits run in every run; the rest is for the nightly run. With Spark for all work, the other targets run in
-the nightly run only."""
-
-IN_NIGHTLY_RUN = {"iceberg": {"test_dirty_keys", "test_fold_cases"}, "mysql": {"test_dirty_keys", "test_fold_cases"}}
-"""Modules that test the fold more than the target."""
+"""What these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run everything. With Spark
+for all work, the other targets run in the nightly run only."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,7 +40,7 @@ def flat(values: Iterable[object]) -> Iterator[object]:
 def is_nightly(item: pytest.Item, kit: str) -> bool:
     if kit in IN_EVERY_RUN:
         return item.path.stem not in IN_EVERY_RUN[kit]
-    return kit.endswith(IN_SPARK) or item.path.stem in IN_NIGHTLY_RUN.get(kit, ())
+    return kit.endswith(IN_SPARK)
 
 
 @pytest.fixture(params=sorted(KITS))

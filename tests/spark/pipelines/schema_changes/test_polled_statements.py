@@ -162,6 +162,7 @@ def test_the_copy_of_postgresql_equals_the_source_or_is_stopped(
     of_postgres.check_case(case, busy)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "busy"), parameters(MARIADB_CASES, IN_EVERY_RUN))
 def test_the_copy_of_mariadb_equals_the_source_or_is_stopped(
     of_mariadb: PolledPipeline, case: Case, busy: bool
