@@ -247,6 +247,16 @@ def test_jobs_count_what_they_cost(target: BigQueryTarget) -> None:
     assert cost == {}, "a read of the state costs nothing"
 
 
+def test_every_query_has_the_limit_of_the_bytes_billed(
+    bigquery_server: EmbeddedBigQuery, tmp_path: Path, dataset: str
+) -> None:
+    limited = opened(bigquery_server, tmp_path, dataset, maximum_bytes_billed=10**9)
+    with limited.server.session("test") as connection:
+        job = connection.jobs.query("SELECT 1", f"limited-{uuid.uuid4().hex}")
+        sent = connection.jobs.client.get_job(job.job_id, location=job.location)
+    assert sent.maximum_bytes_billed == 10**9
+
+
 def test_a_missing_dataset_is_reported_with_its_statement(bigquery_server: EmbeddedBigQuery, tmp_path: Path) -> None:
     (problem,) = opened(bigquery_server, tmp_path, "none_of_this", region="EU").check(())
     assert problem.code == "TGT052"
