@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from airflow_cdc_provider.connectors.source import HasChannels, RestartsSnapshots
+from airflow_cdc_provider.connectors.source_features import HasChannels, RestartsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text

@@ -11,7 +11,8 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import Copy, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint

@@ -27,7 +27,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source import CapturesLater, Copy, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint

@@ -11,7 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
-from airflow_cdc_provider.connectors.source import LimitsCopies, WarnsUsers
+from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask

@@ -12,7 +12,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definitions
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import RetainedLog, RetainsLog
+from airflow_cdc_provider.connectors.source_features import RetainedLog, RetainsLog
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.errors import CdcError

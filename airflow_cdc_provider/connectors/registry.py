@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from airflow_cdc_provider.connectors import MESSAGE_SOURCES, SOURCES
-from airflow_cdc_provider.connectors.source import FetchesRows, RegistryAccess, SourceConnector, UsesRegistry
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source_features import FetchesRows, RegistryAccess, UsesRegistry
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition

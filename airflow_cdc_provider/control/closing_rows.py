@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from airflow_cdc_provider.connectors.source import DelaysCapture
+from airflow_cdc_provider.connectors.source_features import DelaysCapture
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source import HasIdentities, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
 from airflow_cdc_provider.core.decisions.run_plan import Mode

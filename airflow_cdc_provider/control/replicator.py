@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import RegistryAccess, SourceConnector
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.change_log import ChangeLog

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.source import CapturesLater, Copy, LimitsCopies, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import CapturesLater, LimitsCopies, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced, PositionLost

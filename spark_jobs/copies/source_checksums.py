@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.connectors.source import Copy, ProvesRows, SplitRead
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.connectors.source_features import ProvesRows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import Copy, ReadsSplits
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.errors import CdcError

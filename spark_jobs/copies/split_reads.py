@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import ReadsSplits
+from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.schema import TableSchema

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from airflow_cdc_provider.connectors.source import FetchesRows
+from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver

@@ -15,7 +15,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
-from airflow_cdc_provider.connectors.source import RegistryAccess, SourceConnector
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.spec.definition import Definition

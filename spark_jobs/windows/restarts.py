@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.connectors.source import Restart, RestartsSnapshots
+from airflow_cdc_provider.connectors.source_features import Restart, RestartsSnapshots
 from airflow_cdc_provider.core.log.change_log import EXPIRED, RELOAD, RESTART, Hole, Manifest
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import (

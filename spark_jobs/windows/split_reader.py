@@ -15,7 +15,8 @@ from pyspark import TaskContext
 
 from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source import RegistryAccess, StreamSplit
+from airflow_cdc_provider.connectors.source import StreamSplit
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import WarnsUsers
+from airflow_cdc_provider.connectors.source_features import WarnsUsers
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
 from tests.connectors.sqlserver_database import Shop
 from tests.simulators.sqlserver.tables import Col

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import CapturesLater
+from airflow_cdc_provider.connectors.source_features import CapturesLater
 from airflow_cdc_provider.connectors.sources.sqlserver import copy as copies
 from airflow_cdc_provider.connectors.sources.sqlserver import stream
 from airflow_cdc_provider.connectors.sources.sqlserver.positions import key_after, position_lsn

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import RetainedLog
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable

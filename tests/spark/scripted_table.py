@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.connectors.source import FetchesRows
+from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask
 from airflow_cdc_provider.core.log.change_log import Hole, Manifest, TableSlice, attempt_folder, table_folder

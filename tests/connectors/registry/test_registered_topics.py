@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.source import RegistryAccess, StreamItem
+from airflow_cdc_provider.connectors.source import StreamItem
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
@@ -221,7 +222,7 @@ def test_schemas_may_be_named_in_headers_by_guid(
 
 READ = """
 import json, sys
-from airflow_cdc_provider.connectors.source import RegistryAccess
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Source

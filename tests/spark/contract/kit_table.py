@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.connectors.source import FetchesRows
+from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.contract.kits import TargetKit

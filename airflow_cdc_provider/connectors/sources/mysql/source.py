@@ -7,14 +7,8 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_cdc_provider.connectors.source import (
-    Copy,
-    KeepsNoState,
-    RetainedLog,
-    SourceStatus,
-    StreamItem,
-    StreamSplit,
-)
+from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_tables
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient

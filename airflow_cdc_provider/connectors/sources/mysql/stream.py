@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_cdc_provider.connectors.source import RetainedLog, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, redefined_columns
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query, read_events

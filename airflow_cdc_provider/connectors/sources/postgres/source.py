@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, RetainedLog, SourceStatus, SplitRead, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, read_identity
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_cdc_provider.connectors.source import RetainedLog, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient

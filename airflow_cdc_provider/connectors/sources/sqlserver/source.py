@@ -8,14 +8,8 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_cdc_provider.connectors.source import (
-    Copy,
-    KeepsNoState,
-    RetainedLog,
-    SourceStatus,
-    StreamItem,
-    StreamSplit,
-)
+from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import read_tables
 from airflow_cdc_provider.connectors.sources.sqlserver.check import find_problems, never_run

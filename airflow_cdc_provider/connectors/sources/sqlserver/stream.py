@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from airflow_cdc_provider.connectors.source import Boundary, RetainedLog, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.alterations import Alteration, distinct
 from airflow_cdc_provider.connectors.sources.sqlserver.capture_instances import Coverage, cover, switches

@@ -11,15 +11,8 @@ from functools import cached_property, partial
 from itertools import chain
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.source import (
-    Boundary,
-    Copy,
-    HoleFound,
-    Restart,
-    SourceStatus,
-    StreamItem,
-    StreamSplit,
-)
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import Restart
 from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import Folder

@@ -9,15 +9,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
-from airflow_cdc_provider.connectors.source import (
-    Boundary,
-    Copy,
-    HoleFound,
-    Restart,
-    SourceStatus,
-    StreamItem,
-    StreamSplit,
-)
+from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import Restart
 from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
 from airflow_cdc_provider.connectors.transports.kafka.new_snapshots import cut_before
 from airflow_cdc_provider.connectors.transports.kafka.options import KafkaOptions

@@ -13,7 +13,8 @@ from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.schema_registry.check import registry_problems
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
-from airflow_cdc_provider.connectors.source import KeepsNoState, RegistryAccess
+from airflow_cdc_provider.connectors.source import KeepsNoState
+from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.connectors.transports.messages.check import table_problems
 from airflow_cdc_provider.connectors.transports.messages.declared_schemas import declared_schemas
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format

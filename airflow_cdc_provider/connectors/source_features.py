@@ -1,0 +1,181 @@
+"""Interfaces that a source connector may implement beside ``SourceConnector``: what not every source can do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.schema import TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class RetainedLog:
+    """``bytes`` of the source's log from our position to its end, including what the source retains for us; None if
+    there is no such position. ``since`` (UTC): the source serves everything from then on; None if unknown."""
+
+    bytes: int | None = None
+    since: datetime | None = None
+
+
+@runtime_checkable
+class ReadsSplits(Protocol):
+    """A source connector whose copies are read in splits."""
+
+    def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+        """The rows of one split of a copy, in the table's types. Runs in any process."""
+
+
+@runtime_checkable
+class LimitsCopies(Protocol):
+    """A source that uses a scarce resource for the duration of each copy."""
+
+    def copies_at_once(self) -> int:
+        """The number of copies that can run now, beside the stream: at least one."""
+
+
+@runtime_checkable
+class ProvesRows(Protocol):
+    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. Both
+    methods read the view ``copy``; ``schema`` has the columns to compare."""
+
+    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
+        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
+        """Per row ``k``, the text that identifies it, and ``h``, a hash of all its values."""
+
+
+@runtime_checkable
+class FetchesRows(Protocol):
+    """A source connector that can fetch rows by key. Needed where its stream contains the key of a changed row but not
+    all its values."""
+
+    def fetch(self, table: TableTask, schema: TableSchema, records: Sequence[ChangeRecord]) -> Iterator[ChangeRecord]:
+        """The current rows of these keys, in any order: a ``read`` with every column of ``schema``, or a ``delete`` if
+        the row certainly no longer exists. ``commit_ts``: the row contains every change committed before it.
+        ``order_key`` is left empty. ``records``: the last incomplete record of each key. A key for which the source
+        returns nothing is left out.
+
+        Raises SourceUnavailable if a retry can help."""
+
+
+@runtime_checkable
+class StreamHoldsSnapshots(Protocol):
+    """A source whose stream contains its tables from their first row on: the first copy of a table is empty, at a
+    position before every record of the table."""
+
+    def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
+        """Whether the stream contains no record of the table up to ``start`` and still serves every record after
+        ``end``; the change log contains the records between them."""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.
+    ``separable``: False if rows of the snapshot and earlier changes may share a file, so that no window can end between
+    them."""
+
+    limit: Position
+    tables: Mapping[str, frozenset[str]]
+    separable: bool = True
+
+
+@runtime_checkable
+class RestartsSnapshots(Protocol):
+    """A source whose stream may contain another full snapshot of its tables."""
+
+    def restart(
+        self,
+        lo: Position,
+        limit: Position,
+        began: SourceSnapshot,
+        snapshots: Sequence[SourceSnapshot],
+        known: Sequence[SourceSnapshot],
+    ) -> Restart:
+        """Where the window from ``lo`` must end so that the next one starts with the snapshot ``began`` in each channel
+        of its connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and this window's."""
+
+
+@dataclass(frozen=True)
+class RegistryAccess:
+    """The connection of a schema registry, and the files where its schemas are kept."""
+
+    connection: ConnectionInfo
+    files: SchemaFiles
+
+
+@runtime_checkable
+class UsesRegistry(Protocol):
+    """A source whose messages may contain ids of registered schemas."""
+
+    def use_registry(self, access: RegistryAccess) -> None:
+        """Called once, before any other method, if the definition names a registry."""
+
+
+@runtime_checkable
+class RetainsLog(Protocol):
+    """A source with a log that uses its disk space or that it removes after a while."""
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        """``position``: the end of the last sealed window, None if there is none."""
+
+
+@runtime_checkable
+class DelaysCapture(Protocol):
+    """A source whose windows end some time before now; a later window reads the commits since."""
+
+    def capture_delay(self) -> timedelta:
+        """The time between the end of a window and now."""
+
+
+@runtime_checkable
+class CapturesLater(Protocol):
+    """A source whose stream contains a commit some time after queries show it."""
+
+    def wait_for_capture(self) -> None:
+        """Returns when a window that begins now will contain every commit that a query has shown so far. Raises
+        SourceUnavailable if that takes too long."""
+
+
+@runtime_checkable
+class WarnsUsers(Protocol):
+    """A source of which users must know something before they rely on it."""
+
+    def warnings(self) -> list[Problem]:
+        """Warnings for ``check``. Opens no connection."""
+
+
+@runtime_checkable
+class HasIdentities(Protocol):
+    """A source whose catalog shows changes of a table that its stream does not carry."""
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        """The current identities of these tables in the catalog. A table that does not exist is left out."""
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
+        """``changes`` of ``table`` without those that the stream carries after ``position``. ``truncated``: the change
+        log contains a TRUNCATE of the table that the copy does not have yet."""
+
+
+@runtime_checkable
+class HasChannels(Protocol):
+    """A source whose stream has several channels, each with its own progress."""
+
+    def channels(self, position: Position) -> Collection[str]:
+        """The channels that were read up to ``position``."""
