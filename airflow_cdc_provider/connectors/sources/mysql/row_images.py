@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -13,12 +11,12 @@ from airflow_cdc_provider.connectors.sources.mysql.cells import Read, cell_reade
 from airflow_cdc_provider.connectors.sources.mysql.row_event import ABSENT, Absent, Cell, RowChange, fill_absent
 from airflow_cdc_provider.connectors.sources.mysql.schemas import BinlogSchema
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
-from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
+from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_writer
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.filters import InvalidDate, matches
-from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+from airflow_cdc_provider.core.table.schema import Column
 
 UNREADABLE = (*MALFORMED, ValueError, LookupError)
 """Exceptions that reading a cell may raise."""
@@ -140,7 +138,7 @@ class _ColumnReader:
         self.name, self.index = column.name, index
         self._plain, self._source = _reader(found, index), found.described[index].column.type
         self._read = convert_for_copy(found.schema, column, found.described[index], self._plain)
-        self._write = _writer(column.type)
+        self._write = canonical_writer(column.type)
         self._is_cast = column.type != self._source
 
     def text(self, cell: Cell) -> str | None:
@@ -163,19 +161,6 @@ class _ColumnReader:
             return self._plain(cell)
         except Unrepresentable as error:
             return InvalidDate(self._source.kind, error.text)
-
-
-def _writer(kind: LogicalType) -> Callable[[Any], str]:
-    """``canonical_value`` for one type, which is faster."""
-    match kind.kind:
-        case Kind.INT16 | Kind.INT32 | Kind.INT64:
-            return str
-        case Kind.TEXT | Kind.JSON | Kind.UUID:
-            return encode_basestring
-        case Kind.DECIMAL:
-            return lambda value: f'"{value:f}"'
-        case _:
-            return partial(canonical_value, kind)
 
 
 def _reader(found: BinlogSchema, index: int) -> Read:

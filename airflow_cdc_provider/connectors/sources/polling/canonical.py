@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -32,3 +34,16 @@ def canonical_value(kind: LogicalType, value: Any) -> str:
             return f'"{base64_of(value)}"'
         case _:
             return encode_basestring(value)
+
+
+def canonical_writer(kind: LogicalType) -> Callable[[Any], str]:
+    """``canonical_value`` of values other than NULL, for one type, which is faster."""
+    match kind.kind:
+        case Kind.INT16 | Kind.INT32 | Kind.INT64:
+            return str
+        case Kind.TEXT | Kind.JSON | Kind.UUID:
+            return encode_basestring
+        case Kind.DECIMAL:
+            return lambda value: f'"{value:f}"'
+        case _:
+            return partial(canonical_value, kind)

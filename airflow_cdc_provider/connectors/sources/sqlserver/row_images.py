@@ -10,19 +10,18 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import partial
 from json.encoder import encode_basestring
 from typing import Any, Final, NamedTuple
 
 from airflow_cdc_provider.connectors.rows import DecodedPart, Row
-from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
+from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_writer
 from airflow_cdc_provider.connectors.sources.sqlserver.types import NEVER_IN_BEFORE, SqlColumn, logical_type
 from airflow_cdc_provider.connectors.sources.sqlserver.values import CUT, cell_reader, is_cut, source_reader
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.filters import matches
-from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
 class Absent(Enum):
@@ -179,7 +178,7 @@ class _ColumnReader:
         self._read = cell_reader(schema, column, source)
         is_cast = column.type != logical_type(source)
         self._operand: Callable[[Any], Any] = self._read if is_cast else source_reader(source)
-        self._write = _writer(column.type)
+        self._write = canonical_writer(column.type)
 
     def text(self, cell: Any) -> str | None:
         """Canonical JSON; None if the value is unknown."""
@@ -192,19 +191,6 @@ class _ColumnReader:
 
     def operand(self, cell: Any) -> Any:
         return None if cell is None else self._operand(cell)
-
-
-def _writer(kind: LogicalType) -> Callable[[Any], str]:
-    """``canonical_value`` for one type, which is faster."""
-    match kind.kind:
-        case Kind.INT16 | Kind.INT32 | Kind.INT64:
-            return str
-        case Kind.TEXT | Kind.JSON | Kind.UUID:
-            return encode_basestring
-        case Kind.DECIMAL:
-            return lambda value: f'"{value:f}"'
-        case _:
-            return partial(canonical_value, kind)
 
 
 def why(error: Exception) -> str:
