@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 
 class UnversionedTarget(ABC):
+    log: ChangeLog
+
     @abstractmethod
     def locate(self, target_table: str) -> str: ...
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -13,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import ForeignTarget, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
@@ -21,7 +19,6 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
-from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.database.commit import Swap
 from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
@@ -37,14 +34,13 @@ from airflow_cdc_provider.targets.database.staging import (
     prepare_staging,
 )
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
-from airflow_cdc_provider.targets.fencing import superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
-from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
+from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
 from spark_jobs.writers.jdbc import read_jdbc
 from spark_jobs.writers.partition_results import on_partitions
 from spark_jobs.writers.result_parts import read_result
@@ -121,15 +117,11 @@ class DatabaseWriter:
     def _copy(self, task: TableTask, load: LoadCopy, record: ControlRecord) -> int:
         """A crash before the swap leaves the old table, or none. A token that does not increase, or that another
         attempt has claimed, is rejected: the caller has to raise the fence."""
-        current = self.tables.state(task.table, task.target)
-        if current.exists and current.control is None:
-            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
-        if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
-            raise superseded_by(current, record)
+        current = state_before_copy(self.tables, task, record)
         server, schema = self.tables.server, record.schema or task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
         shadow = staging_table(task.target, COPIED, record.nonce)
-        with self._translate_lost_race(task, current, record):
+        with translate_lost_race(self.tables, task, current, record):
             prepare_staging(server, task.target)
             create_shadow_table(server, shadow, schema, soft, record.nonce, task.rule.cluster_by)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
@@ -159,14 +151,11 @@ class DatabaseWriter:
         self, task: TableTask, rows: StagedRows, record: ControlRecord, load: Callable[[str], object]
     ) -> MergeCounts:
         """``load`` writes the rows into a staging table."""
-        current = self.tables.state(task.table, task.target)
-        control, batch = current.control, rows.batch
-        if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
-            raise superseded_by(current, record)
+        current, batch = state_before_merge(self.tables, task, rows, record), rows.batch
         server = self.tables.server
         staged = staging_table(task.target, STAGED, record.nonce)
         plan = merge_plan(task, batch, batch.added)
-        with self._translate_lost_race(task, current, record):
+        with translate_lost_race(self.tables, task, current, record):
             prepare_staging(server, task.target)
             create_staged_table(server, staged, batch.schema)
             load(staged)
@@ -180,17 +169,6 @@ class DatabaseWriter:
         """Does nothing: PostgreSQL's autovacuum, InnoDB's purge, Snowflake's clustering, and Redshift's vacuum and sort
         are automatic."""
         return ()
-
-    @contextlib.contextmanager
-    def _translate_lost_race(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
-        """A later attempt drops the staging table of this one."""
-        try:
-            yield
-        except TargetUnavailable:
-            after = self.tables.state(task.table, task.target)
-            if after != before:
-                raise superseded_by(after, record) from None
-            raise
 
     def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame, window: int) -> int:
         """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""

@@ -3,9 +3,8 @@ tasks or by the driver."""
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -16,14 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import ForeignTarget, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
-from airflow_cdc_provider.targets.common_checks import foreign_table
-from airflow_cdc_provider.targets.fencing import superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
@@ -40,6 +36,7 @@ from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
+from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
 from spark_jobs.writers.partition_results import on_partitions
 from spark_jobs.writers.spanner_reads import read_table
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -98,13 +95,9 @@ class SpannerWriter:
         """A crash before the commit leaves the old table, or none; after it, the next process that reads the state
         gives the new copy the table's name. A token that does not increase, or that another attempt has claimed, is
         rejected: the caller has to raise the fence."""
-        current = self.tables.state(task.table, task.target)
-        if current.exists and current.control is None:
-            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
-        if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
-            raise superseded_by(current, record)
+        current = state_before_copy(self.tables, task, record)
         schema, soft = record.schema or task.schema, task.rule.on_delete is OnDelete.SOFT
-        with self._translate_lost_race(task, current, record):
+        with translate_lost_race(self.tables, task, current, record):
             shadow = prepare(self.database, task.target, schema, soft, current, record)
             rows = load_rows(shadow)
             commit_copy(self.database, task.target, shadow.table, replace(record, rows=rows))
@@ -149,13 +142,10 @@ class SpannerWriter:
         return self._merge(task, rows, record, in_driver)
 
     def _merge(self, task: TableTask, rows: StagedRows, record: ControlRecord, in_parts: MergeParts) -> MergeCounts:
-        current = self.tables.state(task.table, task.target)
-        control, batch = current.control, rows.batch
-        if control is None or control.token >= record.token or (not batch.repair and control.window != batch.lo_window):
-            raise superseded_by(current, record)
+        current, batch = state_before_merge(self.tables, task, rows, record), rows.batch
         stored = Stored(task.target, batch.schema, task.rule.on_delete is OnDelete.SOFT, self.database.options.json)
         with (
-            self._translate_lost_race(task, current, record),
+            translate_lost_race(self.tables, task, current, record),
             self.database.session(f"merge {record.window}") as session,
         ):
             plan = add_columns(self.database, session, task.target, merge_plan(task, batch, batch.added))
@@ -199,17 +189,6 @@ class SpannerWriter:
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         """Does nothing: Spanner's upkeep is its own."""
         return ()
-
-    @contextlib.contextmanager
-    def _translate_lost_race(self, task: TableTask, before: TargetState, record: ControlRecord) -> Iterator[None]:
-        """A later attempt drops the shadow table of this one."""
-        try:
-            yield
-        except TargetUnavailable:
-            after = self.tables.state(task.table, task.target)
-            if after != before:
-                raise superseded_by(after, record) from None
-            raise
 
 
 def _load(database: SpannerDatabase, shadow: Stored, most: int, part: int, batches: Iterable[pa.RecordBatch]) -> int:
