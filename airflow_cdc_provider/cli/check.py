@@ -23,7 +23,9 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
+from airflow_cdc_provider.loader.schedules import runs_a_day
 from airflow_cdc_provider.staging.store import supports_exclusive_create
+from airflow_cdc_provider.targets.target import HasQuotas
 
 
 @cli_command
@@ -37,6 +39,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
     warnings = _tls_warnings(replicator)
     warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
+    warnings += _quota_warnings(replicator, len(tables))
     unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,
@@ -82,6 +85,12 @@ def _tls_warnings(replicator: Replicator) -> list[Problem]:
     with suppress(CdcError):
         warnings += state_tls_warnings()
     return list(dict.fromkeys(warnings))
+
+
+def _quota_warnings(replicator: Replicator, tables: int) -> list[Problem]:
+    if not isinstance(replicator.target, HasQuotas):
+        return []
+    return replicator.target.quota_warnings(tables, runs_a_day(replicator.definition.schedule))
 
 
 def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:

@@ -108,6 +108,14 @@ class RowsRead:
 
 
 @runtime_checkable
+class HasQuotas(Protocol):
+    """A target whose operator limits how often it can be used."""
+
+    def quota_warnings(self, tables: int, runs_a_day: int) -> list[Problem]:
+        """Warnings for ``check``. Opens no connection."""
+
+
+@runtime_checkable
 class ReadsRows(Protocol):
     """A target that can read rows of its tables without Spark. Both methods raise NeedsSpark and TargetUnavailable."""
 

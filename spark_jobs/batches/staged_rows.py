@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,7 @@ from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.runtime.memory_budget import read_small_files
-from spark_jobs.windows.parquet_files import open_parquet, part_files
+from spark_jobs.windows.parquet_files import iter_batches, part_files
 
 ROWS, BATCH = "rows", "batch.json"
 """The folder of the rows, and the file of the batch itself, inside the folder of a batch."""
@@ -40,16 +41,23 @@ class StagedRows:
     def frame(self) -> DataFrame:
         return self.spark.read.schema(staged_schema(self.batch)).parquet(self.store.url(self._folder))
 
+    @property
+    def files(self) -> list[str]:
+        return part_files(self.store, self._folder)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """File by file, never all at once."""
-        for path in part_files(self.store, self._folder):
-            with open_parquet(self.store, path) as file:
-                yield from file.iter_batches()
+        return chain.from_iterable(map(self.batches_of, self.files))
+
+    @property
+    def batches_of(self) -> Callable[[str], Iterator[pa.RecordBatch]]:
+        """Reads one of the files; can be pickled."""
+        return partial(iter_batches, self.store)
 
     @contextlib.contextmanager
     def table(self) -> Iterator[pa.Table]:
         """All rows, whose memory stays reserved until the block ends. Raises NeedsSpark where it exceeds the budget."""
-        files = part_files(self.store, self._folder)
+        files = self.files
         if not files:
             raise NeedsSpark("no file of rows")
         with read_small_files(self.store, (files, self.columns)) as (rows,):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_cdc_provider.staging.store import Store
@@ -20,6 +21,11 @@ def open_parquet(store: Store, path: str, footer: pq.FileMetaData | None = None)
     """``footer``: where it has been read already."""
     with store.open_input(path) as content, pq.ParquetFile(content, metadata=footer) as file:
         yield file
+
+
+def iter_batches(store: Store, path: str) -> Iterator[pa.RecordBatch]:
+    with open_parquet(store, path) as file:
+        yield from file.iter_batches()
 
 
 def count_rows(store: Store, folder: str) -> int:

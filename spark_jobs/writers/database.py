@@ -42,8 +42,8 @@ from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
 from spark_jobs.writers.jdbc import read_jdbc
-from spark_jobs.writers.partition_results import on_partitions
 from spark_jobs.writers.result_parts import read_result
+from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 LoadCopy = Callable[[str, TableSchema, Sequence[str], int], int]
@@ -96,7 +96,10 @@ class DatabaseWriter:
         frame = rows.frame()
 
         def load(shadow: str, schema: TableSchema, columns: Sequence[str], window: int) -> int:
-            return self._load_in_tasks(shadow, schema, frame.select(*map(quoted, columns)), window)
+            server = self.tables.server
+            selected = frame.select(*map(quoted, columns))
+            parts = on_partitions(selected, partial(_load_in_task, server, shadow, schema, columns))
+            return finish_load(server, shadow, schema, columns, _loaded(parts), window)
 
         return partial(self._copy, task, load)
 
@@ -133,8 +136,12 @@ class DatabaseWriter:
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the commit changes nothing. After it, the
         cursor prevents a second application of the batch."""
-        schema = rows.batch.schema
-        load = partial(self._load_in_tasks, schema=schema, frame=rows.frame, window=record.window)
+        server, schema, columns = self.tables.server, rows.batch.schema, rows.columns.names
+
+        def load(staged: str) -> int:
+            parts = on_files(rows, partial(_load_in_task, server, staged, schema, columns))
+            return finish_load(server, staged, schema, columns, _loaded(parts), record.window)
+
         return self._merge(task, rows, record, load)
 
     def merge_locally(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
@@ -170,13 +177,6 @@ class DatabaseWriter:
         are automatic."""
         return ()
 
-    def _load_in_tasks(self, table: str, schema: TableSchema, frame: DataFrame, window: int) -> int:
-        """Load the frame from its tasks, without the driver. Returns the number of rows; raises errors of the tasks."""
-        server, columns = self.tables.server, frame.columns
-        results = on_partitions(frame, partial(_load_in_task, server, table, schema, columns))
-        parts = [from_plain(LoadedPart, result) for result in results]
-        return finish_load(server, table, schema, columns, parts, window)
-
 
 def _load_in_task(
     server: Server,
@@ -188,6 +188,10 @@ def _load_in_task(
 ) -> Any:
     """Runs in an executor."""
     return to_plain(load_part(server, table, schema, columns, part, batches))
+
+
+def _loaded(results: Iterable[Any]) -> list[LoadedPart]:
+    return [from_plain(LoadedPart, result) for result in results]
 
 
 def _technical_columns(schema: TableSchema, soft: bool) -> tuple[Column, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -31,14 +30,13 @@ from airflow_cdc_provider.targets.spanner.rows import Stored
 from airflow_cdc_provider.targets.spanner.session import Session
 from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES, CONTROL_MUTATIONS, collect
 from airflow_cdc_provider.targets.spanner.target import SpannerTarget
-from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.copies.spooled_rows import SpooledRows
 from spark_jobs.writers.expected_states import state_before_copy, state_before_merge, translate_lost_race
-from spark_jobs.writers.partition_results import on_partitions
 from spark_jobs.writers.spanner_reads import read_table
+from spark_jobs.writers.task_results import on_files, on_partitions
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 LoadCopy = Callable[[Stored], int]
@@ -109,14 +107,12 @@ class SpannerWriter:
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the commit, or before a merge of several
         transactions has begun, changes nothing. After it, the cursor prevents a second application of the batch."""
-        keys = [F.col(quoted(name)) for name in rows.batch.schema.key]
 
         def in_tasks(
             session: Session, stored: Stored, plan: MergePlan, record: ControlRecord, current: TargetState
         ) -> Counts:
-            frame = rows.frame.sortWithinPartitions(*keys) if keys else rows.frame
             parts = PartsOf(stored.table, record.nonce)
-            results = on_partitions(frame, partial(_save, self.database, parts, stored, plan))
+            results = on_files(rows, partial(_save, self.database, parts, stored, plan))
             saved = sum((from_plain(SavedRows, result) for result in results), SavedRows())
             begin_in_parts(self.tables, session, stored, saved, plan, current, record)
             sweep(self.database.options, session, parts)
@@ -133,9 +129,7 @@ class SpannerWriter:
         ) -> Counts:
             parts, most = PartsOf(stored.table, record.nonce), self.database.options.max_mutations
             with rows.table() as table:
-                keys = [(name, "ascending") for name in plan.schema.key]
-                ordered = table.sort_by(keys) if keys else table
-                saved = save(session, parts, stored, plan, uuid.uuid4().hex, [ordered], most)
+                saved = save(session, parts, stored, plan, uuid.uuid4().hex, [_by_key(table, stored)], most)
             begin_in_parts(self.tables, session, stored, saved, plan, current, record)
             return end_merge(self.database, session, stored.table)
 
@@ -205,10 +199,16 @@ def _save(
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
     """Under the name of this try of the task."""
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    tables = (_by_key(pa.Table.from_batches([batch]), stored) for batch in batches)
     with database.session("save") as session:
         saved = save(session, parts, stored, plan, uuid.uuid4().hex, tables, database.options.max_mutations)
     return to_plain(saved)
+
+
+def _by_key(rows: pa.Table, stored: Stored) -> pa.Table:
+    """Neighbours are written together, which is the fastest."""
+    keys = [(name, "ascending") for name in stored.schema.key]
+    return rows.sort_by(keys) if keys else rows
 
 
 def _apply(

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.bigquery.checks import TABLES_IN_A_QUERY, definition_problems
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition, PartitionUnit
+from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
 
 INT, TEXT, FLOAT, DATE = (LogicalType(kind) for kind in (Kind.INT64, Kind.TEXT, Kind.FLOAT64, Kind.DATE))
@@ -57,3 +58,10 @@ def test_a_plain_table_has_no_problem() -> None:
 )
 def test_each_problem_is_named(tasks: tuple[TableTask, ...], options: dict[str, Any], code: str) -> None:
     assert codes(*tasks, **options) == [code]
+
+
+def test_a_schedule_that_may_use_up_the_load_jobs_of_the_project_is_named() -> None:
+    (warning,) = quota_warnings(tables=60, runs_a_day=1_440, has_stage=False)
+    assert warning.code == "TGT089"
+    assert "86,400 load jobs and more" in warning.found
+    assert [*quota_warnings(tables=30, runs_a_day=1_440, has_stage=False)] == []

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.command_line import CommandLine, replicated
+from tests.provider.file_target import FileTarget
 from tests.provider.run_harness import FileSource, RunHarness, schema
 
 
@@ -170,6 +171,17 @@ def test_check_reports_a_limit_of_concurrent_copies_of_the_source(
 ) -> None:
     monkeypatch.setattr(FileSource, "copies_at_once", lambda _: 1, raising=False)
     assert "2 tables, copied 1 at a time" in cdc("check", "shop").out
+
+
+def test_check_warns_of_the_quotas_of_the_target(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def near(_: object, tables: int, runs_a_day: int) -> list[Problem]:
+        return [Problem("TGT089", f"{tables} tables, {runs_a_day} times a day")]
+
+    monkeypatch.setattr(FileTarget, "quota_warnings", near, raising=False)
+    result = cdc("check", "shop")
+    assert result.code == 0 and "warning: TGT089 2 tables, 0 times a day" in result.out
 
 
 def test_check_shows_all_problems(cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from airflow_cdc_provider.targets.bigquery.cursor import JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed
 from airflow_cdc_provider.targets.bigquery.jobs import is_repeatable, rows_of
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
+from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.server import BigQueryServer
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
@@ -51,6 +52,9 @@ class BigQueryTarget(DatabaseTarget):
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return [*definition_problems(self.server.options, self.server.sql, tables), *super().check(tables)]
+
+    def quota_warnings(self, tables: int, runs_a_day: int) -> list[Problem]:
+        return list(quota_warnings(tables, runs_a_day, has_stage=bool(self.server.options.stage)))
 
     def read_state(self, cursor: JobCursor, table: str, target_table: str) -> TargetState:
         """The control rows first, then the identity of the copy: between the two reads, the name may go to a copy whose
