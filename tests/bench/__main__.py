@@ -62,6 +62,7 @@ def peers(rig: Rig) -> dict[str, Callable[[], list[Figure]]]:
     return {
         "peers-snapshot": lambda: comparing.snapshots(rig, 2_000_000),
         "peers-extract": lambda: comparing.extraction(rig, 500_000),
+        "peers-warehouse": lambda: warehousing.merging(rig, "postgres", MILLION, MILLION, beside_dlt=True),
         "peers-merge": lambda: comparing.merges(rig, 1_000_000, 100_000),
     }
 

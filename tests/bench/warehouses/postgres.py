@@ -32,8 +32,8 @@ class Postgres:
 
     def copy(self, name: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as session:
-            session.execute(f"CREATE TABLE shop.{name} (LIKE shop.items INCLUDING ALL)".encode())
-            session.execute(f"INSERT INTO shop.{name} SELECT * FROM shop.items".encode())
+            session.execute(f"CREATE TABLE shop.{name} AS SELECT {LISTED} FROM shop.items".encode())
+            session.execute(f"ALTER TABLE shop.{name} ADD PRIMARY KEY (id)".encode())
             session.execute("ANALYZE")
 
     def by_hand(self, name: str, files: Sequence[Path]) -> None:
