@@ -1,0 +1,46 @@
+"""The files of Iceberg tables in Azure, by pyarrow.
+
+pyiceberg's own class for pyarrow takes the whole authority of a URL for the name of a container, and knows no
+credentials of a single account, which catalogs answer with. Its other one needs more libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyarrow.fs import AzureFileSystem
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from airflow_cdc_provider.targets.iceberg.store_properties import ACCOUNT_KEY, SAS
+
+ENDPOINT = "adls.connection-string"
+"""As Iceberg's Java library reads it: the URL of an account at another address than the public one."""
+
+
+class AzureFileIO(PyArrowFileIO):
+    """``abfss://container@account.dfs.core.windows.net/path``."""
+
+    @staticmethod
+    def parse_location(location: str, properties: Mapping[str, str] | None = None) -> tuple[str, str, str]:
+        """Scheme, host of the account, and the path that begins with the container."""
+        scheme, authority, path = PyArrowFileIO.parse_location(location)
+        container, _, host = authority.partition("@")
+        return scheme, host, container + path.removeprefix(authority)
+
+    def _initialize_fs(self, scheme: str, netloc: str | None = None) -> AzureFileSystem:
+        return AzureFileSystem(**account_arguments(self.properties, netloc or ""))
+
+
+def account_arguments(properties: Mapping[str, Any], host: str) -> dict[str, str]:
+    """Of pyarrow's file system. Without credentials: those of the environment."""
+    arguments = {"account_name": host.partition(".")[0]}
+    if token := properties.get(f"{SAS}.{host}") or properties.get(SAS):
+        arguments["sas_token"] = token
+    elif key := properties.get(ACCOUNT_KEY):
+        arguments["account_key"] = key
+    if endpoint := properties.get(f"{ENDPOINT}.{host}"):
+        scheme, _, address = endpoint.partition("://")
+        for kind in ("blob", "dfs"):
+            arguments |= {f"{kind}_storage_scheme": scheme, f"{kind}_storage_authority": address.partition("/")[0]}
+    return arguments
