@@ -36,7 +36,7 @@ def account_arguments(properties: Mapping[str, Any], host: str) -> dict[str, str
     """Of pyarrow's file system. Without credentials: those of the environment."""
     arguments = {"account_name": host.partition(".")[0]}
     if token := properties.get(f"{SAS}.{host}") or properties.get(SAS):
-        arguments["sas_token"] = token
+        arguments["sas_token"] = f"?{token.lstrip('?')}"  # pyarrow appends it to URLs as it is
     elif key := properties.get(ACCOUNT_KEY):
         arguments["account_key"] = key
     if endpoint := properties.get(f"{ENDPOINT}.{host}"):

@@ -33,10 +33,16 @@ USE_REST = "set target.connection to a REST catalog whose warehouse is the bucke
 STORAGES = {"": FOLDER, FOLDER: FOLDER, S3: S3, "s3a": S3, GS: GS, ABFSS: ABFSS}
 """Scheme of a table's location → the scheme of the store."""
 
+NO_BUCKET = "NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist|ContainerNotFound"
+WRONG_REGION = "region|HTTP status 301|PermanentRedirect"
+NO_RIGHTS = r"Permission|ACCESS_DENIED|AccessDenied|Authoriz|\b403\b"
 REMEDIES = (
-    ("NO_SUCH_BUCKET|bucket does not exist|BucketNotFound|ContainerNotFound", "create the bucket, or correct the catalog"),
-    ("region|HTTP status 301|PermanentRedirect", "set `s3.region` in the extra of connection {connection}"),
-    ("Permission|ACCESS_DENIED|AccessDenied|Authoriz|HTTP status 403", "grant the rights to get, put and delete objects"),
+    (NO_BUCKET, "create the bucket, or correct the warehouse of the catalog"),
+    (WRONG_REGION, "set `s3.region` in the extra of connection {connection}"),
+    (
+        NO_RIGHTS,
+        "grant the rights to get, put and delete objects, to the catalog or to the connection",
+    ),
 )
 """Pattern of an error → what to do."""
 

@@ -23,7 +23,8 @@ def table_files(files: Any, location: str) -> Any:
 
 
 def why_not_usable(files: Any, location: str) -> str:
-    """Writes, reads and deletes a file below ``location``. Returns the error; empty if there is none."""
+    """Writes, reads and deletes a file below ``location``. Returns the error; empty if there is none. An empty object
+    with the name of the folder remains, which pyarrow creates."""
     url = f"{location.rstrip('/')}/.cdc-check-{uuid.uuid4().hex}"
     try:
         with files.new_output(url).create() as output:
@@ -39,4 +40,4 @@ def why_not_usable(files: Any, location: str) -> str:
 def error_text(error: Exception) -> str:
     """In one line, without the queries of URLs."""
     lines = str(error).splitlines() or [""]
-    return f"{type(error).__name__}: {QUERY.sub('?…', lines[0])[:300]}"
+    return f"{type(error).__name__}: {QUERY.sub('?…', lines[0])[:500]}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from airflow_cdc_provider.core.storage.locations import ABFSS
 from airflow_cdc_provider.targets.iceberg.table_files import table_files
+
+NAME = "cdc_check"
 
 
 @contextlib.contextmanager
@@ -22,11 +24,11 @@ def uncommitted_table(catalog: Any, namespace: str) -> Iterator[tuple[str, Any]]
     if is_new:
         catalog.create_namespace_if_not_exists(namespace)
     try:
-        name = f"cdc_check_{uuid.uuid4().hex}"
-        # The library's method for this does not read the part of the answer that has credentials per prefix.
-        answer = catalog._create_table((namespace, name), Schema(NestedField(1, "id", LongType())), stage_create=True)
+        # The library's method for this ignores credentials per prefix. In Azure, Iceberg in Spark ignores them, too.
+        answer = catalog._create_table((namespace, NAME), Schema(NestedField(1, "id", LongType())), stage_create=True)
         location = answer.metadata.location
-        vended = catalog._resolve_storage_credentials(answer.storage_credentials, location)
+        per_prefix = [] if location.startswith(ABFSS) else answer.storage_credentials
+        vended = catalog._resolve_storage_credentials(per_prefix, location)
         yield location, table_files(catalog._load_file_io({**answer.config, **vended}, location), location)
     finally:
         if is_new:

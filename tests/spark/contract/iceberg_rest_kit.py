@@ -14,24 +14,26 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.storage.locations import S3
+from airflow_cdc_provider.core.storage.locations import FOLDER, S3
 from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, pyiceberg_properties, spark_settings
 from airflow_cdc_provider.targets.iceberg.table_files import table_files
+from tests.rest_catalog import rest_catalog
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.once import lost_once
-from tests.spark.contract.rest_catalog import rest_catalog
 from tests.spark.contract.sessions import small_session
-from tests.spark.contract.warehouses import bucket_warehouse
+from tests.warehouses import bucket_warehouse
 
 SECRET = "s3cr3t-of-the-catalog"
 
 
 class RestKit(IcebergKit):
-    """``storage``: as in the definition. ``extra``: of the connection."""
+    """``storage``: the scheme of the tables' location. ``extra``: of the connection."""
 
     def __init__(self, spark: SparkSession, url: str, storage: str, extra: dict[str, str] | None = None) -> None:
-        self.target = Target("iceberg", connection="rest", catalog="lake.cdc", options={"storage": storage})
+        self.storage = storage
+        options = {"storage": "folder" if storage == FOLDER else storage}
+        self.target = Target("iceberg", connection="rest", catalog="lake.cdc", options=options)
         self.connection = ConnectionInfo("rest", url, login="cdc", password=SECRET, extra=extra or {})
         self.secrets = Secrets(target=self.connection)
         self.jars = ("iceberg", *([STORES[storage].iceberg_jars] if storage in STORES else []))

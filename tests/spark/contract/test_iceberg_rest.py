@@ -6,6 +6,7 @@ import dataclasses
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,10 +18,10 @@ from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from tests.buckets import RunningStores
+from tests.rest_catalog import rest_catalog
 from tests.spark.contract.iceberg_rest_kit import SECRET, RestKit
 from tests.spark.contract.kit_table import KitTable
-from tests.spark.contract.rest_catalog import rest_catalog
-from tests.spark.contract.warehouses import bucket_warehouse, store_credentials
+from tests.warehouses import bucket_warehouse, connection_credentials
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -33,6 +34,7 @@ WAREHOUSES = [
     pytest.param((GS, CATALOG), marks=pytest.mark.nightly),
     pytest.param((GS, CONNECTION), marks=pytest.mark.nightly),
     pytest.param((ABFSS, CATALOG), marks=pytest.mark.nightly),
+    pytest.param((ABFSS, CONNECTION), marks=pytest.mark.nightly),
 ]
 """Where the tables are, and where the credentials of the store come from."""
 
@@ -45,16 +47,13 @@ def kit(
     (tmp_path / "warehouse").mkdir()
     if storage == FOLDER:
         with rest_catalog(tmp_path / "warehouse", SECRET) as url:
-            yield RestKit(spark, url, "folder")
+            yield RestKit(spark, url, FOLDER)
         return
     objects, path = object_stores[storage], f"iceberg/{uuid.uuid4().hex}"
     warehouse = bucket_warehouse(objects, path, vended=credentials == CATALOG)
-    extra = dict(store_credentials(objects)) if credentials == CONNECTION else {}
+    extra = connection_credentials(objects) if credentials == CONNECTION else {}
     with rest_catalog(tmp_path / "warehouse", SECRET, warehouse) as url:
         yield RestKit(spark, url, storage, extra)
-    keys = " ".join(objects.keys(path))
-    assert ".parquet" in keys and ".avro" in keys and ".metadata.json" in keys
-    assert [file.name for file in (tmp_path / "warehouse").rglob("*")] == ["catalog.db"]
 
 
 def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
@@ -93,8 +92,12 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
 
     table.copy([{"id": 7, "v": "new"}])
     assert table.rows() == [(7, "new")]
+    with kit.opened() as current:
+        paths = [task.file.file_path for task in current.scan().plan_files()]
+    assert paths and {urlsplit(path).scheme or FOLDER for path in paths} == {kit.storage}
 
 
+@pytest.mark.parametrize("kit", [(FOLDER, CATALOG)], indirect=True)
 def test_an_error_of_the_credential_names_the_catalog_and_not_the_credential(kit: RestKit, tmp_path: Path) -> None:
     wrong = dataclasses.replace(kit.connection, password="wrong-key")
     kit.secrets = Secrets(target=wrong)

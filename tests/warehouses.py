@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 from airflow_cdc_provider.core.storage.locations import ABFSS, GS, S3, parse_location
 from tests.buckets import Azure, CloudStorage, ObjectStore
-from tests.spark.contract.rest_catalog import Warehouse
+from tests.rest_catalog import Warehouse
 
 HOUR_MS = 3_600_000
 AZURE_FILES = "airflow_cdc_provider.targets.iceberg.azure_files.AzureFileIO"
 
 
 def bucket_warehouse(objects: ObjectStore, path: str, vended: bool) -> Warehouse:
-    """``vended``: its answers about tables contain credentials."""
-    location, keys = objects.url(path), store_credentials(objects)
-    config = store_address(objects)
-    library = {"py-io-impl": AZURE_FILES} if objects.kind == ABFSS else {}
-    return Warehouse(location, {**config, **keys, **library}, config, keys if vended else {})
+    """``vended``: its answers about tables contain credentials. Iceberg's Java library does not read those of Azure per
+    prefix."""
+    keys, config = store_credentials(objects), store_address(objects)
+    is_azure = objects.kind == ABFSS
+    library = {"py-io-impl": AZURE_FILES} if is_azure else {}
+    return Warehouse(objects.url(path), {**config, **keys, **library}, config, keys if vended else {}, is_azure)
 
 
 def store_address(objects: ObjectStore, address: str = "") -> dict[str, str]:
@@ -33,7 +33,8 @@ def store_address(objects: ObjectStore, address: str = "") -> dict[str, str]:
     }[objects.kind]
 
 
-def store_credentials(objects: ObjectStore) -> Mapping[str, str]:
+def store_credentials(objects: ObjectStore) -> dict[str, str]:
+    """As a catalog answers them."""
     if isinstance(objects, Azure):
         host = parse_location(objects.url("")).host
         return {f"adls.sas-token.{host}": objects.sas_token()}
@@ -41,3 +42,10 @@ def store_credentials(objects: ObjectStore) -> Mapping[str, str]:
         expiry = str(int(time.time() * 1000) + HOUR_MS)
         return {"gcs.oauth2.token": objects.token(), "gcs.oauth2.token-expires-at": expiry}
     return {"s3.access-key-id": objects.connection.login, "s3.secret-access-key": objects.connection.password}
+
+
+def connection_credentials(objects: ObjectStore) -> dict[str, str]:
+    """As the connection of the catalog has them."""
+    if isinstance(objects, Azure):
+        return {"adls.account-name": objects.connection.login, "adls.account-key": objects.connection.password}
+    return store_credentials(objects)

@@ -40,12 +40,14 @@ STATUS: dict[type[Exception], int] = {
 @dataclass(frozen=True)
 class Warehouse:
     """``properties``: with which the catalog itself writes metadata. ``config``: the part of its answers about tables
-    that is no secret. ``vended``: credentials that it answers to clients that ask for them."""
+    that is no secret. ``vended``: credentials that it answers to clients that ask for them, ``in_config`` or in the
+    part of the answer that has them per prefix."""
 
     location: str
     properties: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     vended: Mapping[str, str] = field(default_factory=dict)
+    in_config: bool = False
 
 
 class Catalog:
@@ -108,14 +110,16 @@ class Catalog:
         """An answer about a table says how to access its store."""
         if document is None or "metadata" not in document:
             return document
-        access: dict[str, Any] = {"config": dict(self.warehouse.config)}
-        if self.warehouse.vended and "vended-credentials" in headers.get("X-Iceberg-Access-Delegation", ""):
-            location = self.warehouse.location
-            access["storage-credentials"] = [{"prefix": location, "config": dict(self.warehouse.vended)}]
-        return {**document, **access}
+        config, vended = dict(self.warehouse.config), dict(self.warehouse.vended)
+        if "vended-credentials" not in headers.get("X-Iceberg-Access-Delegation", "") or not vended:
+            return {**document, "config": config}
+        if self.warehouse.in_config:
+            return {**document, "config": {**config, **vended}}
+        credentials = [{"prefix": self.warehouse.location, "config": vended}]
+        return {**document, "config": config, "storage-credentials": credentials}
 
     def create(self, body: dict[str, Any], namespace: str) -> Answer:
-        request = CreateTableRequest.model_validate(body)
+        request = CreateTableRequest.model_validate({"location": None, **body})
         make = self.tables._create_staged_table if request.stage_create else self.tables.create_table
         spec = {"partition_spec": request.partition_spec} if request.partition_spec else {}
         order = {"sort_order": request.write_order} if request.write_order else {}
