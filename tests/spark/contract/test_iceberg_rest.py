@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 COLUMNS = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))
 CATALOG, CONNECTION = "from the catalog", "from the connection"
 WAREHOUSES = [
-    (FOLDER, CATALOG),
     (S3, CATALOG),
+    pytest.param((FOLDER, CATALOG), marks=pytest.mark.nightly),
     pytest.param((S3, CONNECTION), marks=pytest.mark.nightly),
     pytest.param((GS, CATALOG), marks=pytest.mark.nightly),
     pytest.param((GS, CONNECTION), marks=pytest.mark.nightly),
