@@ -277,7 +277,7 @@ def test_a_view_on_the_table_delays_the_rename_until_it_is_dropped(world: World)
     world.ddl("CREATE VIEW w SQL SECURITY INVOKER AS SELECT t.id FROM t")
     shadow, record = world.loaded((2, "new"))
     world.commit(shadow, record)
-    with pytest.raises(TargetUnavailable, match="TGT068"):
+    with pytest.raises(TargetUnavailable, match="TGT085"):
         world.control()
     assert world.rows() == [(1, "old")]
     world.ddl("DROP VIEW w")
@@ -362,4 +362,4 @@ def test_check_reports_a_table_of_another_origin_and_a_missing_database(world: W
 
 def test_check_reports_another_dialect(world: World) -> None:
     world.ddl("ALTER DATABASE d SET OPTIONS (database_dialect = 'POSTGRESQL')")
-    assert [problem.code for problem in world.target.check([world.task()])] == ["TGT071"]
+    assert [problem.code for problem in world.target.check([world.task()])] == ["TGT088"]

@@ -50,7 +50,7 @@ def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Pro
             if (dialect := find_dialect(session)) != GOOGLE_SQL:
                 do = "create a database of this dialect, and name it in target.database"
                 what = "the database has another dialect"
-                return [*found, Problem("TGT071", what, target.database.address, dialect, GOOGLE_SQL, do)]
+                return [*found, Problem("TGT088", what, target.database.address, dialect, GOOGLE_SQL, do)]
             _try_create_table(target.database)
             return [*found, *(problem for task in tables for problem in _check_table(target, session, task))]
     except CdcError as error:

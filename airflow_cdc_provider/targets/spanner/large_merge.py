@@ -158,7 +158,7 @@ def _stored(options: SpannerOptions, parts: PartsOf, plan: MergePlan) -> Stored:
 def _parts_missing(database: SpannerDatabase, parts: PartsOf, begun: Begun, number: int) -> TargetUnavailable:
     record = begun.record
     return TargetUnavailable.of(
-        "TGT070",
+        "TGT087",
         "rows of a merge that has begun are missing: another writer has removed them",
         f"{record.table} at {database.address}, table {parts.target_table}, up to window {record.window}",
         f"{number} parts",

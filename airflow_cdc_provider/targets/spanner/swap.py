@@ -46,7 +46,7 @@ def _not_renamed(database: SpannerDatabase, target_table: str, error: CdcError) 
     if not isinstance(error, Blocked):
         return error
     return TargetUnavailable.of(
-        "TGT068",
+        "TGT085",
         "a committed copy cannot get the name of its table",
         f"{database.address}, table {target_table}",
         error.problems[0].found,
@@ -57,7 +57,7 @@ def _not_renamed(database: SpannerDatabase, target_table: str, error: CdcError) 
 
 def _not_dropped(database: SpannerDatabase, tables: list[str], error: CdcError) -> TargetUnavailable:
     return TargetUnavailable.of(
-        "TGT069",
+        "TGT086",
         "a replaced copy cannot be dropped",
         f"{database.address}, table {', '.join(tables)}",
         error.problems[0].found,
