@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import S3
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
+from airflow_cdc_provider.targets.iceberg.check import remedy
 from airflow_cdc_provider.targets.iceberg.store_properties import lacks_region
 from airflow_cdc_provider.targets.iceberg.table_files import error_text
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
@@ -64,6 +65,7 @@ def test_a_usable_bucket_is_no_problem_and_nothing_remains(
     assert [key for key in objects.keys("check/") if not key.endswith("/cdc_check/")] == []
 
 
+@pytest.mark.parametrize("objects", [S3], indirect=True)
 def test_a_store_that_the_definition_does_not_name_is_reported(
     tmp_path: Path, warehouse: Warehouse, objects: ObjectStore
 ) -> None:
@@ -82,7 +84,7 @@ def test_a_missing_bucket_is_reported(tmp_path: Path, warehouse: Warehouse, obje
     missing = replace(warehouse, location=objects.url("x", bucket="no-such-bucket"), vended={})
     extra = connection_credentials(objects)
     (problem,) = check(tmp_path, missing, objects.kind, extra)
-    assert problem.code == "TGT007" and problem.do.startswith("create the bucket"), problem
+    assert problem.code == "TGT007" and problem.do.startswith("create it"), problem
     assert objects.secret not in str(problem)
 
 
@@ -108,6 +110,15 @@ def test_a_region_that_only_pyarrow_finds_is_reported(
 ) -> None:
     assert lacks_region("s3://lake/t", properties, environment) is expected
     assert not lacks_region("gs://lake/t", properties, environment)
+
+
+def test_the_remedy_for_another_region_is_to_name_it() -> None:
+    """The text of pyarrow; moto has one region."""
+    error = (
+        "OSError: AWS Error UNKNOWN (HTTP status 301) during HeadObject operation: No response body. Looks like the "
+    )
+    error += "configured region is 'us-east-1' while the bucket is located in 'eu-west-1'."
+    assert remedy(error, "rest") == "set `s3.region` in the extra of connection rest"
 
 
 def test_an_error_is_shown_without_signatures() -> None:

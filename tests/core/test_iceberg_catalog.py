@@ -97,9 +97,17 @@ def test_each_library_gets_a_property_under_its_own_name(
     assert properties(extra) == ({**REST_PROPERTIES, **given, **python}, {**REST_SETTINGS, **given, **java})
 
 
-@pytest.mark.parametrize("secret", ["adls.account-key", "adls.sas-token"])
-def test_a_credential_of_azure_without_its_account_is_refused(secret: str) -> None:
-    with pytest.raises(CheckFailed, match=rf"CON040.*{secret} without adls.account-name") as caught:
+@pytest.mark.parametrize(
+    ("secret", "other"),
+    [
+        ("adls.account-key", "adls.account-name"),
+        ("adls.sas-token", "adls.account-name"),
+        ("gcs.oauth2.token", "gcs.oauth2.token-expires-at"),
+        ("s3.secret-access-key", "s3.access-key-id"),
+    ],
+)
+def test_one_half_of_a_credential_is_refused(secret: str, other: str) -> None:
+    with pytest.raises(CheckFailed, match=rf"CON040.*{secret} without {other}") as caught:
         properties({secret: "c2VjcmV0"})
     assert "c2VjcmV0" not in str(caught.value)
 

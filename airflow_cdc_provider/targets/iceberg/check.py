@@ -33,15 +33,15 @@ USE_REST = "set target.connection to a REST catalog whose warehouse is the bucke
 STORAGES = {"": FOLDER, FOLDER: FOLDER, S3: S3, "s3a": S3, GS: GS, ABFSS: ABFSS}
 """Scheme of a table's location → the scheme of the store."""
 
-NO_BUCKET = "NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist|ContainerNotFound"
-WRONG_REGION = "region|HTTP status 301|PermanentRedirect"
-NO_RIGHTS = r"Permission|ACCESS_DENIED|AccessDenied|Authoriz|\b403\b"
 REMEDIES = (
-    (NO_BUCKET, "create the bucket, or correct the warehouse of the catalog"),
-    (WRONG_REGION, "set `s3.region` in the extra of connection {connection}"),
     (
-        NO_RIGHTS,
-        "grant the rights to get, put and delete objects, to the catalog or to the connection",
+        "NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist|ContainerNotFound",
+        "create the bucket, or correct the catalog",
+    ),
+    ("configured region|HTTP status 301|PermanentRedirect", "set `s3.region` in the extra of connection {connection}"),
+    (
+        r"Permission|ACCESS_DENIED|AccessDenied|Authoriz|\b403\b",
+        "grant the rights to get, put, delete, list objects",
     ),
 )
 """Pattern of an error → what to do."""
@@ -113,12 +113,15 @@ def _check_storage(target: CheckedTarget) -> Iterator[Problem]:
 def _check_files(target: CheckedTarget, where: str, files: Any, location: str) -> Iterator[Problem]:
     connection = target.target.connection
     if error := why_not_usable(files, location):
-        do = next((do for pattern, do in REMEDIES if re.search(pattern, error)), "check the store and its credentials")
-        what = "the store of the tables cannot be used"
-        yield Problem("TGT007", what, where, error, do=do.format(connection=connection))
+        yield Problem("TGT007", "the store of the tables cannot be used", where, error, do=remedy(error, connection))
     elif lacks_region(location, files.properties, os.environ):
         do = f"set `s3.region` in the extra of connection {connection}"
         yield Problem("TGT007", "the region of the bucket is not known to Spark", where, "no region", "its name", do)
+
+
+def remedy(error: str, connection: str) -> str:
+    do = next((do for pattern, do in REMEDIES if re.search(pattern, error)), "check the store and its credentials")
+    return do.format(connection=connection)
 
 
 def _check_definition(task: TableTask) -> Iterator[Problem]:

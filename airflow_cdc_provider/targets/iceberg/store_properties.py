@@ -16,7 +16,8 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.storage.s3 import DEFAULT_REGION
 
 ENDPOINT, PATH_STYLE, REGIONS = "s3.endpoint", "s3.path-style-access", ("s3.region", "client.region")
-GCS_HOST = "gcs.service.host"
+KEY_ID, SECRET_KEY = "s3.access-key-id", "s3.secret-access-key"
+GCS_HOST, GCS_TOKEN, GCS_EXPIRY = "gcs.service.host", "gcs.oauth2.token", "gcs.oauth2.token-expires-at"
 ACCOUNT, ACCOUNT_KEY, SAS = "adls.account-name", "adls.account-key", "adls.sas-token"
 DELEGATION = "header.X-Iceberg-Access-Delegation"
 VENDED = "vended-credentials"
@@ -28,10 +29,10 @@ REST_PROPERTIES = frozenset(
         SAS,
         "audience",
         "credential",
-        "gcs.oauth2.token",
-        "gcs.oauth2.token-expires-at",
-        "gcs.project-id",
+        GCS_EXPIRY,
         GCS_HOST,
+        "gcs.project-id",
+        GCS_TOKEN,
         DELEGATION,
         "oauth2-server-uri",
         "prefix",
@@ -39,11 +40,11 @@ REST_PROPERTIES = frozenset(
         "rest.signing-name",
         "rest.signing-region",
         "rest.sigv4-enabled",
-        "s3.access-key-id",
+        KEY_ID,
         ENDPOINT,
         PATH_STYLE,
         *REGIONS,
-        "s3.secret-access-key",
+        SECRET_KEY,
         "s3.session-token",
         "scope",
         "token",
@@ -54,6 +55,15 @@ REST_PROPERTIES = frozenset(
 (``py-io-impl``, ``io-impl``, ``client.credentials-provider``, ``auth`` …), those that only one of them has (remote
 signing, applications of Entra ID), and those that this package sets."""
 
+PAIRS = (
+    (KEY_ID, SECRET_KEY),
+    (SECRET_KEY, KEY_ID),
+    (GCS_TOKEN, GCS_EXPIRY),
+    (ACCOUNT_KEY, ACCOUNT),
+    (SAS, ACCOUNT),
+)
+"""Properties that need another one."""
+
 S3_CLIENTS = "org.apache.iceberg.aws.s3.DefaultS3FileIOAwsClientFactory"
 """Creates clients of S3 only. Iceberg's default also has clients of other services of AWS, whose libraries the jobs
 lack."""
@@ -62,9 +72,9 @@ lack."""
 def rest_properties(connection: ConnectionInfo) -> dict[str, str]:
     """Raises CheckFailed (CON040)."""
     given = {name: _text(value) for name, value in allowed_options(connection, REST_PROPERTIES).items()}
-    for secret in (ACCOUNT_KEY, SAS):
-        if secret in given and ACCOUNT not in given:
-            raise option_not_allowed(connection, f"{secret} without {ACCOUNT}", f"both {secret} and {ACCOUNT}")
+    for name, other in PAIRS:
+        if name in given and other not in given:
+            raise option_not_allowed(connection, f"{name} without {other}", f"both {name} and {other}")
     return {DELEGATION: VENDED, **given}
 
 
