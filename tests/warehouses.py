@@ -9,7 +9,7 @@ from tests.buckets import Azure, CloudStorage, ObjectStore
 from tests.rest_catalog import Warehouse
 
 HOUR_MS = 3_600_000
-AZURE_FILES = "airflow_cdc_provider.targets.iceberg.azure_files.AzureFileIO"
+AZURE_FILES = "airflow_cdc_provider.targets.iceberg.azure_files.azure_files"
 
 
 def bucket_warehouse(objects: ObjectStore, path: str, vended: bool) -> Warehouse:

@@ -1,7 +1,7 @@
 """The files of Iceberg tables in Azure, by pyarrow.
 
-pyiceberg's own class for pyarrow takes the whole authority of a URL for the name of a container, and knows no
-credentials of a single account, which catalogs answer with. Its other one needs more libraries.
+pyiceberg's own class for pyarrow uses the whole authority of a URL as the name of a container, and does not read
+credentials of a single account, which catalogs answer with. Its class for fsspec needs another library.
 """
 
 from __future__ import annotations
@@ -9,27 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyarrow.fs import AzureFileSystem
-from pyiceberg.io.pyarrow import PyArrowFileIO
-
 from airflow_cdc_provider.targets.iceberg.store_properties import ACCOUNT_KEY, SAS
 
 ENDPOINT = "adls.connection-string"
 """As Iceberg's Java library reads it: the URL of an account at another address than the public one."""
 
 
-class AzureFileIO(PyArrowFileIO):
-    """``abfss://container@account.dfs.core.windows.net/path``."""
+def azure_files(properties: Mapping[str, Any]) -> Any:
+    """A FileIO of pyiceberg for ``abfss://container@account.dfs.core.windows.net/path``."""
+    from pyarrow.fs import AzureFileSystem
+    from pyiceberg.io.pyarrow import PyArrowFileIO
 
-    @staticmethod
-    def parse_location(location: str, properties: Mapping[str, str] | None = None) -> tuple[str, str, str]:
-        """Scheme, host of the account, and the path that begins with the container."""
-        scheme, authority, path = PyArrowFileIO.parse_location(location)
-        container, _, host = authority.partition("@")
-        return scheme, host, container + path.removeprefix(authority)
+    class AzureFileIO(PyArrowFileIO):  # type: ignore[misc]
+        @staticmethod
+        def parse_location(location: str, properties: Mapping[str, Any] | None = None) -> tuple[str, str, str]:
+            """Scheme, host of the account, and the path that begins with the container."""
+            scheme, authority, path = PyArrowFileIO.parse_location(location)
+            container, _, host = authority.partition("@")
+            return scheme, host, container + path.removeprefix(authority)
 
-    def _initialize_fs(self, scheme: str, netloc: str | None = None) -> AzureFileSystem:
-        return AzureFileSystem(**account_arguments(self.properties, netloc or ""))
+        def _initialize_fs(self, scheme: str, netloc: str | None = None) -> Any:
+            return AzureFileSystem(**account_arguments(self.properties, netloc or ""))
+
+    return AzureFileIO(properties)
 
 
 def account_arguments(properties: Mapping[str, Any], host: str) -> dict[str, str]:

@@ -79,7 +79,7 @@ def rest_properties(connection: ConnectionInfo) -> dict[str, str]:
 
 
 def python_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """For pyiceberg. With an endpoint, pyarrow writes the bucket into the path unless it is told otherwise."""
+    """For pyiceberg. With an endpoint, pyarrow's default is the bucket in the path."""
     virtual = {"s3.force-virtual-addressing": "true"} if properties.get(PATH_STYLE) == "false" else {}
     return {**properties, **virtual}
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_cdc_provider.core.storage.locations import ABFSS
+from airflow_cdc_provider.targets.iceberg.azure_files import azure_files
 
 QUERY = re.compile(r"(?<=\w)\?\S+")
 """Of a URL. In Azure it may be a shared access signature."""
@@ -15,11 +16,7 @@ QUERY = re.compile(r"(?<=\w)\?\S+")
 
 def table_files(files: Any, location: str) -> Any:
     """pyiceberg's choice, except in Azure. ``files`` has the properties: of the catalog, and of its answer."""
-    if urlsplit(location).scheme != ABFSS:
-        return files
-    from airflow_cdc_provider.targets.iceberg.azure_files import AzureFileIO
-
-    return AzureFileIO(files.properties)
+    return azure_files(files.properties) if urlsplit(location).scheme == ABFSS else files
 
 
 def why_not_usable(files: Any, location: str) -> str:
