@@ -84,7 +84,7 @@ def test_a_missing_bucket_is_reported(tmp_path: Path, warehouse: Warehouse, obje
     missing = replace(warehouse, location=objects.url("x", bucket="no-such-bucket"), vended={})
     extra = connection_credentials(objects)
     (problem,) = check(tmp_path, missing, objects.kind, extra)
-    assert problem.code == "TGT007" and problem.do.startswith("create it"), problem
+    assert problem.code == "TGT007" and problem.do.startswith("create the bucket"), problem
     assert objects.secret not in str(problem)
 
 
