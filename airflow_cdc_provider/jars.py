@@ -121,8 +121,8 @@ def fetch(jars: Sequence[Jar], scratch: Path) -> list[Path]:
             stderr=output,
             timeout=FETCH_LIMIT_S,
         )
-    lines = [line.split("\t") for line in found.read_text().splitlines() if "\t" in line]
-    fetched = {coordinates: Path(file) for coordinates, file in lines}
+    lines = [line.partition("\t") for line in found.read_text().splitlines()]  # Ivy's own lines are indented
+    fetched = {coordinates: Path(file) for coordinates, _, file in lines if coordinates}
     not_fetched = [jar.coordinates for jar in jars if jar.coordinates not in fetched]
     if not_fetched:
         raise Retryable.of(

@@ -141,6 +141,10 @@ class CloudStorage(ObjectStore):
     def keys(self, prefix: str = "") -> list[str]:
         return self._server.names(self.LAKE, prefix)
 
+    def token(self) -> str:
+        """Of the service account."""
+        return self._server.token()
+
 
 class Azure(ObjectStore):
     """An account without hierarchical namespace."""
@@ -163,7 +167,10 @@ class Azure(ObjectStore):
         return replace(self.connection, host=f"{address}/{self._server.account}")
 
     def without_signed_headers(self, address: str) -> ConnectionInfo:
-        return replace(self.at(address), password="", extra={"sas_token": self._server.sas_token(self.LAKE)})
+        return replace(self.at(address), password="", extra={"sas_token": self.sas_token()})
+
+    def sas_token(self) -> str:
+        return self._server.sas_token(self.LAKE)
 
     def keys(self, prefix: str = "") -> list[str]:
         return self._server.names(self.LAKE, prefix)

@@ -23,8 +23,9 @@ from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.definition import Definition, Target
 from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.hooks.connections import connection_info
 from airflow_cdc_provider.java import find_java
 
@@ -184,5 +185,11 @@ def job_jars(definition: Definition) -> list[str]:
     schemes = {
         parse_location(location).scheme for location in (definition.target.location, definition.staging.location)
     }
-    groups = (definition.target.type, *sorted(schemes))
-    return [name for name in groups if name in jars.read_lock()]
+    groups = (definition.target.type, *sorted(schemes), *_iceberg_jars(definition.target))
+    return list(dict.fromkeys(name for name in groups if name in jars.read_lock()))
+
+
+def _iceberg_jars(target: Target) -> list[str]:
+    """For tables that a REST catalog creates in an object store."""
+    storage = target.options.get("storage") if target.type == "iceberg" else None
+    return [STORES[storage].iceberg_jars] if storage in STORES else []

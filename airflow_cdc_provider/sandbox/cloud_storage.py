@@ -66,9 +66,12 @@ class EmbeddedCloudStorage(EmbeddedServer):
             return [name.text or "" for name in ElementTree.fromstring(answer.read()).iter("Key")]
 
     def _authorization(self) -> dict[str, str]:
-        if self.account is None:
-            return {}
-        return {"Authorization": f"Bearer {jwt.encode({'iss': EMAIL}, self.account, algorithm='RS256')}"}
+        return {"Authorization": f"Bearer {self.token()}"} if self.account else {}
+
+    def token(self) -> str:
+        """A token of the account."""
+        assert self.account is not None
+        return jwt.encode({"iss": EMAIL}, self.account, algorithm="RS256")
 
     def _command(self) -> list[str]:
         module = "airflow_cdc_provider.sandbox.gcs.server"

@@ -40,8 +40,8 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
     },
     "iceberg": {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        # Spark's default pattern, extended by the setting that holds the credential of a REST catalog.
-        "spark.redaction.regex": "(?i)secret|password|passwd|token|access[.]?key|credential",
+        # Spark's default pattern, extended by the settings that hold the credentials of a REST catalog and its store.
+        "spark.redaction.regex": "(?i)secret|password|passwd|token|access[.]?key|credential|shared-key",
     },
 }
 

@@ -44,7 +44,8 @@ LOCKS = (jars.LOCK, server_jars.LOCK)
 
 
 def test_the_jars_of_jobs_and_of_the_servers_of_the_sandbox_have_separate_locks() -> None:
-    assert set(jars.read_lock()) == {"abfss", "delta", "gs", "iceberg", "mysql", "postgres", "s3"}
+    stores = {"abfss", "gs", "s3", "iceberg_abfss", "iceberg_gs"}
+    assert set(jars.read_lock()) == {"delta", "iceberg", "mysql", "postgres", *stores}
     databases = {f"postgres-{major}" for major in (14, 15, 16, 17)}
     assert set(jars.read_lock(server_jars.LOCK)) == {"apicurio-converter", "debezium", "kafka-broker", *databases}
 
@@ -95,12 +96,15 @@ def test_a_jar_changed_in_the_cache_is_refused_with_both_checksums(
     assert problem.allowed == f"sha256 {ONE.sha256}"
 
 
-def test_a_failed_fetch_reports_the_jar_and_the_output_of_ivy(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jars, "RESOLVE", "print('no route to host')")
+@pytest.mark.parametrize("output", ["no route to host", "\t\tmodule not found: org.example#one;1.0"])
+def test_a_failed_fetch_reports_the_jar_and_the_output_of_ivy(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr(jars, "RESOLVE", f"print({output!r})")
     with pytest.raises(Retryable) as caught:
         jars.ensure(["a"])
     (problem,) = caught.value.problems
-    assert (problem.code, problem.found, problem.where) == ("ENV003", "no route to host", str(cache))
+    assert (problem.code, problem.found, problem.where) == ("ENV003", output, str(cache))
     assert ONE.coordinates in problem.what
 
 

@@ -211,6 +211,12 @@ BAD = [
         "DEF051",
         "4:54",
     ),
+    (
+        "Iceberg in a folder, with a store",
+        swap(FOLDERS, "{type: iceberg, location: /lake, storage: s3}"),
+        "DEF051",
+        "4:51",
+    ),
     ("Iceberg in a bucket", swap(FOLDERS, "{type: iceberg, location: 's3://lake/shop'}"), "DEF051", "4:35"),
     ("Iceberg without a location", swap(FOLDERS, "{type: iceberg, catalog: lake.shop}"), "DEF011", "4:9"),
     (

@@ -67,6 +67,12 @@ def test_a_job_gets_the_jars_of_its_target_and_of_its_storages(tmp_path: Path) -
     azure = "abfss://lake@acme.dfs.core.windows.net/_cdc"
     for location, group in (("s3://lake/_cdc", "s3"), ("gs://lake/_cdc", "gs"), (azure, "abfss")):
         assert job_jars(replace(ends, staging=Staging(location))) == ["delta", group]
+    for storage, groups in (("folder", []), ("s3", ["s3"]), ("gs", ["iceberg_gs"]), ("abfss", ["iceberg_abfss"])):
+        iceberg = replace(ends, target=Target("iceberg", connection="rest", options={"storage": storage}))
+        assert job_jars(iceberg) == ["iceberg", *groups]
+        assert job_jars(replace(iceberg, staging=Staging("s3://lake/_cdc"))) == list(
+            dict.fromkeys(["iceberg", "s3", *groups])
+        )
 
 
 @pytest.mark.usefixtures("own_cache", "connections")

@@ -30,7 +30,7 @@ from tests.spark.databases import Database, new_schema
 from tests.spark.replicator import JAVA_OPTIONS, LOCAL
 from tests.waiting import until
 
-GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3", "gs", "abfss")
+GROUPS = ("delta", "iceberg", "mysql", "postgres", "s3", "gs", "abfss", "iceberg_gs", "iceberg_abfss")
 LONG_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m"
 """With the first compiler alone, Java reserves 48 MB for compiled code; a few dozen tests fill that, and after that
 it compiles the same code again and again."""

@@ -29,7 +29,6 @@ from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, creat
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, branch_name
 from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
-from tests.spark.contract.rest_catalog import rest_catalog
 
 TABLE, TARGET = "public.orders", "orders"
 SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
@@ -352,15 +351,6 @@ def test_all_problems_of_a_table_are_reported_at_once(tables: IcebergTarget) -> 
 def test_an_invalid_location_is_refused(target: Target, codes: list[str]) -> None:
     tables = IcebergTarget(target, ConnectionInfo(), "shop", ChangeLog(LocalStore("/nowhere")))
     assert [problem.code for problem in tables.check([])] == codes
-
-
-@pytest.mark.parametrize(("warehouse", "codes"), [("gs://lake/shop", ["TGT006"]), ("lake", []), ("/lake", [])])
-def test_a_catalog_whose_tables_are_in_a_bucket_is_refused(tmp_path: Path, warehouse: str, codes: list[str]) -> None:
-    with rest_catalog(tmp_path, "s3cret") as url:
-        connection = ConnectionInfo("rest", url, login="cdc", password="s3cret", extra={"warehouse": warehouse})
-        target = Target("iceberg", connection="rest", catalog="lake.cdc")
-        tables = IcebergTarget(target, connection, "shop", ChangeLog(LocalStore("/nowhere")))
-        assert [problem.code for problem in tables.check([])] == codes
 
 
 def test_a_catalog_is_created_completely_or_not_at_all(tmp_path: Path) -> None:

@@ -18,17 +18,19 @@ from airflow_cdc_provider.core.storage.s3 import s3_access
 
 @dataclass(frozen=True)
 class StoreKind:
-    """``extra``: of this package. ``store_class``: in ``obstore.store``. ``access``: reads a connection."""
+    """``extra``: of this package. ``store_class``: in ``obstore.store``. ``access``: reads a connection.
+    ``iceberg_jars``: the group with the libraries of Iceberg's own access to the store."""
 
     extra: str
     store_class: str
     access: Callable[[Location, ConnectionInfo], Access]
+    iceberg_jars: str
 
 
 STORES = {
-    S3: StoreKind("s3", "S3Store", s3_access),
-    GS: StoreKind("gcs", "GCSStore", gcs_access),
-    ABFSS: StoreKind("azure", "AzureStore", azure_access),
+    S3: StoreKind("s3", "S3Store", s3_access, "s3"),
+    GS: StoreKind("gcs", "GCSStore", gcs_access, "iceberg_gs"),
+    ABFSS: StoreKind("azure", "AzureStore", azure_access, "iceberg_abfss"),
 }
 
 

@@ -12,12 +12,11 @@ import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.targets.iceberg.store_properties import java_properties, python_properties, rest_properties
 
 CATALOG = "lake"
 NAMESPACE = "cdc"
@@ -25,45 +24,6 @@ FILE = "catalog.db"
 
 BUSY_TIMEOUT_S = 60
 """How long a writer waits for a lock on the SQLite file; transactions take milliseconds."""
-
-REST_PROPERTIES = frozenset(
-    {
-        "adls.account-host",
-        "adls.account-key",
-        "adls.account-name",
-        "adls.client-id",
-        "adls.client-secret",
-        "adls.sas-token",
-        "adls.tenant-id",
-        "audience",
-        "client.region",
-        "credential",
-        "gcs.oauth2.token",
-        "gcs.project-id",
-        "header.X-Iceberg-Access-Delegation",
-        "oauth2-server-uri",
-        "prefix",
-        "resource",
-        "rest.signing-name",
-        "rest.signing-region",
-        "rest.sigv4-enabled",
-        "s3.access-key-id",
-        "s3.connect-timeout",
-        "s3.endpoint",
-        "s3.force-virtual-addressing",
-        "s3.path-style-access",
-        "s3.region",
-        "s3.remote-signing-enabled",
-        "s3.request-timeout",
-        "s3.secret-access-key",
-        "s3.session-token",
-        "scope",
-        "token",
-        "warehouse",
-    }
-)
-"""Properties of a REST catalog that a connection's extra may pass to both libraries. Excluded: those that name a class
-(``py-io-impl``, ``io-impl``, ``client.credentials-provider``, ``auth`` …), and those that this module sets."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +50,16 @@ def catalog_location(target: Target, connection: ConnectionInfo) -> CatalogLocat
     if target.location:
         return CatalogLocation(name, namespace, parse_location(target.location).path)
     uri = connection.host.rstrip("/")
-    properties = {name: _text(value) for name, value in allowed_options(connection, REST_PROPERTIES).items()}
+    properties = rest_properties(connection)
     if connection.password:
         properties["credential"] = ":".join(filter(None, (connection.login, connection.password)))
         properties.setdefault("oauth2-server-uri", f"{uri}/v1/oauth/tokens")
     return CatalogLocation(name, namespace, uri=uri, properties=properties)
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def pyiceberg_properties(location: CatalogLocation) -> dict[str, str]:
     if location.uri:
-        return {"type": "rest", "uri": location.uri, **location.properties}
+        return {"type": "rest", "uri": location.uri, **python_properties(location.properties)}
     return {
         "type": "sql",
         "uri": f"sqlite:///{location.file}?timeout={BUSY_TIMEOUT_S}",
@@ -132,7 +88,7 @@ def spark_settings(location: CatalogLocation) -> dict[str, str]:
     # Without the cache, since a cached table would hide fences of other processes.
     common = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.cache-enabled": "false"}
     if location.uri:
-        properties = {"type": "rest", "uri": location.uri, **location.properties}
+        properties = {"type": "rest", "uri": location.uri, **java_properties(location.properties)}
     else:
         properties = {
             "type": "jdbc",

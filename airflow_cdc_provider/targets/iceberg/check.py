@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3, parse_location
 from airflow_cdc_provider.targets.common_checks import (
     check_catalog_name,
     check_definition,
@@ -18,13 +20,31 @@ from airflow_cdc_provider.targets.common_checks import (
     foreign_table,
 )
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation
+from airflow_cdc_provider.targets.iceberg.options import Storage
+from airflow_cdc_provider.targets.iceberg.store_properties import lacks_region
+from airflow_cdc_provider.targets.iceberg.table_files import why_not_usable
 from airflow_cdc_provider.targets.target import TargetState
 
 METADATA_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"})
 """Iceberg's metadata columns, which every table has."""
 
-NO_BUCKETS = "Iceberg tables in a bucket are not supported: the jobs have no library that writes them"
-USE_DELTA = "use a Delta target for the bucket, or a folder that all hosts mount"
+USE_REST = "set target.connection to a REST catalog whose warehouse is the bucket, and target.storage"
+
+STORAGES = {"": FOLDER, FOLDER: FOLDER, S3: S3, "s3a": S3, GS: GS, ABFSS: ABFSS}
+"""Scheme of a table's location → the scheme of the store."""
+
+REMEDIES = (
+    (
+        "NO_SUCH_BUCKET|NoSuchBucket|bucket does not exist|ContainerNotFound",
+        "create the bucket, or correct the catalog",
+    ),
+    ("configured region|HTTP status 301|PermanentRedirect", "set `s3.region` in the extra of connection {connection}"),
+    (
+        r"Permission|ACCESS_DENIED|AccessDenied|Authoriz|\b403\b",
+        "grant the rights to get, put, delete, list objects",
+    ),
+)
+"""Pattern of an error → what to do."""
 
 FORMAT_VERSION = 2
 """The first version with row-level deletes, and the last one that the library can write."""
@@ -40,7 +60,7 @@ class CheckedTarget(Protocol):
 
     def locate(self, target_table: str) -> str: ...
 
-    def storage(self) -> str: ...
+    def uncommitted_table(self) -> AbstractContextManager[tuple[str, Any]]: ...
 
     def state(self, table: str, target_table: str) -> TargetState: ...
 
@@ -61,7 +81,8 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
         yield Problem("TGT005", "both a folder and a catalog", "target", "location and connection", "one of them", do)
     elif config.location:
         if parse_location(config.location).scheme != FOLDER:
-            yield Problem("TGT001", NO_BUCKETS, "target.location", config.location, "a folder", USE_DELTA)
+            what = "a bucket cannot hold the catalog of a folder, which is a SQLite file"
+            yield Problem("TGT001", what, "target.location", config.location, "a folder", USE_REST)
         else:
             yield from check_folder_writable(target.catalog_location.warehouse)
     elif not target.catalog_location.uri:
@@ -70,9 +91,37 @@ def _check_location(target: CheckedTarget) -> Iterator[Problem]:
         yield Problem(
             "TGT001", "an Iceberg target needs a location", "target", found, "a folder, or a REST catalog", do
         )
-    elif urlsplit(storage := target.storage()).scheme not in ("", "file"):
-        where = f"warehouse of the catalog {target.catalog_location.name}"
-        yield Problem("TGT006", NO_BUCKETS, where, storage, "a folder that all hosts mount", USE_DELTA)
+    else:
+        yield from _check_storage(target)
+
+
+def _check_storage(target: CheckedTarget) -> Iterator[Problem]:
+    """Jobs get the libraries of the store that the definition names; both libraries get the same credentials."""
+    expected = str(target.target.options.get("storage", Storage.FOLDER))
+    with target.uncommitted_table() as (location, files):
+        where = f"{location}, where catalog {target.catalog_location.name} creates tables"
+        storage = STORAGES.get(urlsplit(location).scheme, "")
+        found = Storage.FOLDER if storage == FOLDER else storage
+        if found != expected:
+            do = f"set target.storage: {found}" if found else "use a catalog with a warehouse in one of these"
+            what = "the jobs have no library for the store of the tables"
+            yield Problem("TGT006", what, where, location, ", ".join(Storage), do)
+        elif storage != FOLDER:
+            yield from _check_files(target, where, files, location)
+
+
+def _check_files(target: CheckedTarget, where: str, files: Any, location: str) -> Iterator[Problem]:
+    connection = target.target.connection
+    if error := why_not_usable(files, location):
+        yield Problem("TGT007", "the store of the tables cannot be used", where, error, do=remedy(error, connection))
+    elif lacks_region(location, files.properties, os.environ):
+        do = f"set `s3.region` in the extra of connection {connection}"
+        yield Problem("TGT007", "the region of the bucket is not known to Spark", where, "no region", "its name", do)
+
+
+def remedy(error: str, connection: str) -> str:
+    do = next((do for pattern, do in REMEDIES if re.search(pattern, error)), "check the store and its credentials")
+    return do.format(connection=connection)
 
 
 def _check_definition(task: TableTask) -> Iterator[Problem]:

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
-from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.spec.definition import Target, doc
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
+
+
+class Storage(StrEnum):
+    FOLDER = "folder"
+    S3 = "s3"
+    GS = "gs"
+    ABFSS = "abfss"
 
 
 @dataclass(frozen=True)
 class IcebergOptions:
-    """None of its own: `location`, `connection` and `catalog` are common to all targets."""
+    """`location`, `connection` and `catalog` are common to all targets."""
 
     location_keys: ClassVar[tuple[str, ...]] = ("location", "connection")
     scope_key: ClassVar[str] = "catalog"
 
+    storage: Storage = doc(
+        "Where the REST catalog of `connection` creates the tables. Jobs get the libraries of this store.",
+        Storage.FOLDER,
+    )
+
     @staticmethod
     def option_conflicts(target: Target) -> Iterator[tuple[str, str, str]]:
-        """Common keys that are invalid for Iceberg: key, problem, allowed values."""
+        """Invalid values: key, problem, allowed values."""
         if target.location and target.connection:
             yield "connection", "both a folder and a catalog", "`location`, or `connection` to a REST catalog"
         if parse_location(target.location).scheme != FOLDER:
             yield "location", "a bucket requires a REST catalog", "a folder, or `connection` to a REST catalog"
+        if target.location and target.options.get("storage", Storage.FOLDER) != Storage.FOLDER:
+            yield "storage", "only a REST catalog creates tables in a bucket", "`connection` in place of `location`"
         parts = target.catalog.split(".")
         if target.catalog and not (len(parts) <= 2 and all(parts)):
             yield "catalog", "not a valid name", "namespace, or catalog.namespace"

@@ -30,6 +30,9 @@ from airflow_cdc_provider.targets.iceberg.history import (
 )
 from airflow_cdc_provider.targets.iceberg.record_properties import own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
+from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
+from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
+from airflow_cdc_provider.targets.iceberg.uncommitted_table import uncommitted_table
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 from airflow_cdc_provider.targets.versioned import VersionedTarget
 
@@ -157,20 +160,24 @@ class IcebergTarget(VersionedTarget):
         with self._open_catalog() as catalog:
             try:
                 iceberg_table = catalog.load_table((self.catalog_location.namespace, target_table))
+                iceberg_table.io = table_files(iceberg_table.io, iceberg_table.metadata.location)
             except NoSuchTableError:
                 iceberg_table = None
             yield catalog, iceberg_table
 
-    def storage(self) -> str:
-        """Where the catalog of the connection creates the tables; empty if it does not show that."""
-        from pyiceberg.exceptions import NoSuchNamespaceError
+    @contextlib.contextmanager
+    def uncommitted_table(self) -> Iterator[tuple[str, Any]]:
+        """Where the REST catalog creates tables, and the access to files there."""
+        namespace = self.catalog_location.namespace
+        with (
+            self._translate_errors("*"),
+            self._open_catalog() as catalog,
+            uncommitted_table(catalog, namespace) as found,
+        ):
+            yield found
 
-        with self._translate_errors("*"), self._open_catalog() as catalog:
-            try:
-                location = catalog.load_namespace_properties(self.catalog_location.namespace).get("location")
-            except NoSuchNamespaceError:
-                location = ""
-            return location or str(catalog.properties.get("warehouse", ""))
+    def tls_warnings(self) -> list[Problem]:
+        return http_warnings(self.catalog_location.uri, self.connection) if self.catalog_location.uri else []
 
     @contextlib.contextmanager
     def _open_catalog(self) -> Iterator[Any]:
@@ -218,7 +225,7 @@ class IcebergTarget(VersionedTarget):
                 "TGT010",
                 "the Iceberg table cannot be read",
                 where=self.locate(target_table),
-                found=f"{type(error).__name__}: {str(error).splitlines()[0][:300]}",
+                found=error_text(error),
                 do="check the catalog, its connection and its permissions; the next run tries again",
             ) from error
 

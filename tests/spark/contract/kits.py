@@ -20,6 +20,7 @@ from tests.spark.contract.bigquery_kit import bigquery_kit
 from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
+from tests.spark.contract.iceberg_rest_kit import iceberg_on_s3_kit
 from tests.spark.contract.redshift_kit import redshift_kit
 from tests.spark.contract.snowflake_kit import external_stage_kit, snowflake_kit
 from tests.spark.contract.spanner_kit import spanner_kit
@@ -86,6 +87,7 @@ TARGETS: dict[str, OpenKit] = {
     "bigquery": bigquery_kit,
     "delta": lambda spark, folder, _: contextlib.nullcontext(DeltaKit(spark, folder)),
     "iceberg": lambda spark, folder, _: contextlib.nullcontext(IcebergKit(spark, folder)),
+    "iceberg on s3": iceberg_on_s3_kit,
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),
     "redshift": redshift_kit,

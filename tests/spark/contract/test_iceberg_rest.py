@@ -2,56 +2,58 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
 from airflow_cdc_provider.core.errors import TargetUnavailable
-from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
-from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, pyiceberg_properties, spark_settings
-from tests.spark.contract.iceberg_kit import IcebergKit
+from tests.buckets import RunningStores
+from tests.rest_catalog import rest_catalog
+from tests.spark.contract.iceberg_rest_kit import SECRET, RestKit
 from tests.spark.contract.kit_table import KitTable
-from tests.spark.contract.rest_catalog import rest_catalog
-from tests.spark.contract.sessions import small_session
+from tests.warehouses import bucket_warehouse, connection_credentials
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-SECRET = "s3cr3t-of-the-catalog"
 COLUMNS = (Column("id", LogicalType(Kind.INT32), nullable=False), Column("v", LogicalType(Kind.TEXT)))
+CATALOG, CONNECTION = "from the catalog", "from the connection"
+WAREHOUSES = [
+    (S3, CATALOG),
+    pytest.param((FOLDER, CATALOG), marks=pytest.mark.nightly),
+    pytest.param((S3, CONNECTION), marks=pytest.mark.nightly),
+    pytest.param((GS, CATALOG), marks=pytest.mark.nightly),
+    pytest.param((GS, CONNECTION), marks=pytest.mark.nightly),
+    pytest.param((ABFSS, CATALOG), marks=pytest.mark.nightly),
+    pytest.param((ABFSS, CONNECTION), marks=pytest.mark.nightly),
+]
+"""Where the tables are, and where the credentials of the store come from."""
 
 
-class RestKit(IcebergKit):
-    def __init__(self, spark: SparkSession, url: str) -> None:
-        self.target = Target("iceberg", connection="rest", catalog="lake.cdc")
-        self.connection = ConnectionInfo("rest", url, login="cdc", password=SECRET)
-        self.secrets = Secrets(target=self.connection)
-        self.session = small_session(spark)
-        for name, value in spark_settings(catalog_location(self.target, self.connection)).items():
-            self.session.conf.set(name, value)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Any]:
-        with contextlib.closing(
-            RestCatalog("lake", **pyiceberg_properties(catalog_location(self.target, self.connection)))
-        ) as catalog:
-            yield catalog.load_table("cdc.t")
-
-
-@pytest.fixture
-def kit(spark: SparkSession, tmp_path: Path) -> Iterator[RestKit]:
+@pytest.fixture(params=WAREHOUSES, ids=str)
+def kit(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, object_stores: RunningStores
+) -> Iterator[RestKit]:
+    storage, credentials = request.param
     (tmp_path / "warehouse").mkdir()
-    with rest_catalog(tmp_path / "warehouse", SECRET) as url:
-        yield RestKit(spark, url)
+    if storage == FOLDER:
+        with rest_catalog(tmp_path / "warehouse", SECRET) as url:
+            yield RestKit(spark, url, FOLDER)
+        return
+    objects, path = object_stores[storage], f"iceberg/{uuid.uuid4().hex}"
+    warehouse = bucket_warehouse(objects, path, vended=credentials == CATALOG)
+    extra = connection_credentials(objects) if credentials == CONNECTION else {}
+    with rest_catalog(tmp_path / "warehouse", SECRET, warehouse) as url:
+        yield RestKit(spark, url, storage, extra)
 
 
 def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
@@ -90,8 +92,12 @@ def test_copies_merges_fences_rollbacks_and_upkeep_work_in_a_rest_catalog(
 
     table.copy([{"id": 7, "v": "new"}])
     assert table.rows() == [(7, "new")]
+    with kit.opened() as current:
+        paths = [task.file.file_path for task in current.scan().plan_files()]
+    assert paths and {urlsplit(path).scheme or FOLDER for path in paths} == {kit.storage}
 
 
+@pytest.mark.parametrize("kit", [(FOLDER, CATALOG)], indirect=True)
 def test_an_error_of_the_credential_names_the_catalog_and_not_the_credential(kit: RestKit, tmp_path: Path) -> None:
     wrong = dataclasses.replace(kit.connection, password="wrong-key")
     kit.secrets = Secrets(target=wrong)

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import json
 import subprocess
-import uuid
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from airflow_cdc_failpoints import ARMED, TOKEN
 
-from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
-from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.spark.contract.control_records import control
+from tests.spark.contract.drivers import merge_step
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
 from tests.spark.replicator import spark_submit
-from tests.spark.scripted_table import ScriptedTable
 from tests.waiting import until
 
 pytestmark = pytest.mark.jvm
 
 KEYLESS = TableSchema("public.t", (Column("id", LogicalType(Kind.INT32)), Column("v", LogicalType(Kind.TEXT))))
-
-
-def merge_step(kit: TargetKit, table: ScriptedTable, folder: Path, staged: str) -> Step:
-    attempt = uuid.uuid4().hex
-    secrets = folder / f"secrets-{attempt}.json"
-    secrets.touch(0o600)
-    secrets.write_text(json.dumps(to_plain(kit.secrets)))
-    step = table.job(StepKind.MERGE, (table.task(),), attempt=attempt, merge_of=staged).step
-    step = replace(step, folder=f"steps/run/merge/{attempt}", secrets_path=str(secrets))
-    table.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())
-    return step
 
 
 def test_one_of_two_drivers_that_merge_a_batch_at_once_applies(
