@@ -71,6 +71,7 @@ def test_a_sensor_waits_in_the_triggerer_until_something_changes(shop: Scenario)
     waiting.unlink()
 
 
+@pytest.mark.nightly
 def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> None:
     shop.cdc("pause", "shop", "--table", "public.orders")
     before = DeltaTable(shop.lake / "orders").version()
@@ -84,6 +85,7 @@ def test_a_paused_table_takes_no_commit_until_it_is_resumed(shop: Scenario) -> N
     assert DeltaTable(shop.lake / "orders").version() > before + 1, "the fence of the resume, and the changes"
 
 
+@pytest.mark.nightly
 def test_after_a_resync_beside_the_stream_source_and_target_are_identical(shop: Scenario) -> None:
     shop.cdc("resync", "shop", "--table", "public.order_lines")
     with shop.load:

@@ -15,7 +15,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.debezium.restart_databases import DATABASE, Postgres
 from tests.spark.pipelines.feeds.debezium_copy import DebeziumCopy, debezium_copy
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 SWAP = ("ALTER TABLE t RENAME a TO x", "ALTER TABLE t RENAME b TO a", "ALTER TABLE t RENAME x TO b")
 ALL = {"t": ("name", "a", "b"), "emptied": ("name", "n")}

@@ -21,7 +21,7 @@ from tests.mariadb import embedded
 from tests.spark.pipelines.feeds.debezium_copy import DebeziumCopy, debezium_copy
 from tests.spark.pipelines.feeds.pipeline import FeedPipeline, definition
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 
 MEANWHILE = (
