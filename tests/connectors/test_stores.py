@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import time
 import uuid
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import cloudpickle
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, StagingUnavailable
@@ -58,6 +60,12 @@ def _seal(arguments: tuple[Where, int]) -> tuple[bool, str]:
     time.sleep(0.05)  # until the other processes have started
     sealed = log.seal(manifest(f"attempt-{number}"))
     return sealed.attempt == f"attempt-{number}", sealed.attempt
+
+
+def test_a_store_that_was_used_can_be_sent_to_another_process(store: Store) -> None:
+    store.write("rows/part", b"x")
+    sent = pickle.loads(cloudpickle.dumps(store))
+    assert (sent.read("rows/part"), sent.names("rows")) == (b"x", ["part"])
 
 
 @pytest.mark.parametrize("where", ["folder", *S3_ELSE_NIGHTLY], indirect=True)
