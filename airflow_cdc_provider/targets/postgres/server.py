@@ -49,8 +49,8 @@ SETTINGS = {
 MEMORY = """
 SELECT set_config('work_mem', '64MB', false) WHERE pg_size_bytes(current_setting('work_mem')) < pg_size_bytes('64MB')
 """
-"""For the joins of a merge. A join that exceeds this memory goes through files and updates the rows of the table in
-their order: with the default of 4 MB, a million updates take twice as long."""
+"""For the joins of a merge. A hash join that exceeds this memory goes through files, and its updates no longer follow
+the order of the table: with the default of 4 MB, a million of them take nearly twice as long."""
 
 COMMENT = """
 SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -99,7 +99,7 @@ class PostgresServer(NamedLocks):
         name = application_name(self.replicator, purpose)
         try:
             with open_session(psycopg, self.info, name, settings, self._not_connected) as connection:
-                if purpose in COMMITTING:
+                if purpose == "commit":
                     connection.execute(MEMORY)
                 connection.autocommit = False
                 yield connection

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
@@ -31,6 +32,7 @@ class IcebergKit:
     chores = frozenset({"compact", "expire"})
     has_odd_numbers = True
     before_commit = "merge.before_commit"
+    catalog: type[Catalog] = SqlCatalog
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.folder = folder / "lake"
@@ -89,5 +91,5 @@ class IcebergKit:
             raise OSError("connection reset")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SqlCatalog, "commit_table", lost_once(SqlCatalog.commit_table, reply, as_lost))
+            patch.setattr(self.catalog, "commit_table", lost_once(self.catalog.commit_table, reply, as_lost))
             yield

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
@@ -20,7 +19,6 @@ from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, pyice
 from airflow_cdc_provider.targets.iceberg.table_files import table_files
 from tests.rest_catalog import rest_catalog
 from tests.spark.contract.iceberg_kit import IcebergKit
-from tests.spark.contract.once import lost_once
 from tests.spark.contract.sessions import small_session
 from tests.warehouses import bucket_warehouse
 
@@ -29,6 +27,8 @@ SECRET = "s3cr3t-of-the-catalog"
 
 class RestKit(IcebergKit):
     """``storage``: the scheme of the tables' location. ``extra``: of the connection."""
+
+    catalog = RestCatalog
 
     def __init__(self, spark: SparkSession, url: str, storage: str, extra: dict[str, str] | None = None) -> None:
         self.storage = storage
@@ -52,15 +52,6 @@ class RestKit(IcebergKit):
     def create(self) -> None:
         self.write("CREATE NAMESPACE IF NOT EXISTS lake.cdc")
         self.write("CREATE TABLE {t} (id INT) USING iceberg")
-
-    @contextlib.contextmanager
-    def lose(self, reply: bool) -> Iterator[None]:
-        def as_lost() -> None:
-            raise OSError("connection reset")
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(RestCatalog, "commit_table", lost_once(RestCatalog.commit_table, reply, as_lost))
-            yield
 
 
 @contextlib.contextmanager
