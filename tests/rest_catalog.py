@@ -136,7 +136,12 @@ class Catalog:
             table = self.tables.load_table((namespace, name))
         except NoSuchTableError:
             table = StagedTable((namespace, name), None, "", None, self.tables)  # type: ignore[arg-type]
-        done = self.tables.commit_table(table, request.requirements, request.updates)
+        try:
+            done = self.tables.commit_table(table, request.requirements, request.updates)
+        except ValueError as error:
+            if "older than last sequence number" not in str(error):
+                raise
+            raise CommitFailedException(str(error)) from error  # as the Java library's own server answers
         return 200, _metadata(done)
 
     def drop(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
