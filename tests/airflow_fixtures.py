@@ -29,7 +29,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def airflow(interpreter: str, home: Path) -> Iterator[EmbeddedAirflow]:
     """``interpreter``: a fixture of the layer, the Python that runs Airflow and the jobs."""
-    with EmbeddedAirflow(home / "airflow", {"spark_default": SPARK}, python=interpreter) as running:
+    with (
+        EmbeddedPostgres() as metadata,
+        EmbeddedAirflow(home / "airflow", metadata.dsn(), {"spark_default": SPARK}, python=interpreter) as running,
+    ):
         yield running
 
 

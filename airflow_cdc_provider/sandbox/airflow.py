@@ -27,11 +27,14 @@ ENDED = frozenset({"success", "failed"})
 class EmbeddedAirflow:
     """``home`` holds configuration, database, logs and ``dags/``. Use as a context manager.
 
+    ``database`` is the URL of an empty PostgreSQL database: parts of Airflow that share an SQLite block each other.
     ``connections`` maps a connection id to the JSON form of an Airflow connection. ``python`` is the interpreter that
     has Airflow and the provider installed.
     """
 
-    def __init__(self, home: Path, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable) -> None:
+    def __init__(
+        self, home: Path, database: str, connections: Mapping[str, Mapping[str, Any]], python: str = sys.executable
+    ) -> None:
         self.home = home
         self.python = python
         self.dags = home / "dags"
@@ -40,8 +43,7 @@ class EmbeddedAirflow:
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = os.environ | {
             "AIRFLOW_HOME": str(home),
-            # On a busy machine a writer waits for other writers longer than SQLite's default timeout.
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",

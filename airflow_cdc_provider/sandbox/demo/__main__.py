@@ -59,13 +59,18 @@ def main() -> int:
 
 def run_demo(progress: Progress) -> bool:
     prepare(progress)
-    with temporary_home() as home, EmbeddedPostgres() as database, OrgProcess(*crm.ORG) as org:
+    with (
+        temporary_home() as home,
+        EmbeddedPostgres() as database,
+        EmbeddedPostgres() as metadata,
+        OrgProcess(*crm.ORG) as org,
+    ):
         connections: dict[str, dict[str, object]] = {
             "shop_db": shop.connection(database),
             "crm_org": crm.connection(org),
             "spark_default": {"conn_type": "spark", "host": "local[2]"},
         }
-        run = DemoRun(home, EmbeddedAirflow(home / "airflow", connections), progress=progress)
+        run = DemoRun(home, EmbeddedAirflow(home / "airflow", metadata.dsn(), connections), progress=progress)
         run.log(f"PostgreSQL listens on 127.0.0.1:{database.port}")
         run.log(f"a Salesforce org listens on {org.instance_url}")
         database_shop.build(database.dsn(), database_shop.DEMO)
