@@ -85,6 +85,15 @@ KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same
 REASON = StrictArg("--reason", help="The reason, shown in the status and in the audit log", default="")
 YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resync.max_delete", action="store_true")
 
+DROP_COPIES = StrictArg("--drop-copies", help="Drop the copies in the target, too", action="store_true")
+DRY_RUN = StrictArg("--dry-run", help="Show what would be removed, and remove nothing", action="store_true")
+YES_NAME = StrictArg("--yes", help="The name of the replicator, instead of typing it", metavar="NAME")
+NEW_NAME = StrictArg("new_name", help="The new name", metavar="NEW")
+STAGING = StrictArg("--staging", help="The new location of the change log", required=True, metavar="URL")
+STAGING_CONNECTION = StrictArg(
+    "--connection", help="The Airflow connection of the new location, for an object store", default="", metavar="ID"
+)
+
 REWIND_TO = StrictArg(
     "--to", help="A window number, or a time in ISO format (default zone: UTC)", required=True, metavar="WINDOW|TIME"
 )
@@ -184,6 +193,27 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
                 _command("verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS),
+                _command(
+                    "delete",
+                    "leaving",
+                    "Delete a replicator: what it has at its source, in staging and in its target",
+                    NAME,
+                    DROP_COPIES,
+                    DRY_RUN,
+                    YES_NAME,
+                    *OUTPUT_ARGS,
+                ),
+                _command("recreate", "leaving", "Allow runs of a deleted replicator again", NAME, *OUTPUT_ARGS),
+                _command("rename", "leaving", "Rename a replicator; its copies stay", NAME, NEW_NAME, *OUTPUT_ARGS),
+                _command(
+                    "move",
+                    "leaving",
+                    "Move the change log of a replicator; its copies stay",
+                    NAME,
+                    STAGING,
+                    STAGING_CONNECTION,
+                    *OUTPUT_ARGS,
+                ),
                 GroupCommand(
                     name="quarantine",
                     help="Manage records that could not be applied",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from airflow.configuration import conf
@@ -11,12 +12,15 @@ from airflow.configuration import conf
 from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.output import list_names
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.control.replicator_changes import require_unchanged
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import CdcError, DefinitionInvalid, Problem
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.loader import ReplicatorFolder, find_clashes, load_file, load_folder
+from airflow_cdc_provider.state.store import StateStore
 
 
 class NotFound(CdcError):
@@ -54,8 +58,29 @@ def find_definitions(name: str | None) -> list[Definition]:
     return [loaded.definition for _, loaded in sorted(load_definitions().loaded.items())]
 
 
+@dataclass(frozen=True)
+class FoundReplicator:
+    """``definition``: that of its last run, else of its YAML."""
+
+    definition: Definition
+    entry: ReplicatorEntry | None
+
+
+def find_registered(state: StateStore, name: str) -> FoundReplicator:
+    """A replicator that has run or has a YAML. Raises as ``find_definition`` if it has neither."""
+    entry = state.replicators.get(name)
+    if entry is None:
+        definition = find_definition(name)
+        entry = state.replicators.get(definition.name)
+        return FoundReplicator(entry.definition if entry else definition, entry)
+    return FoundReplicator(entry.definition, entry)
+
+
 def open_with_connections(definition: Definition) -> Replicator:
-    return open_replicator(definition, secrets_of(definition), open_state())
+    """Raises Blocked if the replicator was deleted, renamed or moved."""
+    state = open_state()
+    require_unchanged(state, definition)
+    return open_replicator(definition, secrets_of(definition), state)
 
 
 def require_tables(replicator: Replicator, names: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:

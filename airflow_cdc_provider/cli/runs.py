@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType
 
 from airflow_cdc_provider.cli.replicators import NotFound
@@ -32,6 +35,18 @@ def require_runnable_dag(dag_id: str) -> None:
         )
     if dag.is_paused:
         raise CommandRefused.of("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
+
+
+def running_tasks(dag_id: str) -> list[str]:
+    """The tasks of a DAG that run now, as ``task of run``."""
+    running = (TaskInstanceState.RUNNING, TaskInstanceState.RESTARTING)
+    with create_session() as session:
+        rows = (
+            session.query(TaskInstance.task_id, TaskInstance.run_id)
+            .filter(TaskInstance.dag_id == dag_id, TaskInstance.state.in_(running))
+            .all()
+        )
+    return [f"{task_id} of {run_id}" for task_id, run_id in rows]
 
 
 def trigger_run(dag_id: str) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
-from airflow_cdc_provider.cli.replicators import find_definitions
+from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import RetainedLog, RetainsLog
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
@@ -43,8 +44,11 @@ class RetainedLogResult:
 
 @cli_command
 def status(args: argparse.Namespace) -> CommandOutput:
-    definitions = find_definitions(args.name)
     state, now = open_state(), utc_now()
+    entries = state.replicators.all()
+    without_yaml = _without_yaml(entries, args.name)
+    listed = [] if args.name in without_yaml else find_definitions(args.name)
+    definitions = [*listed, *(entry.definition for entry in without_yaml.values())]
     tables: list[dict[str, Any]] = []
     rows = []
     commands = []
@@ -56,12 +60,15 @@ def status(args: argparse.Namespace) -> CommandOutput:
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
+    changes = {name: entries[name].change for name in names if name in entries and entries[name].change}
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
     body = {
         "replicators": names,
         "tables": tables,
         "requests": commands,
         "lanes": lanes,
+        "without_yaml": list(without_yaml),
+        "changes": {name: to_plain(change) for name, change in changes.items()},
         "kept_bytes": {name: result.log.bytes for name, result in retained.items()},
         "kept_since": {
             name: result.log.since.isoformat() if result.log.since else None for name, result in retained.items()
@@ -69,9 +76,30 @@ def status(args: argparse.Namespace) -> CommandOutput:
     }
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
     lines += [*_retained_lines(retained)]
+    lines += [*_change_lines(definitions, entries)]
+    lines += [
+        f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml
+    ]
     if not tables:
         lines.append("no tables yet: no run has finished open_window")
     return CommandOutput(body, OutputTable(COLUMNS, rows), lines)
+
+
+def _without_yaml(entries: Mapping[str, ReplicatorEntry], name: str | None) -> dict[str, ReplicatorEntry]:
+    """Replicators that have run and have no valid YAML now."""
+    valid = load_definitions().loaded.keys()
+    return {
+        one: entry
+        for one, entry in entries.items()
+        if one not in valid and not entry.gone and (name is None or name == one)
+    }
+
+
+def _change_lines(definitions: Iterable[Definition], entries: Mapping[str, ReplicatorEntry]) -> Iterator[str]:
+    for definition in definitions:
+        problem = refusal(entries.get(definition.name), definition)
+        if problem is not None:
+            yield f"{definition.name}: {problem.what}, {problem.found}; {problem.do}"
 
 
 def _cells(name: str, row: TableRow, fresh: Freshness) -> tuple[object, ...]:

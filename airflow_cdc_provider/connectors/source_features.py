@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -132,6 +133,32 @@ class RetainsLog(Protocol):
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         """``position``: the end of the last sealed window, None if there is none."""
+
+
+@dataclass(frozen=True)
+class SourceObject:
+    """Something at the source that exists for one replicator alone."""
+
+    kind: str
+    name: str
+
+
+@runtime_checkable
+class CreatesObjects(Protocol):
+    """A source at which a replicator creates something, its stream included. Every method may be repeated after a
+    crash."""
+
+    def objects(self) -> Sequence[SourceObject]:
+        """What exists now."""
+
+    def remove_objects(self, others: Sequence[Source]) -> None:
+        """Remove it all, after ``drop_stream``, but for what one of ``others`` uses, too: the sources of other
+        replicators on the same connection."""
+
+    def take_objects(self, former: str) -> bool:
+        """For a replicator that was named ``former``: create its stream at the same position under the new name, and
+        take over the rest. Returns whether the old stream is another object, which ``drop_stream`` of the former
+        replicator has to remove."""
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ def known_tables(replicator: Replicator) -> dict[str, str]:
     rows = replicator.state.tables(replicator.name)
     if rows:
         return {row.table: row.target for row in rows.values() if row.state is not TableState.DROPPED}
-    return _tables_in_staging(replicator)
+    return tables_in_staging(replicator)
 
 
 def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
@@ -26,7 +26,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     table of another state store is taken over by a fence: from then on the target rejects commits of that store."""
     state, owner, at = replicator.state, replicator.state.owner(), utc_now()
     rows = []
-    for table, target_table in _tables_in_staging(replicator).items():
+    for table, target_table in tables_in_staging(replicator).items():
         current = replicator.target.state(table, target_table)
         control = current.control
         if control is None or control.replicator != replicator.name:
@@ -40,7 +40,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     return rows
 
 
-def _tables_in_staging(replicator: Replicator) -> dict[str, str]:
+def tables_in_staging(replicator: Replicator) -> dict[str, str]:
     """Every table that has a control record in staging and is still part of the definition."""
     tables = {}
     for folder in replicator.log.store.names("control"):

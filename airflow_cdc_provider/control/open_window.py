@@ -17,6 +17,7 @@ from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
@@ -34,8 +35,10 @@ from airflow_cdc_provider.core.table.states import TableState
 
 def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> RunDecision:
     """Decide the run and do everything that needs no Spark: pause, resume, open the stream, seal an empty window, fence
-    restored tables. Writes ``plan.json`` for later tasks to the run's folder."""
+    restored tables. Writes ``plan.json`` for later tasks to the run's folder. Raises Blocked (CMD020 to CMD023) if the
+    replicator was deleted, renamed or moved."""
     name, state = replicator.name, replicator.state
+    register(state, replicator.definition)
     delete_decision(replicator, run.run_id)
     replicator.log.create(state.owner(), utc_now())
     run = replace(

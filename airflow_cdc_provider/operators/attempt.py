@@ -15,6 +15,7 @@ from dataclasses import replace
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_cdc_provider.control.replicator import open_replicator, utc_now
+from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult
@@ -51,6 +52,7 @@ class Attempt:
         self.task_id = task_id
         self.try_number = try_number
         self.definition = definition
+        require_unchanged(state, definition)
         self.secrets = secrets_of(definition)
         self.replicator = open_replicator(definition, self.secrets, state)
         self.run = self.replicator.run(run_id)

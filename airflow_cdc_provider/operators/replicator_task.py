@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
@@ -44,5 +45,7 @@ class ReplicatorTask(HasDefinition, BaseOperator):
 
 
 def open_with_connections(plain: dict[str, Any]) -> Replicator:
-    definition = from_plain(Definition, plain)
-    return open_replicator(definition, secrets_of(definition), open_state())
+    """Raises Blocked if the replicator was deleted, renamed or moved."""
+    definition, state = from_plain(Definition, plain), open_state()
+    require_unchanged(state, definition)
+    return open_replicator(definition, secrets_of(definition), state)

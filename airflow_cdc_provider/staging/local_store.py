@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.staging.store import path_outside, require_inside
+from airflow_cdc_provider.staging.store import StoredFile, path_outside, require_inside
 
 HAS_HARD_LINKS = "a file system with hard links: ext4, XFS, Btrfs, ZFS, NFS"
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -74,14 +74,25 @@ class LocalStore:
             except FileNotFoundError:
                 return []
 
+    def files(self, path: str) -> Iterator[StoredFile]:
+        with self._guarded("list", path):
+            for folder, _, names in os.walk(self._path(path)):
+                for name in names:
+                    file = Path(folder, name)
+                    yield StoredFile(file.relative_to(self.root).as_posix(), file.stat().st_size)
+
     def delete(self, path: str) -> None:
         target = self._path(path)
         with self._guarded("delete", path):
-            while target.is_dir():
+            while target.is_dir() and not target.is_symlink():
                 # Another process may delete the same folder: a file that it removed first is missing here.
                 with contextlib.suppress(FileNotFoundError):
                     shutil.rmtree(target)
-            target.unlink(missing_ok=True)
+            if target.is_symlink():  # the root
+                for entry in os.scandir(target):
+                    self.delete(entry.name)
+            else:
+                target.unlink(missing_ok=True)
 
     def _path(self, path: str) -> Path:
         require_inside(self.root, path)

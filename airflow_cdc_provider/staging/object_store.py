@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.errors import Problem, StagingUnavailable
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.storage.stores import store_arguments, store_tls_warnings
 from airflow_cdc_provider.staging.object_files import ObjectInput, ObjectOutput
-from airflow_cdc_provider.staging.store import require_inside
+from airflow_cdc_provider.staging.store import StoredFile, require_inside
 
 ERROR_CODE = re.compile(r"<Code>(\w+)</Code>")
 
@@ -92,20 +92,26 @@ class ObjectStore:
         paths = {*listing["common_prefixes"], *(meta["path"] for meta in listing["objects"])} - {path}
         return sorted(name for entry in paths if not (name := entry.rpartition("/")[2]).startswith("."))
 
+    def files(self, path: str) -> Iterator[StoredFile]:
+        with self._guarded("list", path), self._require_bucket(path):
+            for chunk in obstore.list(self._bucket, prefix=path or None):
+                yield from (StoredFile(meta["path"], meta["size"]) for meta in chunk)
+
     def delete(self, path: str) -> None:
         with self._guarded("delete", path), self._require_bucket(path):
-            while below := [meta["path"] for chunk in obstore.list(self._bucket, prefix=path) for meta in chunk]:
+            while below := [file.path for file in self.files(path)]:
                 # Another process may delete the same folder: a file that it removed first is missing here.
                 with contextlib.suppress(FileNotFoundError):
                     obstore.delete(self._bucket, below)
             if self._has_folders:
                 self._delete_folders(path)
-            with contextlib.suppress(FileNotFoundError):
-                obstore.delete(self._bucket, path)
+            if path:
+                with contextlib.suppress(FileNotFoundError):
+                    obstore.delete(self._bucket, path)
 
     def _delete_folders(self, path: str) -> None:
         """The folders below ``path``, the innermost first. The store does not delete a folder with content."""
-        for folder in obstore.list_with_delimiter(self._bucket, prefix=path)["common_prefixes"]:
+        for folder in obstore.list_with_delimiter(self._bucket, prefix=path or None)["common_prefixes"]:
             self._delete_folders(folder)
             with contextlib.suppress(FileNotFoundError):
                 obstore.delete(self._bucket, folder)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol
 
 from airflow_cdc_provider.core.errors import StagingInvalid
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    path: str
+    bytes: int
 
 
 class Store(Protocol):
@@ -40,8 +48,12 @@ class Store(Protocol):
     def names(self, path: str) -> list[str]:
         """Names of files and folders directly under ``path``, sorted; empty if there is no such folder."""
 
+    def files(self, path: str) -> Iterator[StoredFile]:
+        """All files below ``path``, at any depth, in no order; none if there is no such folder."""
+
     def delete(self, path: str) -> None:
-        """Remove a file, or a folder with its content. A missing path and concurrent removal are not errors."""
+        """Remove a file, or a folder with its content; an empty path is the root. A missing path and concurrent removal
+        are not errors."""
 
 
 def require_inside(root: str, path: str) -> None:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.database import Database, insert, now
+from airflow_cdc_provider.state.replicators import ReplicatorEntries
 
 
 class StateStore:
@@ -30,6 +31,7 @@ class StateStore:
 
     def __init__(self, url: str) -> None:
         self.database = Database(url)
+        self.replicators = ReplicatorEntries(self.database)
 
     def owner(self) -> str:
         """The id of this store, created once. Target tables record it, so that two stores never share a table."""
@@ -57,6 +59,13 @@ class StateStore:
                 .values(expires=time + ttl_s)
             )
             return renewed.rowcount == 1
+
+    def seize(self, replicator: str, lane: str, holder: str, ttl_s: float) -> None:
+        """Take the lease of a lane from whoever has it. The steps of its holder stop when they renew it."""
+        with self.database.transaction() as connection:
+            lease = {"holder": holder, "expires": now(connection) + ttl_s}
+            if not connection.execute(_lease(t.leases.update(), replicator, lane).values(**lease)).rowcount:
+                insert(connection, t.leases, replicator=replicator, lane=lane, **lease)
 
     def release(self, replicator: str, lane: str, holder: str) -> bool:
         """Release the lease. False if this holder did not have it."""

@@ -77,6 +77,17 @@ table_rows = Table(
     Column("body", Text, nullable=False),
 )
 
+replicators = Table(
+    "cdc_replicator",
+    metadata,
+    Column("replicator", String(250), primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+KEPT_BY_RENAME = (commands, attempts, claims, table_rows)
+OF_REPLICATOR = (leases, *KEPT_BY_RENAME)
+"""The tables whose rows belong to one replicator and are removed with it."""
+
 audit = Table(
     "cdc_audit",
     metadata,
@@ -94,7 +105,11 @@ def _first(connection: Connection) -> None:
     connection.execute(schema.insert().values(version=0, owner=str(uuid.uuid4())))
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_first,)
+def _replicators(connection: Connection) -> None:
+    replicators.create(connection, checkfirst=True)
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators)
 """Step n upgrades a store from version n to n + 1. Steps are only added, never changed."""
 
 

@@ -116,6 +116,32 @@ class HasQuotas(Protocol):
 
 
 @runtime_checkable
+class ReleasesTables(Protocol):
+    """A target from which a replicator can be removed. Every method may be repeated after a crash, and raises
+    TargetUnavailable."""
+
+    def release(self, table: str, target_table: str) -> None:
+        """Remove what belongs to the replicator beside a copy: control row and staging tables. The copy stays, and
+        belongs to no replicator any more where its control record is in a row."""
+
+    def drop(self, target_table: str, identity: str) -> None:
+        """Drop the copy of this identity, or what an interrupted call has left of it. A table of another identity
+        stays."""
+
+    def withdraw_cut(self) -> None:
+        """Remove the published cut of the replicator."""
+
+
+@runtime_checkable
+class TakesOverTables(Protocol):
+    """A target whose tables can be given to a replicator of another name."""
+
+    def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        """As ``fence``, for a table of another replicator. ``expected``: its state as the target of that replicator
+        reads it; ``record`` names this replicator, with a fence above every recorded one."""
+
+
+@runtime_checkable
 class ReadsRows(Protocol):
     """A target that can read rows of its tables without Spark. Both methods raise NeedsSpark and TargetUnavailable."""
 

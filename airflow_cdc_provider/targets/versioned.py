@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -59,6 +60,11 @@ class VersionedTarget(ABC):
                 else:
                     return record
         raise fence_not_committed(self.locate(target_table))
+
+    def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        """The tokens of this replicator begin where those of the other one end."""
+        own = self.state(record.table, target_table)
+        return self.fence(target_table, replace(expected, token=own.token), record)
 
     def logged(self, table: str, record: ControlRecord) -> ControlRecord:
         """The record as the change log has it, if the log still has it."""

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_cdc_provider.logstore import source_of
 from tests.faults.breakpoints import BREAKPOINTS
+from tests.faults.leaving import FAILPOINTS as OF_COMMANDS
 from tests.faults.matrix import FAILPOINTS, cases
 
 REPOSITORY = Path(__file__).parents[2]
@@ -20,8 +21,9 @@ def test_the_names_in_the_code_are_those_of_the_matrix() -> None:
     code = [path for room in ("airflow_cdc_provider", "spark_jobs") for path in (REPOSITORY / room).rglob("*.py")]
     found = {word for path in code if path.name != "failpoints.py" for word in CALL.findall(path.read_text())}
     assert all(word.startswith('"') for word in found), "the name of a failpoint must be a literal"
+    of_commands = {name for names in OF_COMMANDS.values() for name in names}
     assert sorted([*(word.strip('"') for word in found), *BREAKPOINTS]) == sorted(
-        failpoint.name for failpoint in FAILPOINTS
+        [*(failpoint.name for failpoint in FAILPOINTS), *of_commands]
     )
 
 

@@ -68,7 +68,7 @@ class FaultRunner:
             for injection in injections:
                 injection.discard()
         if found:
-            self._leave()
+            self.leave()
         done = tuple(
             (injection.case, injection.ended) for injection in injections if injection.done and not injection.missed
         )
@@ -104,9 +104,10 @@ class FaultRunner:
         """Every table of the system must catch up; tables that do not are in ``unsettled``."""
         if self.system is not None:
             self.unsettled += findings_at_rest(self.system)
-        self._leave()
+        self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Removes the system without a check."""
         self.system = None
         self._running.close()
 

@@ -80,7 +80,8 @@ def run_harness(tmp_path: Path) -> RunHarness:
 
 
 def replicated(harness: RunHarness) -> RunHarness:
-    source = replace(harness.definition.source, connection="shop_db")
+    options = {"path": str(harness.source.path)}
+    source = replace(harness.definition.source, connection="shop_db", options=options)
     harness.definition = replace(harness.definition, source=source)
     assert harness.run("r1").problems == ()
     return harness

@@ -79,6 +79,18 @@ class FileTarget:
             raise Fenced.of("TGT009", f"{target_table} has changed", where=target_table)
         return record
 
+    def release(self, table: str, target_table: str) -> None:
+        """The records are the table."""
+
+    def drop(self, target_table: str, identity: str) -> None:
+        self.store.delete(target_table)
+
+    def withdraw_cut(self) -> None:
+        self.store.delete("_cuts.json")
+
+    def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        return self.fence(target_table, expected, record)
+
 
 class SilentSource:
     """A source that the operator of a Spark step creates and never calls."""

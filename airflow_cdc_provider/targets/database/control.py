@@ -54,6 +54,8 @@ def insert(sql: Sql, target_table: str, identity: str, record: ControlRecord) ->
 def advance(sql: Sql, target_table: str, identity: str, expected: ControlRecord, record: ControlRecord) -> Command:
     """Replace ``expected`` by ``record``: changes one row, or none if the row is no longer ``expected``."""
     row = _cursor_values(sql, record)
+    if record.replicator != expected.replicator:
+        row["replicator"] = record.replicator
     sets = ", ".join(f"{sql.quoted(name)} = %s" for name in row)
     where = " AND ".join(f"{sql.quoted(name)} = %s" for name in ("target_table", "identity", *CURSOR))
     return Command(

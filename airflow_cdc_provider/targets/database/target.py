@@ -22,13 +22,13 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.database import control, errors
+from airflow_cdc_provider.targets.database import control, errors, leaving
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
-from airflow_cdc_provider.targets.database.names import CONTROL, REPLACED, identity_in, staging_table
+from airflow_cdc_provider.targets.database.names import CONTROL, CUT, REPLACED, identity_in, staging_table
 from airflow_cdc_provider.targets.database.server import NamesTransactions, Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
@@ -107,6 +107,33 @@ class DatabaseTarget(UnversionedTarget):
         self.settle_swaps(target_table)
         self.commit(Commit(target_table, expected, record))
         return record
+
+    def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        record = claim_fence(self.log, record, expected)
+        self.settle_swaps(target_table)
+        execute = partial(retry_conflicts, partial(self._take_over, Commit(target_table, expected, record)))
+        self.retry_lost_response(target_table, record, execute)
+        return record
+
+    def release(self, table: str, target_table: str) -> None:
+        retry_conflicts(partial(leaving.release, self.server, self.replicator, target_table))
+
+    def drop(self, target_table: str, identity: str) -> None:
+        leaving.drop_copy(self.server, target_table, identity)
+
+    def withdraw_cut(self) -> None:
+        retry_conflicts(self._withdraw_cut)
+
+    def _withdraw_cut(self) -> None:
+        with self.server.session("publish") as connection:
+            cursor = connection.cursor()
+            if self.server.comment(cursor, CUT) is None:
+                return
+            connection.commit()
+            self.server.lock_cut(cursor, self.replicator)
+            with self._one_transaction(cursor):
+                leaving.delete_cut(self.server, cursor, self.replicator)
+            connection.commit()
 
     def settle_swaps(self, target_table: str) -> None:
         """After it, no copy whose control row is committed gets the name of the table any more. Most databases swap in
@@ -191,6 +218,20 @@ class DatabaseTarget(UnversionedTarget):
             failpoint("commit.after")
             self._require_committed(cursor, table, record)
             return counts
+
+    def _take_over(self, commit: Commit) -> None:
+        """The row is compared by its cursor alone: to this target, the table belongs to another replicator."""
+        table, record = commit.target_table, commit.record
+        with self.server.session("commit", record.window) as connection:
+            cursor = connection.cursor()
+            self.server.lock_table(cursor, table)
+            with self._one_transaction(cursor):
+                if commit.advance(self.sql, record).execute(cursor) != 1:
+                    raise superseded_by(self.read_state(cursor, record.table, table), record)
+                failpoint("commit.before")
+            connection.commit()
+            failpoint("commit.after")
+            self._require_committed(cursor, table, record)
 
     def _require_committed(self, cursor: Any, target_table: str, record: ControlRecord) -> None:
         """Raises TransactionConflict if there was no transaction left to commit."""

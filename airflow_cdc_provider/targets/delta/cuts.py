@@ -24,3 +24,7 @@ def write_cut(store: Store, cut: Cut) -> None:
     store.write(f"{folder}/{cut.window:010d}.json", json.dumps(content, indent=1).encode())
     for name in store.names(folder)[:-KEPT_CUTS]:
         store.delete(f"{folder}/{name}")
+
+
+def remove_cuts(store: Store, replicator: str) -> None:
+    store.delete(f"{FOLDER}/{replicator}")

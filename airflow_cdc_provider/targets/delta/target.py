@@ -21,7 +21,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.check import check_tables
-from airflow_cdc_provider.targets.delta.cuts import write_cut
+from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import live_rows, read_snapshot
 from airflow_cdc_provider.targets.delta.record_text import record_text
@@ -124,6 +124,24 @@ class DeltaTarget(VersionedTarget):
 
     def publish_cut(self, cut: Cut) -> None:
         write_cut(self.store, cut)
+
+    def release(self, table: str, target_table: str) -> None:
+        """Nothing to remove: the control records are part of the commits of the table."""
+
+    def withdraw_cut(self) -> None:
+        remove_cuts(self.store, self.replicator)
+
+    def drop(self, target_table: str, identity: str) -> None:
+        """A table whose log was removed in part cannot be read: it is what an interrupted call has left."""
+        from deltalake.exceptions import DeltaError
+
+        with self.translate_errors(target_table):
+            try:
+                delta_table = self.open(target_table)
+            except DeltaError:
+                delta_table = None
+            if delta_table is None or str(delta_table.metadata().id) == identity:
+                self.store.delete(target_table)
 
     def has_at_most_rows(self, target_table: str, rows: int) -> bool:
         """Whether the log counts the rows of every file, and at most ``rows`` in all."""

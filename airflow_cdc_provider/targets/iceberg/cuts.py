@@ -19,3 +19,10 @@ def write_cut(catalog: Any, namespace: str, cut: Cut) -> None:
     updates |= {f"{prefix}table.{table.target}": str(table.version) for table in cut.tables}
     removals = {name for name in current if name.startswith(prefix)} - updates.keys()
     catalog.update_namespace_properties(namespace, removals=removals or None, updates=updates)
+
+
+def remove_cut(catalog: Any, namespace: str, replicator: str) -> None:
+    current = catalog.load_namespace_properties(namespace)
+    removals = {name for name in current if name.startswith(f"{PREFIX}{replicator}.")}
+    if removals:
+        catalog.update_namespace_properties(namespace, removals=removals)

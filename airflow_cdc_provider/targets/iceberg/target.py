@@ -20,7 +20,8 @@ from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, tab
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
 from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_empty_snapshot, publish, restore_version
-from airflow_cdc_provider.targets.iceberg.cuts import write_cut
+from airflow_cdc_provider.targets.iceberg.cuts import remove_cut, write_cut
+from airflow_cdc_provider.targets.iceberg.dropped_table import drop_table
 from airflow_cdc_provider.targets.iceberg.history import (
     SnapshotEntry,
     TableHistory,
@@ -104,6 +105,21 @@ class IcebergTarget(VersionedTarget):
     def publish_cut(self, cut: Cut) -> None:
         with self._translate_errors(cut.tables[0].target), self.open(cut.tables[0].target) as (catalog, _):
             write_cut(catalog, self.catalog_location.namespace, cut)
+
+    def release(self, table: str, target_table: str) -> None:
+        """Nothing to remove: the control records are part of the commits of the table."""
+
+    def withdraw_cut(self) -> None:
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        if self.catalog_location.warehouse and not Path(self.catalog_location.file).is_file():
+            return
+        with self._translate_errors("*"), self._open_catalog() as catalog, contextlib.suppress(NoSuchNamespaceError):
+            remove_cut(catalog, self.catalog_location.namespace, self.replicator)
+
+    def drop(self, target_table: str, identity: str) -> None:
+        with self._translate_errors(target_table), self._open_catalog() as catalog:
+            drop_table(catalog, (self.catalog_location.namespace, target_table), identity, self.catalog_location)
 
     @contextlib.contextmanager
     def unchanged(self, target_table: str, expected: TargetState, table: str) -> Iterator[tuple[Any, Any]]:

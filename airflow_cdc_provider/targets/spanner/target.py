@@ -28,9 +28,11 @@ from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.check import check_tables
 from airflow_cdc_provider.targets.spanner.columns import restriction, unsupported_values
 from airflow_cdc_provider.targets.spanner.control import ControlRow, committed
-from airflow_cdc_provider.targets.spanner.cuts import publish
+from airflow_cdc_provider.targets.spanner.cuts import publish, withdraw
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import end_merge
+from airflow_cdc_provider.targets.spanner.leaving import drop_copy, release
+from airflow_cdc_provider.targets.spanner.names import CUT
 from airflow_cdc_provider.targets.spanner.options import SpannerOptions
 from airflow_cdc_provider.targets.spanner.row_reads import SpannerRows
 from airflow_cdc_provider.targets.spanner.session import Session, Transaction
@@ -110,6 +112,21 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         with self.database.session("fence") as session:
             self.commit(session, target_table, expected, record, lambda _: Counts())
         return record
+
+    def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
+        """The control row is compared as a whole, with the replicator that it names."""
+        return self.fence(target_table, expected, record)
+
+    def release(self, table: str, target_table: str) -> None:
+        release(self.database, self.replicator, target_table)
+
+    def drop(self, target_table: str, identity: str) -> None:
+        drop_copy(self.database, target_table, identity)
+
+    def withdraw_cut(self) -> None:
+        with self.database.session("publish") as session:
+            if find_tables(session, CUT).named is not None:
+                session.transact(partial(withdraw, replicator=self.replicator))
 
     def commit(
         self,

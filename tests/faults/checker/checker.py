@@ -32,7 +32,8 @@ class Reader(Protocol):
 @dataclass
 class Checker:
     """``folder`` contains everything that the replicator ``name`` writes: staging, lake, state store, outputs. None of
-    it may contain ``secrets``. A state without findings is not checked again, but must not change."""
+    it may contain ``secrets``. ``staging``: the location of the change log after a move.
+    A state without findings is not checked again, but must not change."""
 
     name: str
     dsn: str
@@ -44,6 +45,7 @@ class Checker:
     manifests: dict[int, str] = field(default_factory=dict)
     commit_files: dict[str, str] = field(default_factory=dict)
     histories: dict[str, list[Commit]] = field(default_factory=dict)
+    staging: Path | None = None
 
     def read_commits(self) -> dict[str, list[Commit]]:
         """Reads the states of all tables that are new since the last check."""
@@ -52,11 +54,15 @@ class Checker:
             known += self.reader.commits(shape, {one.number for one in known})
         return self.histories
 
+    @property
+    def log_folder(self) -> Path:
+        return (self.staging or self.folder / "staging") / self.name
+
     def check_at_rest(self) -> list[Finding]:
         """The invariants while no run is active: every table is caught up and no work is unfinished."""
         self.read_commits()
         histories = [History(shape, self.histories[shape.table]) for shape in self.ledger.shapes.values()]
-        log = read_log(self.folder / "staging" / self.name)
+        log = read_log(self.log_folder)
         return list(must.at_rest(log, read_store(self.folder / "state.db", self.name), histories))
 
     def check(self) -> list[Finding]:
@@ -65,7 +71,7 @@ class Checker:
         with psycopg.connect(self.dsn, autocommit=True) as source:
             slot = acknowledged(source, self.slot)
             self.read_commits()
-            log = read_log(self.folder / "staging" / self.name)
+            log = read_log(self.log_folder)
             store = read_store(self.folder / "state.db", self.name)
             record_commits(source, self.name, self.ledger)
         shapes = list(self.ledger.shapes.values())

@@ -11,13 +11,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import ExportedSnapshot, exported_snapshot
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities, with_memberships
 from airflow_cdc_provider.connectors.sources.postgres.positions import floor_key, position_of
 from airflow_cdc_provider.connectors.sources.postgres.publication import (
-    ensure_members,
     memberships,
     no_table,
     not_a_member,
@@ -73,7 +73,7 @@ def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: 
         catalog = read_catalog(connection, [task.table])
         if task.table not in catalog.tables:
             raise CheckFailed(no_table(task.table, client.location))
-        ensure_members(connection, publication, [catalog.tables[task.table]], client.location)
+        ensure_members(connection, publication, [catalog.tables[task.table]], client.replicator, client.location)
     with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
         with client.session("copy") as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")

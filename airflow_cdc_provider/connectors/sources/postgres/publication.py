@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -79,25 +79,6 @@ def unpublished(
         )
         for name, table in read_catalog(connection, missing).tables.items()
     }
-
-
-def ensure_members(
-    connection: Connection[Any], publication: str, tables: Sequence[CatalogTable], location: str
-) -> None:
-    """Add the tables to the publication. Raises CheckFailed with the statements that an owner must run instead."""
-    from psycopg.errors import InsufficientPrivilege
-
-    require_publication(connection, publication, [table.schema.table for table in tables], location)
-    published = members(connection, publication)
-    refused = []
-    for table in tables:
-        if table.schema.table in published:
-            continue
-        try:
-            connection.execute(add_statement(publication, table).encode())
-        except InsufficientPrivilege:
-            refused.append(not_a_member(publication, table, location))
-    raise_problems(refused)
 
 
 def add_statement(publication: str, table: CatalogTable) -> str:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog
+from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, read_identity
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
@@ -23,6 +23,7 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
     without_streamed,
 )
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
+from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.connectors.sources.postgres.splits import checksums, read_split, with_rows
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
@@ -53,6 +54,7 @@ class PostgresSource:
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
+        self.given_options = source.options
         self.options = read_options(source.options, replicator)
         self.client = PostgresClient(connection, replicator)
         self.stream = ReplicationSlot(self.client, self.options)
@@ -94,6 +96,18 @@ class PostgresSource:
 
     def drop_stream(self) -> None:
         self.stream.drop()
+
+    def objects(self) -> list[SourceObject]:
+        return find_objects(self.client, self.options)
+
+    def remove_objects(self, others: Sequence[Source]) -> None:
+        if self.options.publication not in [read_options(other.options, "").publication for other in others]:
+            remove_tables(self.client, self.options)
+
+    def take_objects(self, former: str) -> bool:
+        former_slot = read_options(self.given_options, former).slot
+        take_objects(self.client, self.options, former, former_slot)
+        return former_slot != self.options.slot
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:

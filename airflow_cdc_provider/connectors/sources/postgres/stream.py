@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.postgres import messages
+from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN, create_main_slot
@@ -27,7 +28,6 @@ from airflow_cdc_provider.connectors.sources.postgres.positions import (
     position_of,
 )
 from airflow_cdc_provider.connectors.sources.postgres.publication import (
-    ensure_members,
     no_table,
     quoted,
     require_publication,
@@ -109,7 +109,7 @@ class ReplicationSlot:
             missing = [table for table in tables if table not in catalog.tables]
             raise_problems(no_table(table, self.client.location) for table in missing)
             members = [catalog.tables[table] for table in tables]
-            ensure_members(connection, self.options.publication, members, self.client.location)
+            ensure_members(connection, self.options.publication, members, self.client.replicator, self.client.location)
             if self._find(connection) is not None:
                 return position_of(self._existing(connection).confirmed)
             return position_of(create_main_slot(self.client, connection, self.options.slot))

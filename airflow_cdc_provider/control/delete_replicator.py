@@ -1,0 +1,103 @@
+"""Deletes a replicator. Its copies are fenced first, so that nothing commits any more; its rows in the state store go
+last. A command that dies anywhere is finished by its repetition, which needs no YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_cdc_provider.connectors.source_features import CreatesObjects
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.footprint import every_table, own_copies
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable, ReplicatorChange, ReplicatorEntry
+from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.target import ReleasesTables
+
+
+def delete_replicator(
+    replicator: Replicator, change: ReplicatorChange, others: Sequence[Source], log_info: LogInfo
+) -> None:
+    """``change``: from the entry; all runs have ended. ``others``: the sources of other replicators on the connection
+    of the source.
+
+    A source that does not answer delays no other part. Then its error is raised, and the deletion stays unfinished."""
+    state, name = replicator.state, replicator.name
+    failpoint("delete.begun")
+    change = _fence_copies(replicator, change)
+    log_info(f"fenced {len(change.owned or ())} copies")
+    source_error = _leave_source(replicator, others, log_info)
+    failpoint("delete.source")
+    _leave_target(replicator, change, log_info)
+    replicator.log.store.delete("")
+    log_info(f"removed {replicator.log.store.root}")
+    failpoint("delete.staging")
+    if source_error is not None:
+        raise source_error
+    detail = {"drop_copies": change.drop_copies, "copies": [copy.target for copy in change.owned or ()]}
+    state.write_audit(name, change.requested_by, "delete", detail)
+    failpoint("delete.audited")
+    state.replicators.remove_rows(name, lambda entry: _with_change(entry, replace(change, done_at=utc_now())))
+
+
+def _fence_copies(replicator: Replicator, change: ReplicatorChange) -> ReplicatorChange:
+    """The change with the copies, which are paused from now on. They are recorded before any of them is dropped: of a
+    table that is dropped in part, nobody can read to whom it belongs."""
+    if change.owned is not None:
+        return change
+    owned = own_copies(replicator)
+    for copy in owned:
+        _fence_copy(replicator, change, copy)
+        failpoint("delete.fenced")
+    changed = replace(change, owned=owned)
+    replicator.state.replicators.change(replicator.name, lambda entry: _with_change(entry, changed))
+    return changed
+
+
+def _fence_copy(replicator: Replicator, change: ReplicatorChange, copy: OwnedTable) -> None:
+    current = replicator.target.state(copy.table, copy.target)
+    if current.control is None or current.control.state.command == change.id:
+        return
+    by = change.requested_by
+    state = State(TableState.PAUSED, utc_now(), "the replicator was deleted", set_by=by, command=change.id)
+    commit_fence(replicator, copy.table, copy.target, current, by, state)
+
+
+def _leave_source(replicator: Replicator, others: Sequence[Source], log_info: LogInfo) -> CdcError | None:
+    source = replicator.source
+    try:
+        source.drop_stream()
+        failpoint("delete.stream")
+        if isinstance(source, CreatesObjects):
+            source.remove_objects(others)
+    except CdcError as error:
+        log_info(f"the source keeps what it has for the replicator: {error}")
+        return error
+    log_info("removed what the source kept for the replicator")
+    return None
+
+
+def _leave_target(replicator: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+    target = replicator.target
+    if not isinstance(target, ReleasesTables):
+        log_info(f"the target type {replicator.definition.target.type} removes nothing of itself")
+        return
+    target.withdraw_cut()
+    if change.drop_copies:
+        for copy in change.owned or ():
+            target.drop(copy.target, copy.identity)
+            log_info(f"dropped {target.locate(copy.target)}")
+            failpoint("delete.dropped")
+    for table, target_table in every_table(replicator).items():
+        target.release(table, target_table)
+        failpoint("delete.released")
+
+
+def _with_change(entry: ReplicatorEntry | None, change: ReplicatorChange) -> ReplicatorEntry:
+    assert entry is not None
+    assert entry.change is not None
+    assert entry.change.id == change.id
+    return replace(entry, change=change)

@@ -1,0 +1,95 @@
+"""What exists for a replicator: at its source, in staging and in its target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from airflow_cdc_provider.connectors.source_features import CreatesObjects, RetainsLog, SourceObject
+from airflow_cdc_provider.control.inventory import tables_in_staging
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable
+from airflow_cdc_provider.core.errors import CdcError, CommandRefused, Problem
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """``retained_bytes``: of the source's log, None if unknown. ``rows``: of each copy, by target table. ``problems``:
+    of systems that did not answer."""
+
+    objects: tuple[SourceObject, ...] = ()
+    retained_bytes: int | None = None
+    copies: tuple[OwnedTable, ...] = ()
+    rows: Mapping[str, int | None] = field(default_factory=dict)
+    files: int = 0
+    bytes: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+def every_table(replicator: Replicator) -> dict[str, str]:
+    """Source table → target table, for every table that has or may have a copy, dropped ones included."""
+    rows = replicator.state.tables(replicator.name).values()
+    return {**tables_in_staging(replicator), **{row.table: row.target for row in rows}}
+
+
+def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
+    """Raises CommandRefused (CMD026) if one belongs to another state store."""
+    found = []
+    for table, target in every_table(replicator).items():
+        current = replicator.target.state(table, target)
+        if current.control is None or current.control.replicator != replicator.name:
+            continue
+        if current.control.owner != replicator.state.owner():
+            raise CommandRefused.of(
+                "CMD026",
+                f"{table} belongs to another state store",
+                where=replicator.target.locate(target),
+                found=f"owner {current.control.owner}",
+                allowed=f"owner {replicator.state.owner()}",
+                do="run the command in the Airflow that writes it; only if no other Airflow does: "
+                f"airflow cdc state rebuild {replicator.name}",
+                data="nothing was changed",
+            )
+        found.append(OwnedTable(table, target, current.identity))
+    return tuple(found)
+
+
+def find_footprint(replicator: Replicator) -> Footprint:
+    """Raises CommandRefused as ``own_copies``."""
+    problems: list[Problem] = []
+
+    def answer(ask: Callable[[], T]) -> T | None:
+        try:
+            return ask()
+        except CommandRefused:
+            raise
+        except CdcError as error:
+            problems.extend(error.problems)
+            return None
+
+    source, store = replicator.source, replicator.log.store
+    objects = answer(source.objects) if isinstance(source, CreatesObjects) else ()
+    retained = answer(lambda: _retained(replicator))
+    copies = answer(lambda: own_copies(replicator)) or ()
+    files = answer(lambda: list(store.files(""))) or []
+    known = {row.target: row.rows for row in replicator.state.tables(replicator.name).values()}
+    return Footprint(
+        tuple(objects or ()),
+        retained,
+        copies,
+        {copy.target: known.get(copy.target) for copy in copies},
+        len(files),
+        sum(file.bytes for file in files),
+        tuple(problems),
+    )
+
+
+def _retained(replicator: Replicator) -> int | None:
+    source, log = replicator.source, replicator.log
+    if not isinstance(source, RetainsLog):
+        return None
+    sealed = log.sealed()
+    return source.retained_log(log.manifest(sealed).hi if sealed else None).bytes

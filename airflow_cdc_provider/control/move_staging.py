@@ -1,0 +1,74 @@
+"""Moves the staging folder of a replicator. The new folder is complete before it is used, and the old one is removed
+after that: at each moment exactly one of the two is the change log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_cdc_provider.control.replicator import LogInfo, utc_now
+from airflow_cdc_provider.control.replicator_changes import release_lanes
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
+from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.staging.transfer import copy_files
+from airflow_cdc_provider.state.store import StateStore
+
+
+def require_empty(store: Store) -> None:
+    """Raises CommandRefused (CMD027)."""
+    if next(iter(store.files("")), None) is not None:
+        raise CommandRefused.of(
+            "CMD027",
+            "the new staging folder is not empty",
+            where=store.root,
+            allowed="no files below it",
+            do="choose another one, or remove what is in it",
+            data="nothing was changed",
+        )
+
+
+def require_apart(former: Store, new: Store) -> None:
+    """Raises CommandRefused (CMD028)."""
+    one, other = sorted((f"{former.root}/", f"{new.root}/"))
+    if other.startswith(one):
+        raise CommandRefused.of(
+            "CMD028",
+            "the new staging folder is the old one, or one is inside of the other",
+            where=new.root,
+            found=former.root,
+            do="choose another one",
+            data="nothing was changed",
+        )
+
+
+def move_staging(
+    state: StateStore, name: str, change: ReplicatorChange, former: Store, new: Store, log_info: LogInfo
+) -> None:
+    """``former`` and ``new``: the folders of the replicator. No run is active."""
+    assert change.staging is not None
+    assert change.former_staging is not None
+    staging = change.staging
+    failpoint("move.begun")
+    if _required(state.replicators.get(name)).definition.staging == change.former_staging:
+        log_info(f"copied {copy_files(former, new)} files to {new.root}")
+        failpoint("move.copied")
+        state.replicators.change(name, lambda entry: _with_staging(_required(entry), change))
+    failpoint("move.switched")
+    former.delete("")
+    log_info(f"removed {former.root}")
+    failpoint("move.removed")
+    detail = {"from": change.former_staging.location, "to": staging.location}
+    state.write_audit(name, change.requested_by, "move staging", detail)
+    release_lanes(state, name, change.id)
+    state.replicators.change(name, lambda entry: replace(_required(entry), change=replace(change, done_at=utc_now())))
+
+
+def _with_staging(entry: ReplicatorEntry, change: ReplicatorChange) -> ReplicatorEntry:
+    assert change.staging is not None
+    return replace(entry, definition=replace(entry.definition, staging=change.staging))
+
+
+def _required(entry: ReplicatorEntry | None) -> ReplicatorEntry:
+    assert entry is not None
+    return entry

@@ -1,0 +1,110 @@
+"""Renames a replicator: everything that is bound to its name gets the new one, and no table is copied again. A command
+that dies anywhere is finished by its repetition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_cdc_provider.connectors.source_features import CreatesObjects
+from airflow_cdc_provider.control.footprint import every_table
+from airflow_cdc_provider.control.publish_cut import publish_cut
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator_changes import release_lanes
+from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.control_record import split_token
+from airflow_cdc_provider.staging.transfer import copy_files
+from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState
+
+
+def rename_replicator(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+    """``former`` and ``renamed``: the replicator under both names. Both entries have the ``change``; no run is
+    active."""
+    failpoint("rename.begun")
+    source = renamed.source
+    has_former_stream = isinstance(source, CreatesObjects) and source.take_objects(former.name)
+    failpoint("rename.stream")
+    if not change.copied:  # the new folder gets control records later, so it is copied once
+        count = copy_files(former.log.store, renamed.log.store)
+        failpoint("rename.copied")
+        change = _record_copied(former, change)
+        log_info(f"copied {count} files to {renamed.log.store.root}")
+    _take_over_tables(former, renamed, change, log_info)
+    former.state.replicators.rename_rows(former.name, renamed.name)
+    failpoint("rename.rows")
+    _refresh_rows(renamed)
+    _replace_cut(former, renamed)
+    former.log.store.delete("")
+    failpoint("rename.removed")
+    if has_former_stream:
+        former.source.drop_stream()
+    _finish(former, renamed, change)
+
+
+def _record_copied(former: Replicator, change: ReplicatorChange) -> ReplicatorChange:
+    copied = replace(change, copied=True)
+    former.state.replicators.change(former.name, lambda entry: replace(_required(entry), change=copied))
+    return copied
+
+
+def _take_over_tables(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+    target = renamed.target
+    assert isinstance(target, TakesOverTables)
+    for table, target_table in {**every_table(renamed), **every_table(former)}.items():
+        before, now = former.target.state(table, target_table), renamed.target.state(table, target_table)
+        if before.control is None or before.control.replicator != former.name or _is_taken(renamed, before, now):
+            continue
+        record = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
+        highest = split_token(max(before.token or 0, now.token or 0))[0]
+        target.take_over(target_table, before, replace(record, fence=max(record.fence, highest + 1)))
+        log_info(f"{table}: the copy belongs to {renamed.name}")
+        failpoint("rename.table")
+
+
+def _is_taken(renamed: Replicator, before: TargetState, now: TargetState) -> bool:
+    """The history of a table may also contain records of an earlier replicator with the new name."""
+    own = now.control is not None and now.control.replicator == renamed.name
+    return own and (now.token or 0) > (before.token or 0)
+
+
+def _refresh_rows(renamed: Replicator) -> None:
+    """The rows have the records of the former name."""
+    states = {
+        table: (target, renamed.target.state(table, target).control) for table, target in every_table(renamed).items()
+    }
+    renamed.state.change_tables(
+        renamed.name,
+        lambda before: [
+            current_row(table, target, control, before.get(table), utc_now())
+            for table, (target, control) in states.items()
+            if control is not None
+        ],
+    )
+
+
+def _replace_cut(former: Replicator, renamed: Replicator) -> None:
+    if sealed := renamed.log.sealed():
+        publish_cut(renamed, renamed.state.tables(renamed.name).values(), sealed)
+    if isinstance(former.target, ReleasesTables):
+        former.target.withdraw_cut()
+
+
+def _finish(former: Replicator, renamed: Replicator, change: ReplicatorChange) -> None:
+    state = former.state
+    for name in (former.name, renamed.name):
+        state.write_audit(name, change.requested_by, "rename", {"from": former.name, "to": renamed.name})
+        release_lanes(state, name, change.id)
+    failpoint("rename.audited")
+    done = replace(change, done_at=utc_now())
+    state.replicators.change_two(
+        former.name,
+        renamed.name,
+        lambda entry: replace(_required(entry), change=done),
+        lambda _: ReplicatorEntry(renamed.definition, utc_now()),
+    )
+
+
+def _required(entry: ReplicatorEntry | None) -> ReplicatorEntry:
+    assert entry is not None
+    return entry

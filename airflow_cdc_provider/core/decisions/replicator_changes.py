@@ -1,0 +1,140 @@
+"""A replicator's entry in the state store: its definition, and its deletion, renaming or move. While a change is in
+progress, no task of the replicator does anything: the change takes apart what the tasks would use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import Definition, Staging
+
+
+class ChangeKind(StrEnum):
+    DELETE = "delete"
+    RENAME = "rename"
+    MOVE = "move"
+
+
+@dataclass(frozen=True)
+class OwnedTable:
+    """A copy that belonged to the replicator when its deletion began. ``identity``: of the target table."""
+
+    table: str
+    target: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class ReplicatorChange:
+    """Times are UTC in ISO 8601 format; ``done_at`` is empty while the change is in progress.
+
+    ``owned``: the tables of a deletion, None until they are fenced. ``former`` and ``name``: the names of a renaming,
+    which both entries have; ``copied``: whether its staging folder is. ``former_staging`` and ``staging``: of a
+    move."""
+
+    kind: ChangeKind
+    id: str
+    requested_by: str
+    requested_at: str
+    drop_copies: bool = False
+    owned: tuple[OwnedTable, ...] | None = None
+    former: str = ""
+    name: str = ""
+    copied: bool = False
+    former_staging: Staging | None = None
+    staging: Staging | None = None
+    done_at: str = ""
+
+    @property
+    def when(self) -> str:
+        return f"on {(self.done_at or self.requested_at)[:19]} by {self.requested_by}"
+
+    def command(self, replicator: str) -> str:
+        """The command that finishes the change."""
+        match self.kind:
+            case ChangeKind.DELETE:
+                return f"airflow cdc delete {replicator}{' --drop-copies' if self.drop_copies else ''}"
+            case ChangeKind.RENAME:
+                return f"airflow cdc rename {self.former} {self.name}"
+            case ChangeKind.MOVE:
+                return f"airflow cdc move {replicator} {self._staging_arguments()}"
+
+    def _staging_arguments(self) -> str:
+        assert self.staging is not None
+        connection = f" --connection {self.staging.connection}" if self.staging.connection else ""
+        return f"--staging {self.staging.location}{connection}"
+
+
+@dataclass(frozen=True)
+class ReplicatorEntry:
+    """``definition``: that of the last run, which names everything that the replicator uses."""
+
+    definition: Definition
+    registered_at: str
+    change: ReplicatorChange | None = None
+
+    @property
+    def unfinished(self) -> ReplicatorChange | None:
+        return self.change if self.change is not None and not self.change.done_at else None
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is left under this name: it was deleted or renamed."""
+        change = self.change
+        return change is not None and bool(change.done_at) and change.kind is not ChangeKind.MOVE
+
+
+def refusal(entry: ReplicatorEntry | None, definition: Definition) -> Problem | None:
+    """Why no task of the replicator with this ``definition`` may run; None if it may."""
+    if entry is None or entry.change is None:
+        return None
+    name, change = definition.name, entry.change
+    if not change.done_at:
+        return Problem(
+            "CMD022",
+            f"a {change.kind} of the replicator {name} has begun and is not finished",
+            where=name,
+            found=f"begun {change.when}",
+            do=f"repeat the command until it succeeds: {change.command(name)}",
+            data="no run starts until then",
+        )
+    match change.kind:
+        case ChangeKind.DELETE:
+            return Problem(
+                "CMD020",
+                f"the replicator {name} was deleted",
+                where=name,
+                found=f"deleted {change.when}, and its YAML still exists",
+                do=f"remove the YAML; or, to start again with first copies: airflow cdc recreate {name}",
+                data="nothing was read or written",
+            )
+        case ChangeKind.RENAME:
+            return Problem(
+                "CMD021",
+                f"the replicator {name} was renamed to {change.name}",
+                where=name,
+                found=f"renamed {change.when}, and a YAML with the old name still exists",
+                do=f"set `name: {change.name}` in the YAML; or, for another replicator with the old name: "
+                f"airflow cdc recreate {name}",
+                data=f"the tables and the change log belong to {change.name}",
+            )
+        case ChangeKind.MOVE:
+            return _old_staging(entry, change, definition)
+
+
+def _old_staging(entry: ReplicatorEntry, change: ReplicatorChange, definition: Definition) -> Problem | None:
+    """After a move, only a definition with the new location may run."""
+    now = entry.definition.staging
+    if definition.staging.location == now.location:
+        return None
+    connection = f" and `staging.connection: {now.connection}`" if now.connection else ""
+    return Problem(
+        "CMD023",
+        f"the staging of {definition.name} was moved",
+        where=definition.staging.location,
+        found=f"moved {change.when}, and the YAML has another location",
+        allowed=now.location,
+        do=f"set `staging.location: {now.location}`{connection} in the YAML",
+        data="nothing was read or written",
+    )

@@ -1,0 +1,157 @@
+"""``airflow cdc rename`` and ``move``, on a replicator without servers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_cdc_provider.cli import leaving
+from airflow_cdc_provider.control import move_staging, rename_replicator
+from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
+from airflow_cdc_provider.staging import transfer
+from tests.provider.command_line import CommandLine, replicated
+from tests.provider.run_harness import RunHarness
+from tests.provider.test_delete import Killed, killed_at, yaml_of
+
+RENAMING = (
+    "rename.begun",
+    "rename.stream",
+    "transfer.file",
+    "rename.copied",
+    "rename.table",
+    "rename.rows",
+    "rename.removed",
+    "rename.audited",
+)
+MOVING = ("move.begun", "transfer.file", "move.copied", "move.switched", "move.removed")
+
+
+@pytest.fixture(autouse=True)
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    running: list[str] = []
+    monkeypatch.setattr(leaving, "running_tasks", lambda dag_id: list(running))
+    return running
+
+
+def renamed(harness: RunHarness) -> None:
+    """As the operator edits the YAML."""
+    path = yaml_of(harness)
+    path.write_text(path.read_text().replace("name: shop", "name: mall"))
+    harness.definition = replace(harness.definition, name="mall")
+
+
+def goes_on(harness: RunHarness, name: str) -> None:
+    """A change is applied, and no table is copied again."""
+    harness.source.change("public.a")
+    decision = harness.open("next")
+    assert decision.plan.copy == () and decision.stop is None
+    harness.spark(decision)
+    assert harness.close("next").problems == ()
+    assert harness.control("public.a").replicator == name
+    assert harness.control("public.a").window == 2
+
+
+def test_a_renamed_replicator_continues_without_a_copy(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    result = cdc("rename", "shop", "mall", "--json")
+    assert (result.code, result.body) == (0, {"from": "shop", "to": "mall"})
+    assert "name: mall" in cdc("status", "shop").out
+    with pytest.raises(Blocked, match="CMD021 the replicator shop was renamed to mall"):
+        harness.open("r2")
+    assert not (harness.folder / "staging/shop").exists()
+    renamed(harness)
+    goes_on(harness, "mall")
+    assert [row.table for row in harness.state.tables("mall").values()] == ["public.a", "public.b"]
+    assert harness.state.tables("shop") == {}
+    assert "renamed" not in cdc("status").out
+
+
+@pytest.mark.parametrize("name", RENAMING)
+def test_a_renaming_that_dies_is_finished_by_its_repetition(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    replicated(harness)
+    with monkeypatch.context() as patch:
+        for module in (rename_replicator, transfer):
+            patch.setattr(module, "failpoint", killed_at(name))
+        with pytest.raises(Killed):
+            cdc("rename", "shop", "mall")
+    for one in ("shop", "mall"):
+        harness.definition = replace(harness.definition, name=one)
+        with pytest.raises(Blocked, match="CMD022"):
+            harness.open("r2")
+    assert "CMD024" in cdc("delete", "shop", "--yes", "shop").err
+    assert cdc("rename", "shop", "mall").code == 0
+    renamed(harness)
+    goes_on(harness, "mall")
+    assert not (harness.folder / "staging/shop").exists()
+
+
+def test_a_name_in_use_or_of_another_form_is_refused(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    assert "CMD029" in cdc("rename", "shop", "shop").err
+    assert "CMD033" in cdc("rename", "shop", "Shop 2").err
+    (harness.folder / "staging/mall").mkdir()
+    (harness.folder / "staging/mall/LOG").touch()
+    assert "CMD027" in cdc("rename", "shop", "mall").err
+    goes_on(harness, "shop")
+
+
+def test_neither_is_begun_while_a_run_is_active(cdc: CommandLine, harness: RunHarness, tasks: list[str]) -> None:
+    replicated(harness)
+    move = ("move", "shop", "--staging", f"{harness.folder}/new")
+    for command in (("rename", "shop", "mall"), move):
+        assert harness.state.acquire("shop", Lane.STREAM, "r2", LEASE_S)
+        result = cdc(*command)
+        assert result.code == 75 and "run r2, which holds the stream lane" in result.err
+        harness.state.release("shop", Lane.STREAM, "r2")
+        tasks.append("merge of r2")
+        assert "merge of r2" in cdc(*command).err
+        tasks.clear()
+    goes_on(harness, "shop")
+
+
+def test_a_moved_log_continues_without_a_copy(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    new = f"{harness.folder}/new"
+    assert cdc("move", "shop", "--staging", new).code == 0
+    with pytest.raises(Blocked, match="CMD023 the staging of shop was moved") as refused:
+        harness.open("r2")
+    assert f"staging.location: {new}" in str(refused.value)
+    assert not (harness.folder / "staging/shop").exists()
+    harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, location=new))
+    goes_on(harness, "shop")
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_move_that_dies_is_finished_by_its_repetition(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    replicated(harness)
+    new = f"{harness.folder}/new"
+    with monkeypatch.context() as patch:
+        for module in (move_staging, transfer):
+            patch.setattr(module, "failpoint", killed_at(name))
+        with pytest.raises(Killed):
+            cdc("move", "shop", "--staging", new)
+    with pytest.raises(Blocked, match="CMD022"):
+        harness.open("r2")
+    assert "CMD024" in cdc("move", "shop", "--staging", f"{new}2").err
+    assert cdc("move", "shop", "--staging", new).code == 0
+    harness.definition = replace(harness.definition, staging=replace(harness.definition.staging, location=new))
+    goes_on(harness, "shop")
+    assert not (harness.folder / "staging/shop").exists()
+
+
+def test_a_folder_in_use_or_inside_the_old_one_is_refused(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    staging = harness.folder / "staging"
+    for location in (staging, f"{staging}/shop", f"{staging}/shop/new"):
+        assert "CMD028" in cdc("move", "shop", "--staging", str(location)).err
+    (harness.folder / "new/shop").mkdir(parents=True)
+    (harness.folder / "new/shop/LOG").touch()
+    assert "CMD027" in cdc("move", "shop", "--staging", f"{harness.folder}/new").err
+    assert "CMD033" in cdc("move", "shop", "--staging", "new").err
+    goes_on(harness, "shop")
