@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState, TargetTables
 from tests.spark.contract.control_records import control
@@ -96,14 +98,21 @@ def test_a_copy_is_taken_over_under_another_name(kit: TargetKit, tmp_path: Path)
     assert before.control is not None
     with pytest.raises(Fenced):
         table.job_tables().fence("t", before, before.control.fenced())
-    table.definition = replace(table.definition, name="renamed")
+    rename(table, tmp_path, "renamed")
     table.apply([changes.update(1, "c", "w"), changes.insert(2, "d", "w")])
     assert table.rows() == [(1, "c", "w"), (2, "d", "w")]
     back = take_over(table, state_of(table, "renamed"), "hand")
-    table.definition = replace(table.definition, name="hand")
+    rename(table, tmp_path, "hand")
     assert control(table).nonce == back.nonce
     table.apply([changes.delete(2, "d", "w")])
     assert table.rows() == [(1, "c", "w")]
+
+
+def rename(table: KitTable, folder: Path, name: str) -> None:
+    """The change log goes with the name."""
+    (folder / "staging" / table.definition.name).rename(folder / "staging" / name)
+    table.definition = replace(table.definition, name=name)
+    table.log = open_log(table.definition, ConnectionInfo())
 
 
 def take_over(table: KitTable, before: TargetState, name: str) -> ControlRecord:
