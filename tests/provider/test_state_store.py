@@ -220,7 +220,7 @@ def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> N
     store.owner()
     with open_engine(url).begin() as connection:
         connection.execute(tables.schema.update().values(version=99))
-    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 1"):
+    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 2"):
         StateStore(url).owner()
 
 
@@ -233,8 +233,17 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows(store: StateStore, url: s
     for _ in range(2):
         with open_engine(url).begin() as connection:
             tables.upgrade(connection, (*tables.STEPS, add_colour))
-            assert connection.execute(sa.select(tables.schema)).all() == [(2, owner)]
+            assert connection.execute(sa.select(tables.schema)).all() == [(3, owner)]
             connection.exec_driver_sql("SELECT colour FROM cdc_table")
+
+
+def test_a_store_of_the_first_version_gets_the_entries_of_replicators(store: StateStore, url: str) -> None:
+    owner = store.owner()
+    with open_engine(url).begin() as connection:
+        tables.replicators.drop(connection)
+        connection.execute(tables.schema.update().values(version=1))
+    older = StateStore(url)
+    assert (older.replicators.all(), older.owner()) == ({}, owner)
 
 
 def test_a_file_that_is_no_database_is_reported_with_a_remedy(tmp_path: Path) -> None:

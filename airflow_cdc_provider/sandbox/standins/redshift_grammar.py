@@ -120,7 +120,7 @@ FORMS = {
     "COMMIT": re.compile(r"COMMIT", re.IGNORECASE),
     "ROLLBACK": re.compile(r"ROLLBACK", re.IGNORECASE),
     "LOCK": re.compile(rf"LOCK {NAME}(, {NAME})*"),
-    "DROP": re.compile(rf"DROP TABLE (IF EXISTS )?{NAME}"),
+    "DROP": re.compile(rf"DROP (TABLE|VIEW) (IF EXISTS )?{NAME}"),
     "ANALYZE": re.compile(rf"ANALYZE {NAME}"),
     "COMMENT": re.compile(rf"COMMENT ON TABLE {NAME} IS '[^']*'"),
     "ALTER": re.compile(rf"ALTER TABLE {NAME} (RENAME TO {NAME}|ADD COLUMN {NAME} [A-Z ]+(\(\d+(,\d+)?\))?)"),
