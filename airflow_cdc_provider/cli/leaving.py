@@ -124,16 +124,16 @@ def move(args: argparse.Namespace) -> CommandOutput:
         definition = replace(definition, staging=begun.former_staging)
     former = definition.staging
     staging = replace(former, location=args.staging, connection=args.connection)
-    old = open_log(definition, connection_info(former.connection)).store
+    replicator = _open(definition, state)
     new = open_log(replace(definition, staging=staging), connection_info(staging.connection)).store
-    require_apart(old, new)
+    require_apart(replicator.log.store, new)
     if begun is None:
         require_empty(new)
         require_no_runs(state, name, lambda: running_tasks(name))
     change = begin(state, definition, ChangeKind.MOVE, current_user(), staging=staging, former_staging=former)
     end_runs(state, name, change.id, lambda: running_tasks(name))
     lines: list[str] = []
-    move_staging(state, name, change, old, new, lines.append)
+    move_staging(replicator, change, new, lines.append)
     connection = f", `staging.connection: {staging.connection}`" if staging.connection else ""
     lines.append(f"moved the staging of {name}: set `staging.location: {staging.location}`{connection} in the YAML")
     return CommandOutput({"replicator": name, "from": former.location, "to": staging.location}, lines=lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from airflow_cdc_provider.connectors.source_features import CreatesObjects, RetainsLog, SourceObject
+from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable
@@ -55,6 +56,14 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
             )
         found.append(OwnedTable(table, target, current.identity))
     return tuple(found)
+
+
+def fence_copies(replicator: Replicator, actor: str) -> None:
+    """Raise the fence of every copy: its target rejects what earlier attempts may still commit."""
+    for copy in own_copies(replicator):
+        current = replicator.target.state(copy.table, copy.target)
+        if current.control is not None:
+            commit_fence(replicator, copy.table, copy.target, current, actor)
 
 
 def find_footprint(replicator: Replicator) -> Footprint:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_cdc_provider.control.replicator import LogInfo, utc_now
+from airflow_cdc_provider.control.footprint import fence_copies
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.replicator_changes import release_lanes
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.staging.transfer import copy_files
-from airflow_cdc_provider.state.store import StateStore
 
 
 def require_empty(store: Store) -> None:
@@ -42,15 +42,16 @@ def require_apart(former: Store, new: Store) -> None:
         )
 
 
-def move_staging(
-    state: StateStore, name: str, change: ReplicatorChange, former: Store, new: Store, log_info: LogInfo
-) -> None:
-    """``former`` and ``new``: the folders of the replicator. No run is active."""
+def move_staging(replicator: Replicator, change: ReplicatorChange, new: Store, log_info: LogInfo) -> None:
+    """``replicator``: with the former location; ``new``: its folder in the new one. No run is active; drivers that are
+    out of reach are fenced, since they would write to the former folder."""
+    state, name, former = replicator.state, replicator.name, replicator.log.store
     assert change.staging is not None
     assert change.former_staging is not None
     staging = change.staging
     failpoint("move.begun")
     if _required(state.replicators.get(name)).definition.staging == change.former_staging:
+        fence_copies(replicator, change.requested_by)
         log_info(f"copied {copy_files(former, new)} files to {new.root}")
         failpoint("move.copied")
         state.replicators.change(name, lambda entry: _with_staging(_required(entry), change))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.source_features import CreatesObjects
+from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.footprint import every_table
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
@@ -49,12 +50,16 @@ def _record_copied(former: Replicator, change: ReplicatorChange) -> ReplicatorCh
 
 
 def _take_over_tables(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+    """First under the former name: there, a driver that is out of reach may still commit."""
     target = renamed.target
     assert isinstance(target, TakesOverTables)
     for table, target_table in {**every_table(renamed), **every_table(former)}.items():
         before, now = former.target.state(table, target_table), renamed.target.state(table, target_table)
         if before.control is None or before.control.replicator != former.name or _is_taken(renamed, before, now):
             continue
+        commit_fence(former, table, target_table, before, change.requested_by)
+        before = former.target.state(table, target_table)
+        assert before.control is not None
         record = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
         highest = split_token(max(before.token or 0, now.token or 0))[0]
         target.take_over(target_table, before, replace(record, fence=max(record.fence, highest + 1)))

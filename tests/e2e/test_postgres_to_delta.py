@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import psycopg
 import pytest
 from deltalake import DeltaTable
 
@@ -92,3 +93,20 @@ def test_after_a_resync_beside_the_stream_source_and_target_are_identical(shop: 
         states = shop.must_tick()
     assert states["reconcile.resync"] == "success"
     shop.verify()
+
+
+@pytest.mark.nightly
+def test_a_deleted_replicator_ends_its_runs_and_leaves_nothing(shop: Scenario) -> None:
+    shop.cdc("resync", "shop")
+    run = shop.start()
+    until(lambda: "running" in shop.airflow.tasks("shop", run).values(), "a running task")
+    assert shop.cdc("delete", "shop", "--drop-copies", "--yes", "shop")["deleted"]
+    assert shop.finish(run)["run"] == "failed"
+    assert not (shop.staging / "shop").exists() and list(shop.lake.glob("*/_delta_log")) == []
+    with psycopg.connect(shop.dsn) as connection:
+        query = "SELECT slot_name FROM pg_replication_slots WHERE slot_name ~ '^cdc_' AND database = 'shop'"
+        assert connection.execute(query).fetchall() == []
+    refused = shop.start()
+    assert shop.finish(refused)["open_window"] == "failed"
+    assert "CMD020 the replicator shop was deleted" in shop.failed_logs(refused)
+    assert not (shop.staging / "shop").exists()

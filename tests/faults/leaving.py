@@ -12,6 +12,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airflow_cdc_failpoints import ARMED, TOKEN
 
@@ -26,8 +27,10 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Staging
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore
-from tests.faults.system import SystemUnderTest
 from tests.faults.worker import Arguments, TaskCall
+
+if TYPE_CHECKING:
+    from tests.faults.system import SystemUnderTest
 
 DELETE, RENAME, MOVE = "delete", "rename", "move"
 FAILPOINTS = {
@@ -90,7 +93,7 @@ def carry_out(call: TaskCall) -> None:
         )
         end_runs(state, name, change.id, list)
         new = open_log(replace(definition, staging=staging), ConnectionInfo()).store
-        move_staging(state, name, change, replicator.log.store, new, print)
+        move_staging(replicator, change, new, print)
         return
     change = begin(state, definition, ChangeKind.DELETE, "operator", drop_copies=True)
     end_runs(state, name, change.id, list)

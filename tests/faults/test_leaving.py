@@ -32,7 +32,7 @@ def test_a_killed_command_is_finished_by_its_repetition(runner: FaultRunner, tar
         new_name = f"{system.name}_renamed"
         killed_everywhere(system, RENAME, {"name": new_name})
         system.definition = replace(system.definition, name=new_name)
-        system.checker.name = new_name
+        system.checker.renamed = new_name
         system.checker.slot = f"cdc_{new_name}"
         continues(system)
 

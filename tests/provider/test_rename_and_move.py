@@ -65,6 +65,8 @@ def test_a_renamed_replicator_continues_without_a_copy(cdc: CommandLine, harness
     goes_on(harness, "mall")
     assert [row.table for row in harness.state.tables("mall").values()] == ["public.a", "public.b"]
     assert harness.state.tables("shop") == {}
+    fences = [entry for entry in harness.state.audit("shop", 9) if entry.action == "fence"]
+    assert len(fences) == 2, "an old driver cannot commit under the old name"
     assert "renamed" not in cdc("status").out
 
 
@@ -115,8 +117,9 @@ def test_neither_is_begun_while_a_run_is_active(cdc: CommandLine, harness: RunHa
 
 def test_a_moved_log_continues_without_a_copy(cdc: CommandLine, harness: RunHarness) -> None:
     replicated(harness)
-    new = f"{harness.folder}/new"
+    new, fence = f"{harness.folder}/new", harness.control("public.a").fence
     assert cdc("move", "shop", "--staging", new).code == 0
+    assert harness.control("public.a").fence == fence + 1, "an old driver cannot commit from the old folder"
     with pytest.raises(Blocked, match="CMD023 the staging of shop was moved") as refused:
         harness.open("r2")
     assert f"staging.location: {new}" in str(refused.value)

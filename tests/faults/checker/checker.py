@@ -32,8 +32,8 @@ class Reader(Protocol):
 @dataclass
 class Checker:
     """``folder`` contains everything that the replicator ``name`` writes: staging, lake, state store, outputs. None of
-    it may contain ``secrets``. ``staging``: the location of the change log after a move.
-    A state without findings is not checked again, but must not change."""
+    it may contain ``secrets``. ``staging``: the location of the change log after a move; ``renamed``: the new name. A
+    state without findings is not checked again, but must not change."""
 
     name: str
     dsn: str
@@ -46,6 +46,7 @@ class Checker:
     commit_files: dict[str, str] = field(default_factory=dict)
     histories: dict[str, list[Commit]] = field(default_factory=dict)
     staging: Path | None = None
+    renamed: str = ""
 
     def read_commits(self) -> dict[str, list[Commit]]:
         """Reads the states of all tables that are new since the last check."""
@@ -56,14 +57,14 @@ class Checker:
 
     @property
     def log_folder(self) -> Path:
-        return (self.staging or self.folder / "staging") / self.name
+        return (self.staging or self.folder / "staging") / (self.renamed or self.name)
 
     def check_at_rest(self) -> list[Finding]:
         """The invariants while no run is active: every table is caught up and no work is unfinished."""
         self.read_commits()
         histories = [History(shape, self.histories[shape.table]) for shape in self.ledger.shapes.values()]
         log = read_log(self.log_folder)
-        return list(must.at_rest(log, read_store(self.folder / "state.db", self.name), histories))
+        return list(must.at_rest(log, read_store(self.folder / "state.db", self.renamed or self.name), histories))
 
     def check(self) -> list[Finding]:
         """The invariants at any moment."""
@@ -72,7 +73,7 @@ class Checker:
             slot = acknowledged(source, self.slot)
             self.read_commits()
             log = read_log(self.log_folder)
-            store = read_store(self.folder / "state.db", self.name)
+            store = read_store(self.folder / "state.db", self.renamed or self.name)
             record_commits(source, self.name, self.ledger)
         shapes = list(self.ledger.shapes.values())
         commit_files = {path: sha for shape in shapes for path, sha in self.reader.commit_files(shape).items()}
