@@ -22,8 +22,10 @@ from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.storage.locations import S3, parse_location
 from airflow_cdc_provider.core.storage.stores import store_access
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
+from airflow_cdc_provider.staging.transfer import copy_files
 from tests.buckets import DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores
 
 pytestmark = pytest.mark.server
@@ -107,6 +109,26 @@ def test_a_folder_is_removed_with_its_content_and_nothing_else(store: Store) -> 
     store.delete("e")
     store.delete("nothing")
     assert store.names("") == ["ab"]
+
+
+def test_all_files_are_listed_copied_and_removed(store: Store, tmp_path: Path) -> None:
+    contents = {"LOG": b"id", "windows/1/MANIFEST": b"sealed", "windows/1/a/t a%20b.parquet": b"x" * 3_000_000}
+    for path, content in contents.items():
+        store.write(path, content)
+    files = {file.path: file.bytes for file in store.files("")}
+    assert files == {path: len(content) for path, content in contents.items()}
+    assert [file.path for file in store.files("windows/1/a")] == ["windows/1/a/t a%20b.parquet"]
+    assert list(store.files("absent")) == []
+    local = LocalStore(f"{tmp_path}/copied")
+    local.write("left over", b"from an interrupted copy")
+    assert copy_files(store, local) == 3
+    assert {file.path: local.read(file.path) for file in local.files("")} == contents
+    store.delete("")
+    store.delete("")
+    assert list(store.files("")) == []
+    assert copy_files(local, store) == 3
+    assert {path: store.read(path) for path in contents} == contents
+    store.delete("")
 
 
 def test_several_processes_may_remove_a_folder_at_once(store: Store) -> None:
