@@ -44,8 +44,8 @@ def delete_replicator(
 
 
 def _fence_copies(replicator: Replicator, change: ReplicatorChange) -> ReplicatorChange:
-    """The change with the copies, which are paused from now on. They are recorded before any of them is dropped: of a
-    table that is dropped in part, nobody can read to whom it belongs."""
+    """The change with the copies, which are paused from now on. They are recorded before any of them is dropped: a
+    table that is dropped in part no longer shows to which replicator it belongs."""
     if change.owned is not None:
         return change
     owned = own_copies(replicator)

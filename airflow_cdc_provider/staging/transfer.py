@@ -12,7 +12,7 @@ BUFFER_BYTES = 1 << 20
 
 
 def copy_files(source: Store, target: Store) -> int:
-    """Replace the content of ``target`` by that of ``source``, to which nobody writes. Returns the number of files.
+    """Replace the content of ``target`` by that of ``source``, which does not change. Returns the number of files.
     Raises StagingUnavailable (STG012) if the copy differs in names or sizes."""
     target.delete("")
     files = sorted(source.files(""), key=lambda file: file.path)

@@ -61,7 +61,7 @@ class StateStore:
             return renewed.rowcount == 1
 
     def seize(self, replicator: str, lane: str, holder: str, ttl_s: float) -> None:
-        """Take the lease of a lane from whoever has it. The steps of its holder stop when they renew it."""
+        """Take the lease of a lane from its holder, whose steps stop when they renew it."""
         with self.database.transaction() as connection:
             lease = {"holder": holder, "expires": now(connection) + ttl_s}
             if not connection.execute(_lease(t.leases.update(), replicator, lane).values(**lease)).rowcount:

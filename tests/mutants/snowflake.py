@@ -63,8 +63,8 @@ SNOWFLAKE_TARGET = (
     Mutant(
         "a commit without a transaction is taken for done",
         f"{DATABASE}/target.py",
-        "            self._require_committed(cursor, table, record)\n",
-        "",
+        "            self._require_committed(cursor, table, record)\n            return counts\n",
+        "            return counts\n",
         commits("test_a_transaction_that_is_aborted_at_its_commit_is_repeated"),
     ),
     Mutant(

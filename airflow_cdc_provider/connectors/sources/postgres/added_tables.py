@@ -69,7 +69,7 @@ def remove_added(connection: Connection[Any], publication: str, replicator: str)
 
 
 def added_tables(connection: Connection[Any], publication: str, replicator: str) -> list[str]:
-    """The tables that this replicator has added and that nobody has removed or added again since."""
+    """The tables that this replicator has added, unless they were removed or added again since."""
     added = _read(connection, publication).get(replicator, {})
     now = memberships(connection, publication, list(added))
     return sorted(table for table, membership in added.items() if now.get(table) == membership)
