@@ -38,7 +38,7 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunHarness:
 
     monkeypatch.setattr(replicator_task, "open_replicator", opened)
     monkeypatch.setattr(replicator_task, "secrets_of", lambda definition: None)
-    monkeypatch.setattr(replicator_task, "open_state", lambda: None)
+    monkeypatch.setattr(replicator_task, "open_state", lambda: made.state)
     return made
 
 
