@@ -127,8 +127,10 @@ def test_a_replicator_without_yaml_is_listed_and_deleted(cdc: CommandLine, harne
     assert cdc("status", "--json").body["without_yaml"] == []
 
 
-@pytest.mark.parametrize("yaml", ["present", "gone"])
-@pytest.mark.parametrize("name", FAILPOINTS)
+@pytest.mark.parametrize(
+    ("name", "yaml"),
+    [*((name, "present") for name in FAILPOINTS), ("delete.fenced", "gone"), ("delete.staging", "gone")],
+)
 def test_a_deletion_that_dies_is_finished_by_its_repetition(
     cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, name: str, yaml: str
 ) -> None:
