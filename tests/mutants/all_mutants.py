@@ -14,6 +14,7 @@ from tests.mutants.feeds import FEEDS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.identities import IDENTITIES
+from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.mutant import Mutant
 from tests.mutants.polling import POLLING
@@ -30,6 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
     *CHANGE_LOG,
     *RUNS,
+    *LEAVING,
     *MEANINGS,
     *SALESFORCE,
     *POLLING,
