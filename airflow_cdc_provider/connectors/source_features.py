@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,6 +133,26 @@ class RetainsLog(Protocol):
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         """``position``: the end of the last sealed window, None if there is none."""
+
+
+@runtime_checkable
+class EstimatesSizes(Protocol):
+    """A source with statistics of its tables."""
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        """Read from the statistics, never from the tables. A table without statistics is left out."""
+
+
+@runtime_checkable
+class ProposesOptions(Protocol):
+    """A source type for which ``airflow cdc init`` can propose options that the user did not give."""
+
+    @staticmethod
+    def propose_options(
+        replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """Option → value, as in the YAML. ``given``: the user's options, which are kept. ``patterns``: of the tables to
+        copy; empty for all. Raises SourceUnavailable or CheckFailed if it has to ask the source."""
 
 
 @runtime_checkable

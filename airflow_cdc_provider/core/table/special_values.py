@@ -125,10 +125,11 @@ def unsupported_values_note(table: str, columns: Sequence[UnsupportedValues]) ->
         for value in sorted(entry.values):
             by_value.setdefault(value, []).append(f"{entry.column} (key)" if entry.in_key else entry.column)
     values = "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
-    return f"{table} stops at values that the copy cannot hold: {values}. {_remedy(columns)}"
+    return f"{table} stops at values that the copy cannot hold: {values}. {unsupported_values_remedy(columns)}"
 
 
-def _remedy(columns: Sequence[UnsupportedValues]) -> str:
+def unsupported_values_remedy(columns: Sequence[UnsupportedValues]) -> str:
+    """The settings of the definition that support these values."""
     castable = [entry for entry in columns if entry.values & CASTABLE]
     remedies = []
     if castable:

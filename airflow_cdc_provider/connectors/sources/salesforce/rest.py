@@ -46,6 +46,17 @@ class Rest:
         """The server's clock."""
         return server_time(self.http.send("GET", f"{self.root}/limits"))
 
+    def record_counts(self, entities: Collection[str]) -> dict[str, int]:
+        """Object → number of records, as Salesforce last counted them. Objects that it does not count are left out.
+        Raises CheckFailed without the permission View Setup and Configuration."""
+        names = ",".join(sorted(entities))
+        response = self.http.json("GET", f"{self.root}/limits/recordCount", params={"sObjects": names})
+        return {str(entity["name"]): int(entity["count"]) for entity in response["sObjects"]}
+
+    def objects(self) -> list[Row]:
+        """The summaries of all objects that the user can see."""
+        return list(self.http.json("GET", f"{self.root}/sobjects")["sobjects"])
+
     def query(self, soql: str, *, deleted: bool = False) -> Iterator[Row]:
         """``deleted`` includes records in the recycle bin and archived records. Each page has its own cursor, so that a
         failed page can be requested again."""
