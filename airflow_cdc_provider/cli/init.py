@@ -34,7 +34,7 @@ from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 
 EXAMPLE_LAKE = "/data/lake"
-NO_MATCH, TOO_MANY = "DEF023", "DEF024"
+NO_MATCH, NO_TABLE, TOO_MANY = "DEF023", "DEF041", "DEF024"
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,10 @@ def init(args: argparse.Namespace) -> CommandOutput:
         raise CommandRefused.of("CLI023", "the file exists", where=str(path), found="a file or a folder", do=do)
     target_given = bool(args.location or args.target_connection)
     draft = _first_draft(args)
-    found = _assessed(draft, target_given)
-    _require_source(found.examination, args.tables)
-    draft = _with_tables(draft, found, target_given)
+    whole = _assessed(draft, target_given)
+    _require_source(whole.examination, args.tables)
+    found = _without_unusable_columns(draft, whole, target_given)
+    draft = _with_tables(draft, whole, found, target_given)
     text = draft_text(draft)
     load_text(text.encode(), f"{draft.name}.yaml")
     if path:
@@ -128,7 +129,8 @@ def _value_notes(examination: Examination, source: SourceConnector, target: Targ
 def _require_source(examination: Examination, patterns: Sequence[str]) -> None:
     """Raises CheckFailed if the source did not answer, and DefinitionInvalid if the user's patterns select nothing, or
     too much."""
-    wrong = [p for p in examination.problems if p.code == TOO_MANY or (p.code == NO_MATCH and patterns)]
+    codes = {TOO_MANY, NO_MATCH, NO_TABLE} if patterns else {TOO_MANY}
+    wrong = [problem for problem in examination.problems if problem.code in codes]
     if wrong and examination.described:
         raise DefinitionInvalid(*wrong)
     failed = [problem for problem in examination.problems if problem.code != NO_MATCH and not problem.table]
@@ -136,26 +138,31 @@ def _require_source(examination: Examination, patterns: Sequence[str]) -> None:
         raise CheckFailed(*failed)
 
 
-def _with_tables(draft: Draft, found: Assessed, target_given: bool) -> Draft:
-    """With an entry per table. Columns that cannot be copied are excluded, and the tables are checked again."""
-    excluded = {table.table: columns for table in found.assessment.tables if (columns := columns_to_exclude(table))}
-    without = {}
-    if excluded:
-        entries = tuple(DraftTable(table, columns) for table, columns in excluded.items())
-        again = _assessed(replace(draft, tables=entries), target_given)
-        without = {table.table: table for table in again.assessment.tables}
-    entries = tuple(
-        draft_table(table, without.get(table.table), found.notes.get(table.table, ""))
-        for table in found.assessment.tables
-    )
-    findings = found.assessment.findings
-    notes = [f"{finding.code}: {finding.reason}" for finding in findings if finding.code != NO_MATCH]
-    statements = [finding.suggestion for finding in findings if finding.suggestion and finding.code != NO_MATCH]
+def _without_unusable_columns(draft: Draft, found: Assessed, target_given: bool) -> Assessed:
+    """What the systems answer to a definition without the columns that cannot be copied."""
+    entries = tuple(DraftTable(table.table, columns_to_exclude(table)) for table in found.assessment.tables)
+    if not any(entry.exclude for entry in entries):
+        return found
+    return _assessed(replace(draft, tables=entries), target_given)
+
+
+def _with_tables(draft: Draft, whole: Assessed, final: Assessed, target_given: bool) -> Draft:
+    """With an entry per table, and comments."""
+    tables = {table.table: table for table in final.assessment.tables}
+    entries = [
+        draft_table(table, tables[table.table], final.notes.get(table.table, "")) for table in whole.assessment.tables
+    ]
     if all(entry.disabled for entry in entries):
-        entries = (*entries, *_patterns(draft, bool(entries)))
+        entries += _patterns(draft, bool(entries))
+    notes = ["Written by `airflow cdc init`. Rows, sizes and times are estimates from the statistics of the source."]
+    if final.assessment.sizes_unknown:
+        notes.append(f"Sizes are unknown: {final.assessment.sizes_unknown}.")
+    findings = [finding for finding in final.assessment.findings if finding.code != NO_MATCH]
+    notes += [f"{finding.code}: {finding.reason}" for finding in findings]
     if not target_given:
         notes.append("The target and the staging location are examples: set them before `airflow cdc check`.")
-    return replace(draft, tables=entries, notes=tuple(notes), statements=tuple(statements))
+    statements = tuple(finding.suggestion for finding in findings if finding.suggestion)
+    return replace(draft, tables=tuple(entries), notes=tuple(notes), statements=statements)
 
 
 def _patterns(draft: Draft, has_tables: bool) -> list[DraftTable]:

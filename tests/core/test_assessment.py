@@ -160,8 +160,11 @@ def test_a_draft_is_a_definition_with_its_reasons_beside_the_entries() -> None:
     keyless = replace(WITHOUT_DATE, table="public.keyless", key=())
     bad = Problem("SRC009", "no key", do="ALTER TABLE x;", table="public.keyless")
     table = replace(assessed(WITHOUT_DATE), size=TableSize(1200, 3 << 20), copy_s=2.0)
+    bad_table = assessed(keyless, [bad])
     text = draft_text(
-        draft(draft_table(table), draft_table(assessed(keyless, [bad])), notes=("careful",), statements=("CREATE …",))
+        draft(
+            draft_table(table, table), draft_table(bad_table, bad_table), notes=("careful",), statements=("CREATE …",)
+        )
     )
     assert text.splitlines()[:2] == ["# careful", "#   CREATE …"]
     assert "  # 1,200 rows, 3 MiB, key (id), first copy about 2 s\n  - source: public.item\n" in text
@@ -174,7 +177,7 @@ def test_a_draft_excludes_columns_that_cannot_be_copied() -> None:
     found = assessed(WITHOUT_DATE, [Problem("SRC118", "a type", do="exclude it", columns=("name",), table="x")])
     without = assessed(replace(WITHOUT_DATE, columns=WITHOUT_DATE.columns[:1]))
     text = draft_text(draft(draft_table(found, without)))
-    assert "# SRC118: a type" in text
+    assert "# SRC118: a type" in text and "exclude it" not in text, "it is done already"
     (rule,) = load_text(text.encode(), "shop.yaml").definition.tables
     assert rule.columns.exclude == ("name",)
 

@@ -177,7 +177,9 @@ def _mysql(servers: Servers) -> SourceSystem:
 
 
 def _sqlserver(servers: Servers) -> SourceSystem:
-    shop = Shop(servers.folder / "sqlserver")
+    folder = servers.folder / "sqlserver"
+    folder.mkdir()
+    shop = Shop(folder)
     shop.table("dbo.good", Col("id", "int", nullable=False), Col("name", "nvarchar(9)"))
     shop.table("dbo.odd", Col("id", "int", nullable=False), Col("v", "sql_variant"))
     shop.table("dbo.keyless", Col("id", "int", nullable=False), key=())

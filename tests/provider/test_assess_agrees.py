@@ -84,7 +84,7 @@ def codes(table: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in (*table["findings"], *columns)}
 
 
-@pytest.mark.parametrize(("source", "target"), pairs())
+@pytest.mark.parametrize(("source", "target"), list(pairs()))
 def test_a_problem_of_check_has_its_table_and_code_in_assess(
     servers: Servers, cdc: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, target: str
 ) -> None:

@@ -43,19 +43,17 @@ def columns_to_exclude(table: TableAssessment) -> tuple[str, ...]:
     return tuple(column.name for column in unusable)
 
 
-def draft_table(table: TableAssessment, without: TableAssessment | None = None, note: str = "") -> DraftTable:
-    """``without``: the assessment of the table without ``columns_to_exclude``. ``note``: values that stop the copy."""
-    exclude = columns_to_exclude(table) if without else ()
-    final = without or table
-    left_out = [finding for column in table.with_support(Support.NO) for finding in column.findings]
-    findings = list(dict.fromkeys([*table.findings, *(f for f in left_out if f.code), *final.findings]))
-    disabled = final.support is Support.NO
+def draft_table(whole: TableAssessment, final: TableAssessment, note: str = "") -> DraftTable:
+    """``whole``: with all columns. ``final``: without ``columns_to_exclude``. ``note``: values that stop the copy."""
+    exclude = columns_to_exclude(whole)
+    unusable = [finding for column in whole.with_support(Support.NO) for finding in column.findings if finding.code]
+    findings = dict.fromkeys([*final.findings, *([] if exclude else unusable)])
     return DraftTable(
-        table.table,
+        whole.table,
         exclude,
-        tuple(text for text in (_facts(final), *_reasons(findings), note) if text),
+        tuple(text for text in (_facts(final), *_reasons(dict.fromkeys([*findings, *unusable])), note) if text),
         tuple(finding.suggestion for finding in findings if finding.suggestion),
-        disabled,
+        final.support is Support.NO,
     )
 
 

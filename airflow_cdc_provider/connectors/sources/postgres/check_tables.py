@@ -160,7 +160,7 @@ def _publication(
 ) -> Iterator[Problem]:
     alter = f"ALTER PUBLICATION {quoted(name)}"
     if facts is None:
-        yield no_publication(name, [_name(table) for table in tables], location)
+        yield no_publication(name, [_name(table) for table in tables if table.persistence == "p"], location)
         return
     if not facts.all_operations:
         yield Problem(
