@@ -150,7 +150,9 @@ def _with_tables(draft: Draft, whole: Assessed, final: Assessed, target_given: b
     """With an entry per table, and comments."""
     tables = {table.table: table for table in final.assessment.tables}
     entries = [
-        draft_table(table, tables[table.table], final.notes.get(table.table, "")) for table in whole.assessment.tables
+        draft_table(table, tables[table.table], final.notes.get(table.table, ""))
+        for table in whole.assessment.tables
+        if NO_TABLE not in (finding.code for finding in table.findings)
     ]
     if all(entry.disabled for entry in entries):
         entries += _patterns(draft, bool(entries))

@@ -100,6 +100,12 @@ def test_a_problem_of_a_column_leaves_the_rest_of_the_table() -> None:
     assert columns_to_exclude(found) == ("name",)
 
 
+def test_a_table_that_its_rule_omits_is_not_supported_even_if_only_columns_have_problems() -> None:
+    problem = Problem("DEF026", "a reserved name", columns=("name",), table="public.item")
+    found = assessed(WITHOUT_DATE, [problem], omitted=True)
+    assert (found.support, columns_to_exclude(found)) == (Support.NO, ("name",))
+
+
 def test_a_problem_of_a_key_column_is_one_of_the_table() -> None:
     found = assessed(WITHOUT_DATE, [Problem("SRC118", "type", columns=("id",), table="public.item")])
     assert found.support is Support.NO

@@ -17,11 +17,14 @@ import psycopg
 import pymysql
 
 from airflow_cdc_provider import connectors
+from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.simulator import Simulator
+from tests.connectors.kafka_topics import Topics
+from tests.connectors.kafka_topics import messages as kafka_messages
 from tests.connectors.sqlserver_database import Shop
 from tests.connectors.test_files_source import line
 from tests.mariadb import embedded
@@ -236,6 +239,17 @@ def _debezium(servers: Servers) -> SourceSystem:
     return SourceSystem(source, {}, ("d.t",), "d.absent", frozenset({"d.t"}))
 
 
+def _kafka(servers: Servers) -> SourceSystem:
+    """A topic with events, and one without."""
+    broker = servers.stack.enter_context(EmbeddedKafka())
+    topics = Topics(broker, "p")
+    topics.make("empty")
+    topics.send(topics.make("d.t"), kafka_messages())
+    source = {"type": "kafka", "connection": "broker", "format": "debezium", "topics": ["p.*"], "topic_prefix": "p"}
+    connection = {"conn_type": "kafka", "extra": broker.client}
+    return SourceSystem(source, {"broker": connection}, ("d.t",), "d.absent", frozenset({"d.t"}))
+
+
 SYSTEMS: dict[str, Callable[[Servers], SourceSystem]] = {
     "postgres": _postgres,
     "mysql": _mysql,
@@ -244,7 +258,10 @@ SYSTEMS: dict[str, Callable[[Servers], SourceSystem]] = {
     "salesforce_poll": _salesforce_poll,
     "jdbc_poll": _jdbc_poll,
     "files": _debezium,
+    "kafka": _kafka,
 }
+SLOW = frozenset({"kafka"})
+"""Systems that are not started in every run."""
 
 
 @contextmanager

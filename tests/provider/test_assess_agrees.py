@@ -14,6 +14,7 @@ import yaml
 
 from tests.provider.command_line import CommandLine
 from tests.provider.source_systems import (
+    SLOW,
     SYSTEMS,
     Servers,
     SourceSystem,
@@ -25,7 +26,7 @@ from tests.provider.source_systems import (
 pytestmark = pytest.mark.server
 
 TARGETS = ("delta", "iceberg", "postgres", "mysql")
-EVERY_RUN = {(name, "delta") for name in SYSTEMS} | {("postgres", target) for target in TARGETS}
+EVERY_RUN = {(name, "delta") for name in SYSTEMS.keys() - SLOW} | {("postgres", target) for target in TARGETS}
 
 
 def pairs() -> Iterator[Any]:

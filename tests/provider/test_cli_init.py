@@ -17,7 +17,7 @@ from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.draft import scalar
 from tests.provider.command_line import CommandLine, CommandResult
 from tests.provider.run_harness import FileSource, RunHarness, schema
-from tests.provider.source_systems import SYSTEMS, Servers, SourceSystem, connection_variables, running
+from tests.provider.source_systems import SLOW, SYSTEMS, Servers, SourceSystem, connection_variables, running
 
 PROPOSED = {"publication", "timestamp_column", "timestamp_columns", "key_audit", "objects"}
 """Options that ``init`` finds itself if it can."""
@@ -49,7 +49,9 @@ def arguments_of(system: SourceSystem, given: set[str], folder: Path) -> list[st
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in SLOW else ()) for name in SYSTEMS]
+)
 def test_the_yaml_passes_validate_and_check(
     servers: Servers, cdc: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -92,6 +94,20 @@ def test_a_postgresql_draft_has_keys_sizes_and_reasons(
     assert '"public"."odd"' in statement and "fleeting" not in statement
     assert "SRC004" in unready.err, "the problems of the source are also on stderr"
     assert load_text(unready.out.encode(), "fresh.yaml")
+
+
+@pytest.mark.nightly
+@pytest.mark.server
+def test_a_topic_without_messages_gets_a_template(
+    servers: Servers, cdc: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = servers.system("kafka")
+    for variable, value in connection_variables(system.connections).items():
+        monkeypatch.setenv(variable, value)
+    arguments = arguments_of(system, {"format"}, tmp_path)
+    text = cdc(*arguments, "--option=topics=[p.empty]", "--tables", "d.expected").out
+    assert "A feed shows its tables, keys and columns in its messages only" in text
+    assert [rule.source for rule in load_text(text.encode(), "fresh.yaml").definition.tables] == ["d.expected"]
 
 
 def test_a_file_is_not_overwritten_without_a_flag(cdc: CommandLine, harness: RunHarness) -> None:
