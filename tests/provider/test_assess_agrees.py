@@ -118,10 +118,10 @@ def test_a_problem_of_check_has_its_table_and_code_in_assess(
     for table in tables.values():
         if table["support"] == "YES":
             assert not codes(table)
-    noted = {note.partition(" ")[0] for note in checked["unsupported_values"]}
+    with_note = {note.partition(" ")[0] for note in checked["unsupported_values"]}
     partial = {
         table["table"]
         for table in tables.values()
         if any(not finding["code"] for column in table["columns"] for finding in column["findings"])
     }
-    assert noted <= partial
+    assert with_note <= partial

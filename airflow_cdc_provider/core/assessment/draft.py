@@ -58,7 +58,7 @@ def draft_table(whole: TableAssessment, final: TableAssessment, note: str = "") 
 
 
 def _facts(table: TableAssessment) -> str:
-    """What the source knows about the table: ``1,200 rows, 3 MiB, key (id), first copy about 1 s``."""
+    """From the statistics and the catalog of the source: ``1,200 rows, 3 MiB, key (id), first copy about 1 s``."""
     known = [f"{table.size.rows:,} rows" if table.size.rows is not None else "", size_text(table.size.bytes)]
     if table.columns:
         known.append(f"key ({', '.join(table.key)})" if table.key else "no key")
