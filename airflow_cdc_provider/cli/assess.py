@@ -55,7 +55,7 @@ def tables(args: argparse.Namespace) -> CommandOutput:
     body = {"replicator": replicator.name, "tables": plain, "not_selected": others}
     cells = [tuple(", ".join(row[c]) if c == "key" else row[c] for c in TABLES) for row in plain]
     code = exit_codes.CONFIGURATION if problems else exit_codes.OK
-    lines = [f"{len(others)} other tables of the source are not selected"] if others else []
+    lines = [f"not selected: {len(others)} tables of the source"] if others else []
     return CommandOutput(body, OutputTable(TABLES, cells), lines, problems, code)
 
 
@@ -196,6 +196,10 @@ def _finding_lines(where: str, finding: Finding) -> Iterator[str]:
 
 
 def _rate_text(rate: CopyRate) -> str:
-    origin = f"measured on {rate.copies} earlier copies" if rate.copies else "a default, measured on another machine"
+    origin = (
+        f"measured on {rate.copies} earlier copies"
+        if rate.copies
+        else "a default, measured on a busy machine with two cores"
+    )
     size = f" or {size_text(round(rate.bytes_per_s))}" if rate.bytes_per_s else ""
     return f"{rate.rows_per_s:,.0f} rows{size} per second ({origin})"

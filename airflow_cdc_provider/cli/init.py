@@ -24,7 +24,7 @@ from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, DefinitionInvalid
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
+from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_text
 from airflow_cdc_provider.hooks.connections import connection_info, secrets_of
 from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.draft import draft_text
@@ -122,7 +122,7 @@ def _value_notes(examination: Examination, source: SourceConnector, target: Targ
     notes = {}
     for task in examination.tasks:
         if values := unsupported_values(task, source.may_hold, target.unsupported_values):
-            notes[task.table] = unsupported_values_note(task.table, values)
+            notes[task.table] = f"stops at values that the copy cannot hold: {unsupported_values_text(values)}"
     return notes
 
 

@@ -44,7 +44,7 @@ def columns_to_exclude(table: TableAssessment) -> tuple[str, ...]:
 
 
 def draft_table(whole: TableAssessment, final: TableAssessment, note: str = "") -> DraftTable:
-    """``whole``: with all columns. ``final``: without ``columns_to_exclude``. ``note``: values that stop the copy."""
+    """``whole``: with all columns. ``final``: without ``columns_to_exclude``. ``note``: on the values of the table."""
     exclude = columns_to_exclude(whole)
     unusable = [finding for column in whole.with_support(Support.NO) for finding in column.findings if finding.code]
     findings = dict.fromkeys([*final.findings, *([] if exclude else unusable)])
