@@ -50,9 +50,8 @@ class Assessed:
 @cli_command
 def init(args: argparse.Namespace) -> CommandOutput:
     path = Path(args.file) if args.file else None
-    if path and path.exists() and not args.overwrite:
-        do = "name another file, or add --overwrite"
-        raise CommandRefused.of("CLI023", "the file exists", where=str(path), found="a file or a folder", do=do)
+    if path:
+        _require_writable(path, args.overwrite)
     target_given = bool(args.location or args.target_connection)
     draft = _first_draft(args)
     whole = _assessed(draft, target_given)
@@ -62,7 +61,8 @@ def init(args: argparse.Namespace) -> CommandOutput:
     text = draft_text(draft)
     load_text(text.encode(), f"{draft.name}.yaml")
     if path:
-        path.write_text(text, encoding="utf-8")
+        with path.open("w" if args.overwrite else "x", encoding="utf-8") as file:
+            file.write(text)
     problems = [problem for problem in found.examination.problems if not problem.table]
     return CommandOutput(
         {"file": str(path or ""), "yaml": text, **plain_assessment(found.assessment)},
@@ -71,6 +71,16 @@ def init(args: argparse.Namespace) -> CommandOutput:
         problems,
         verbatim=() if path else text.splitlines(),
     )
+
+
+def _require_writable(path: Path, overwrite: bool) -> None:
+    """Before the source is read. Raises CommandRefused."""
+    if path.is_dir() or (path.exists() and not overwrite):
+        found, do = "a folder" if path.is_dir() else "a file", "name another file, or add --overwrite"
+        raise CommandRefused.of("CLI023", "the file exists", where=str(path), found=found, do=do)
+    if not path.parent.is_dir():
+        do = f"mkdir -p {path.parent}"
+        raise CommandRefused.of("CLI024", "the folder of the file does not exist", where=str(path), do=do)
 
 
 def _first_draft(args: argparse.Namespace) -> Draft:

@@ -51,6 +51,12 @@ def test_postgresql_estimates_rows_and_bytes_of_plain_and_partitioned_tables(fil
     assert filled.source.sizes([]) == {}
 
 
+def test_a_copy_of_a_partitioned_table_counts_the_rows_of_its_partitions_once(filled: Database) -> None:
+    filled.publish("parted")
+    with filled.source.copy(filled.task("public.parted"), 1, {}, 1) as copy:
+        assert copy.rows == 3000
+
+
 def test_polled_tables_have_the_sizes_of_their_system(filled: Database) -> None:
     server = filled.server
     info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, filled.name)
@@ -97,6 +103,7 @@ def test_salesforce_counts_records(org: SalesforceOrg) -> None:
     )
     assert isinstance(source, EstimatesSizes)
     assert source.sizes(["Account", "Absent__c"]) == {"Account": TableSize(7)}
+    assert source.sizes([*(f"Absent{n}__c" for n in range(300)), "Contact", "Account"])["Account"] == TableSize(7)
     assert matching_objects(source.org.rest.objects(), ["Acc*", "Contact"]) == ["Account", "Contact"]
 
 

@@ -117,6 +117,8 @@ def test_a_file_is_not_overwritten_without_a_flag(cdc: CommandLine, harness: Run
     refused = init_file(cdc, harness, "--file", str(file), "--json")
     assert (refused.code, refused.body["problems"][0]["code"]) == (64, "CLI023")
     assert file.read_text() == "mine"
+    assert init_file(cdc, harness, "--file", str(harness.folder), "--overwrite").code == 64
+    assert init_file(cdc, harness, "--file", str(harness.folder / "absent/new.yaml")).code == 64
     assert init_file(cdc, harness, "--file", str(file), "--overwrite").code == 0
     assert load_text(file.read_bytes(), "new.yaml").definition.name == "shop"
 
