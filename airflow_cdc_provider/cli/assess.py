@@ -182,7 +182,7 @@ def _table_cells(table: TableAssessment) -> tuple[object, ...]:
 
 
 def _reasons(findings: Iterable[Finding]) -> str:
-    return "; ".join(f"{finding.code} {finding.reason}".strip() for finding in findings)
+    return "; ".join(map(str, findings))
 
 
 def _worst_first(columns: Iterable[ColumnAssessment]) -> list[ColumnAssessment]:
@@ -190,16 +190,13 @@ def _worst_first(columns: Iterable[ColumnAssessment]) -> list[ColumnAssessment]:
 
 
 def _finding_lines(where: str, finding: Finding) -> Iterator[str]:
-    yield f"{where}: {finding.code} {finding.reason}".replace(":  ", ": ")
+    yield f"{where}: {finding}"
     if finding.suggestion:
         yield f"    do: {finding.suggestion}"
 
 
 def _rate_text(rate: CopyRate) -> str:
-    origin = (
-        f"measured on {rate.copies} earlier copies"
-        if rate.copies
-        else "a default, measured on a busy machine with two cores"
-    )
+    default = "a default, measured on a busy machine with two cores"
+    origin = f"measured on {rate.copies} earlier copies" if rate.copies else default
     size = f" or {size_text(round(rate.bytes_per_s))}" if rate.bytes_per_s else ""
     return f"{rate.rows_per_s:,.0f} rows{size} per second ({origin})"

@@ -19,7 +19,14 @@ from airflow_cdc_provider.connectors.source_features import ProposesOptions, Reg
 from airflow_cdc_provider.control.assessments import assess
 from airflow_cdc_provider.control.examine import Examination, examine
 from airflow_cdc_provider.core.assessment.copy_rate import DEFAULT_RATES
-from airflow_cdc_provider.core.assessment.draft import Draft, DraftTable, columns_to_exclude, draft_table
+from airflow_cdc_provider.core.assessment.draft import (
+    NO_MATCH,
+    NO_TABLE,
+    Draft,
+    DraftTable,
+    columns_to_exclude,
+    with_tables,
+)
 from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, DefinitionInvalid
 from airflow_cdc_provider.core.registry import load_class
@@ -34,7 +41,7 @@ from airflow_cdc_provider.targets.registry import open_target
 from airflow_cdc_provider.targets.target import TargetTables
 
 EXAMPLE_LAKE = "/data/lake"
-NO_MATCH, NO_TABLE, TOO_MANY = "DEF023", "DEF041", "DEF024"
+TOO_MANY = "DEF024"
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ def init(args: argparse.Namespace) -> CommandOutput:
     whole = _assessed(draft, target_given)
     _require_source(whole.examination, args.tables)
     found = _without_unusable_columns(draft, whole, target_given)
-    draft = _with_tables(draft, whole, found, target_given)
+    draft = with_tables(draft, whole.assessment, found.assessment, found.notes, target_given)
     text = draft_text(draft)
     load_text(text.encode(), f"{draft.name}.yaml")
     if path:
@@ -110,9 +117,9 @@ def _proposed_options(args: argparse.Namespace, name: str, given: Mapping[str, A
         what = f"{args.source_type} is a format of messages, and no source type"
         raise CommandRefused.of("CLI019", what, where="--source-type", allowed=transports, do=do)
     kind = load_class("source", args.source_type, SOURCES)
-    if not issubclass(kind, ProposesOptions):
+    if not args.connection or not issubclass(kind, ProposesOptions):
         return {}
-    options: Mapping[str, Any] = kind.propose_options(name, connection_info(args.connection or ""), given, args.tables)
+    options: Mapping[str, Any] = kind.propose_options(name, connection_info(args.connection), given, args.tables)
     return options
 
 
@@ -154,39 +161,6 @@ def _without_unusable_columns(draft: Draft, found: Assessed, target_given: bool)
     if not any(entry.exclude for entry in entries):
         return found
     return _assessed(replace(draft, tables=entries), target_given)
-
-
-def _with_tables(draft: Draft, whole: Assessed, final: Assessed, target_given: bool) -> Draft:
-    """With an entry per table, and comments."""
-    tables = {table.table: table for table in final.assessment.tables}
-    entries = [
-        draft_table(table, tables[table.table], final.notes.get(table.table, ""))
-        for table in whole.assessment.tables
-        if NO_TABLE not in (finding.code for finding in table.findings)
-    ]
-    if all(entry.disabled for entry in entries):
-        entries += _patterns(draft, bool(entries))
-    notes = ["Written by `airflow cdc init`. Rows, sizes and times are estimates from the statistics of the source."]
-    if final.assessment.sizes_unknown:
-        notes.append(f"Sizes are unknown: {final.assessment.sizes_unknown}.")
-    findings = [finding for finding in final.assessment.findings if finding.code != NO_MATCH]
-    notes += [f"{finding.code}: {finding.reason}" for finding in findings]
-    if not target_given:
-        notes.append("The target and the staging location are examples: set them before `airflow cdc check`.")
-    statements = tuple(finding.suggestion for finding in findings if finding.suggestion)
-    return replace(draft, tables=tuple(entries), notes=tuple(notes), statements=statements)
-
-
-def _patterns(draft: Draft, has_tables: bool) -> list[DraftTable]:
-    """In place of tables that can be copied, so that the YAML is valid."""
-    if has_tables:
-        note = "No table can be copied yet: solve the problems above, and replace this pattern by the tables."
-    else:
-        note = (
-            "The source shows no tables now. A feed shows its tables, keys and columns in its messages only: replace "
-            "this pattern when it has messages, or name the tables that you expect."
-        )
-    return [replace(pattern, notes=(note,)) for pattern in draft.tables]
 
 
 def _options(texts: Sequence[str], flag: str) -> dict[str, Any]:

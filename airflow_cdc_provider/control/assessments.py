@@ -40,7 +40,7 @@ def assess(
     rate: CopyRate | None,
 ) -> ReplicatorAssessment:
     """Every problem of ``examination`` is a finding of a column, of a table, or of the replicator."""
-    rules = type_rules(source, target)
+    rules = _type_rules(source, target)
     described = {schema.table: schema for schema in examination.described}
     tasks = {task.table: task for task in examination.tasks}
     omitted = {problem.table for problem in examination.problems if problem.table} - tasks.keys()
@@ -57,7 +57,7 @@ def assess(
     return ReplicatorAssessment(definition.name, tuple(tables), findings, rate, unknown)
 
 
-def type_rules(source: SourceConnector, target: TargetTables) -> TypeRules:
+def _type_rules(source: SourceConnector, target: TargetTables) -> TypeRules:
     def required(column: Column, in_key: bool) -> str:
         restriction = target.restriction(column, in_key)
         return str(restriction) if restriction else ""

@@ -174,7 +174,7 @@ def test_a_draft_is_a_definition_with_its_reasons_beside_the_entries() -> None:
     )
     assert text.splitlines()[:2] == ["# careful", "#   CREATE …"]
     assert "  # 1,200 rows, 3 MiB, key (id), first copy about 2 s\n  - source: public.item\n" in text
-    assert "  # no key\n  # SRC009: no key\n  #   ALTER TABLE x;\n  # - source: public.keyless\n" in text
+    assert "  # no key\n  # SRC009 no key\n  #   ALTER TABLE x;\n  # - source: public.keyless\n" in text
     definition = load_text(text.encode(), "shop.yaml").definition
     assert [rule.source for rule in definition.tables] == ["public.item"]
 
@@ -183,7 +183,7 @@ def test_a_draft_excludes_columns_that_cannot_be_copied() -> None:
     found = assessed(WITHOUT_DATE, [Problem("SRC118", "a type", do="exclude it", columns=("name",), table="x")])
     without = assessed(replace(WITHOUT_DATE, columns=WITHOUT_DATE.columns[:1]))
     text = draft_text(draft(draft_table(found, without)))
-    assert "# SRC118: a type" in text and "exclude it" not in text, "it is done already"
+    assert "# SRC118 a type" in text and "exclude it" not in text, "it is done already"
     (rule,) = load_text(text.encode(), "shop.yaml").definition.tables
     assert rule.columns.exclude == ("name",)
 

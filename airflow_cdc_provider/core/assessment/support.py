@@ -27,6 +27,9 @@ class Finding:
     reason: str
     suggestion: str
 
+    def __str__(self) -> str:
+        return f"{self.code} {self.reason}".lstrip()
+
 
 @dataclass(frozen=True)
 class ColumnAssessment:
