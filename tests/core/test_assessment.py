@@ -117,6 +117,30 @@ def test_a_problem_of_columns_that_are_not_copied_is_one_of_the_table() -> None:
     assert [finding.code for finding in found.findings] == ["SRC062"]
 
 
+PROBLEMS = st.builds(
+    Problem,
+    st.sampled_from(["SRC001", "SRC009", "SRC118", "TGT015"]),
+    st.just("a problem"),
+    table=st.just("public.item"),
+    columns=st.lists(st.sampled_from(["id", "name", "until", "gone"]), max_size=3, unique=True).map(tuple),
+)
+
+
+@given(st.lists(PROBLEMS, max_size=4))
+def test_every_problem_of_a_table_is_a_finding_of_it_or_of_its_columns(problems: list[Problem]) -> None:
+    found = assessed(SCHEMA, problems)
+    of_columns = [finding for column in found.columns for finding in column.findings]
+    assert {finding.code for finding in (*found.findings, *of_columns)} - {""} == {one.code for one in problems}
+    assert found.support is not Support.YES
+    for column in found.columns:
+        named = any(column.name in problem.columns for problem in problems)
+        assert (column.support is Support.NO) == named
+    rest = replace(SCHEMA, columns=tuple(one for one in SCHEMA.columns if one.name not in columns_to_exclude(found)))
+    left = [problem for problem in problems if not set(problem.columns) & set(columns_to_exclude(found))]
+    if columns_to_exclude(found):
+        assert assessed(rest, left).support is not Support.NO, "without these columns the table can be copied"
+
+
 def test_the_slower_rate_and_the_known_size_determine_the_time_of_a_copy() -> None:
     rate = CopyRate(100.0, 1000.0)
     assert copy_seconds(TableSize(1000, 5000), rate) == 10
