@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from airflow_cdc_provider.cli import exit_codes
@@ -12,14 +12,13 @@ from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
+from airflow_cdc_provider.control.examine import distinct, examine, problems_of
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
-from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
@@ -31,12 +30,13 @@ from airflow_cdc_provider.targets.target import HasQuotas
 @cli_command
 def check(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    problems, tables = _selected_tables(replicator)
-    problems += _collect(lambda: replicator.source.check(tables))
-    problems += _collect(lambda: replicator.target.check(tables))
-    problems += _collect(lambda: _check_staging(replicator))
-    problems += _collect(lambda: _check_spark(replicator))
-    problems = list({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
+    examination = examine(replicator.definition, replicator.source, replicator.target)
+    tables = examination.tasks
+    environment = [
+        *problems_of(lambda: _check_staging(replicator)),
+        *problems_of(lambda: _check_spark(replicator)),
+    ]
+    problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)
     warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
     warnings += _quota_warnings(replicator, len(tables))
@@ -66,14 +66,6 @@ def _copy_limit(replicator: Replicator, tables: int) -> str:
     return f", copied {limit} at a time: the source allows no more" if limit < tables else ""
 
 
-def _collect(check_system: Callable[[], Iterable[Problem]]) -> list[Problem]:
-    """The problems of one system. A system that cannot be checked is a problem too, and does not hide the others."""
-    try:
-        return list(check_system())
-    except CdcError as error:
-        return list(error.problems)
-
-
 def _tls_warnings(replicator: Replicator) -> list[Problem]:
     """Connections without verified TLS, which is allowed. An invalid extra is already reported as a problem."""
     systems = (replicator.source, replicator.target, replicator.log.store)
@@ -98,15 +90,6 @@ def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> 
     for task in tables:
         if columns := unsupported_values(task, replicator.source.may_hold, replicator.target.unsupported_values):
             yield unsupported_values_note(task.table, columns)
-
-
-def _selected_tables(replicator: Replicator) -> tuple[list[Problem], list[TableTask]]:
-    try:
-        described = replicator.source.tables()
-    except CdcError as error:
-        return list(error.problems), []
-    selections, problems = select(replicator.definition, described, replicator.target.table_name)
-    return list(problems), [selection.task(TableState.PENDING) for selection in selections]
 
 
 def _check_staging(replicator: Replicator) -> list[Problem]:

@@ -151,8 +151,62 @@ DECODE_OUTPUT = StrictArg(
         "help": "Output format. Allowed values: json, yaml, plain, table (default: JSON lines, one per record)",
     },
 )
+TABLE_NAME = StrictArg("table", help="A source table", metavar="TABLE")
+
+NEW_SOURCE_TYPE = StrictArg(
+    "--source-type", help="The source type of the new replicator", required=True, metavar="TYPE"
+)
+CONNECTION = StrictArg("--connection", help="The Airflow connection of the source", metavar="ID")
+NEW_NAME = StrictArg("--name", help="The name of the replicator (default: from the connection)", default="")
+SOURCE_OPTION = StrictArg(
+    "--option",
+    help="A key of `source`, as in the YAML; may be repeated",
+    action="append",
+    default=[],
+    metavar="KEY=VALUE",
+)
+PATTERNS = StrictArg(
+    "--tables", help="Tables, or patterns with * and ? (default: all tables)", nargs="+", default=[], metavar="PATTERN"
+)
+TARGET_TYPE = StrictArg("--target-type", help="The target type (default: delta)", default="delta", metavar="TYPE")
+TARGET_CONNECTION = StrictArg("--target-connection", help="The Airflow connection of the target", metavar="ID")
+LOCATION = StrictArg("--location", help="The folder or URL of the target's tables")
+TARGET_OPTION = StrictArg(
+    "--target-option",
+    help="A key of `target`, as in the YAML; may be repeated",
+    action="append",
+    default=[],
+    metavar="KEY=VALUE",
+)
+STAGING = StrictArg("--staging", help="The folder or URL of the change log")
+NEW_FILE = StrictArg("--file", help="Write the YAML to this file (default: stdout)", metavar="FILE")
+OVERWRITE = StrictArg("--overwrite", help="Overwrite an existing file", action="store_true")
+YAML_OUTPUT = StrictArg(
+    *ARG_OUTPUT.flags,
+    **{
+        **ARG_OUTPUT.kwargs,
+        "default": "",
+        "help": "Output format. Allowed values: json, yaml, plain, table (default: the YAML of the replicator)",
+    },
+)
 DISCARD_REASON = StrictArg("--reason", help="The reason, recorded in the audit log", required=True)
 
+INIT_ARGS = (
+    NEW_SOURCE_TYPE,
+    CONNECTION,
+    NEW_NAME,
+    SOURCE_OPTION,
+    PATTERNS,
+    TARGET_TYPE,
+    TARGET_CONNECTION,
+    LOCATION,
+    TARGET_OPTION,
+    STAGING,
+    NEW_FILE,
+    OVERWRITE,
+    YAML_OUTPUT,
+    JSON,
+)
 DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
@@ -172,6 +226,17 @@ def get_cli_commands() -> list[CLICommand]:
             name="cdc",
             help="Manage change data capture replicators",
             subcommands=(
+                _command("init", "init", "Write the YAML of a replicator for the tables of a source", *INIT_ARGS),
+                _command("tables", "assess", "Show which tables a replicator selects", NAME, *OUTPUT_ARGS),
+                _command("describe", "assess", "Show the columns of a source table", NAME, TABLE_NAME, *OUTPUT_ARGS),
+                _command(
+                    "assess",
+                    "assess",
+                    "Show which tables and columns can be copied, how, and how long that takes",
+                    NAME,
+                    TABLE,
+                    *OUTPUT_ARGS,
+                ),
                 _command("validate", "validate", "Validate YAML files and show all errors", FILES, *OUTPUT_ARGS),
                 _command("plan", "plan", "Show what the next run would do, per table", NAME, *OUTPUT_ARGS),
                 _command(

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,6 +160,26 @@ class CreatesObjects(Protocol):
         """For a replicator that was named ``former``: create its stream at the same position under the new name, and
         take over the rest. Returns whether the old stream is another object, which ``drop_stream`` of the former
         replicator has to remove."""
+
+
+@runtime_checkable
+class EstimatesSizes(Protocol):
+    """A source with statistics of its tables."""
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        """Read from the statistics, never from the tables. A table without statistics is left out."""
+
+
+@runtime_checkable
+class ProposesOptions(Protocol):
+    """A source type for which ``airflow cdc init`` can propose options that the user did not give."""
+
+    @staticmethod
+    def propose_options(
+        replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """Option → value, as in the YAML. ``given``: the user's options, which are kept. ``patterns``: of the tables to
+        copy; empty for all. Raises SourceUnavailable or CheckFailed if it has to ask the source."""
 
 
 @runtime_checkable

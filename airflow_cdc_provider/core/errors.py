@@ -28,14 +28,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem, as shown to an operator. No field may contain a secret."""
+    """One problem, as shown to an operator. No field may contain a secret.
+
+    ``table``: the source table that it concerns, empty if it is not about one. ``columns``: if the table can be copied
+    without them, and then has no such problem."""
 
     code: str
     what: str
@@ -44,6 +47,8 @@ class Problem:
     allowed: str = ""
     do: str = ""
     data: str = ""
+    table: str = field(default="", kw_only=True)
+    columns: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def details(self) -> list[str]:
@@ -160,6 +165,11 @@ class StepFailed(Retryable):
 
 class Fenced(CdcError):
     exit_code = 75
+
+
+def of_table(table: str, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The problems, all of which concern this source table."""
+    return (replace(problem, table=table) for problem in problems)
 
 
 def raise_problems(problems: Iterable[Problem]) -> None:

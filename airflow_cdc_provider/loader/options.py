@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import yaml
+
 from airflow_cdc_provider.core.errors import DefinitionInvalid
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.report import Report
 from airflow_cdc_provider.loader.types import options_class
 from airflow_cdc_provider.loader.yaml_tree import Mapping, read_tree
+
+
+def parse_value(text: str) -> Any:
+    """A value in YAML notation. Raises ValueError."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError("not YAML") from error
 
 
 def load_options(registry: str, kind: str, given: Sequence[tuple[str, str]], where: str) -> dict[str, Any]:

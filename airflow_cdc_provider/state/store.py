@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -172,9 +172,17 @@ class StateStore:
             .where(t.attempts.c.replicator == replicator, t.attempts.c.closed_at == "")
             .order_by(t.attempts.c.opened_at, t.attempts.c.id)
         )
-        return tuple(
-            AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))}) for row in self.database.rows(query)
+        return tuple(map(_attempt, self.database.rows(query)))
+
+    def ended_attempts(self, replicator: str, kinds: Collection[str], limit: int) -> tuple[AttemptRow, ...]:
+        """The last attempts of these kinds whose end was observed, newest first."""
+        query = (
+            sa.select(t.attempts)
+            .where(t.attempts.c.replicator == replicator, t.attempts.c.kind.in_(kinds), t.attempts.c.closed_at != "")
+            .order_by(t.attempts.c.opened_at.desc(), t.attempts.c.id)
+            .limit(limit)
         )
+        return tuple(map(_attempt, self.database.rows(query)))
 
     # Claims of the copy lane
 
@@ -252,6 +260,10 @@ def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> 
     query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
     rows = connection.execute(query.with_for_update() if lock else query)
     return {row.table: from_plain(TableRow, json.loads(row.body)) for row in rows}
+
+
+def _attempt(row: sa.Row[Any]) -> AttemptRow:
+    return AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))})
 
 
 def _utc() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, all_but_one
 
 
 def check_catalog_name(catalog: str) -> Iterator[Problem]:
@@ -32,12 +32,16 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
     duplicates = sorted(name for name, count in names.items() if count > 1)
     if duplicates:
         found, do = ", ".join(duplicates), "exclude one of each pair in tables.columns"
-        yield Problem("TGT014", "column names differ only in case", task.table, found, f"{engine} ignores case", do)
+        equal = [[one for one in task.schema.names if one.lower() == name] for name in duplicates]
+        omitted = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
+        what, allowed = "column names differ only in case", f"{engine} ignores case"
+        yield Problem("TGT014", what, task.table, found, allowed, do, columns=omitted)
     own_names = [column.name for column in task.schema.columns if not column.text_of]
     reserved = [name for name in own_names if name.lower().startswith(RESERVED_PREFIX)]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
-        yield Problem("TGT015", f"column names starting with {RESERVED_PREFIX} are reserved", task.table, found, do=do)
+        what = f"column names starting with {RESERVED_PREFIX} are reserved"
+        yield Problem("TGT015", what, task.table, found, do=do, columns=tuple(reserved))
     if not task.schema.key and task.rule.on_delete is OnDelete.SOFT:
         do = "give the table a key (tables.key), or use on_delete: hard"
         yield Problem("TGT016", "soft deletes need a key", task.table, "on_delete: soft, no key", "hard, ignore", do)

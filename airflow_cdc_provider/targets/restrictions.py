@@ -30,6 +30,9 @@ class Restriction:
     allowed: Allowed
     limit: int = 0
 
+    def __str__(self) -> str:
+        return self.allowed.replace("so many", f"{self.limit:,}")
+
     def refusal_sql(self, value: str) -> str:
         """A Spark SQL condition for a value that is not allowed. ``value``: Spark SQL."""
         match self.allowed:

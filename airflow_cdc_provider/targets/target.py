@@ -58,6 +58,9 @@ class TargetTables(Protocol):
     def locate(self, target_table: str) -> str:
         """The location of the table: a path, URL or qualified name."""
 
+    def column_types(self, schema: TableSchema) -> Sequence[str]:
+        """The types that the columns have in the target, in their order."""
+
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         """What the target's type requires of values, beyond the column's type in Spark; None if nothing."""
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import claim_fence, fence_not_committed, has_commit
 from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.restrictions import Restriction
+from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -38,6 +40,10 @@ class VersionedTarget(ABC):
 
     def table_name(self, source_table: str) -> str:
         return default_name(source_table)
+
+    def column_types(self, schema: TableSchema) -> Sequence[str]:
+        """As Spark names them."""
+        return [column_type(column.type) for column in schema.columns]
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         return None

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Source, Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
@@ -35,6 +35,12 @@ class FileTarget:
 
     def locate(self, target_table: str) -> str:
         return self.store.url(target_table)
+
+    def column_types(self, schema: TableSchema) -> Sequence[str]:
+        return [str(column.type) for column in schema.columns]
+
+    def restriction(self, column: Column, in_key: bool) -> None:
+        return None
 
     def unsupported_values(self, column: Column, in_key: bool) -> Specials:
         return NONE

@@ -40,6 +40,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.table.table_size import TableSize
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore
@@ -94,6 +95,9 @@ class FileSource:
 
     def tables(self) -> list[TableSchema]:
         return [from_plain(TableSchema, table) for table in self.read()["tables"]]
+
+    def sizes(self, tables: Sequence[str]) -> dict[str, TableSize]:
+        return {name: from_plain(TableSize, size) for name, size in self.read().get("sizes", {}).items()}
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, POSTGRESQL)

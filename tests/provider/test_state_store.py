@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from airflow_cdc_provider.core.assessment.copy_rate import COPIES
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
@@ -145,6 +146,17 @@ def test_an_attempt_is_open_until_the_end_of_its_driver_was_seen(store: StateSto
     assert store.close_attempt("a1", "done")
     assert not store.close_attempt("a1", "done")
     assert store.open_attempts("shop") == ()
+
+
+def test_the_last_attempts_that_ended_are_found_by_their_kind(store: StateStore) -> None:
+    for number, kind in enumerate(("snapshot", "merge", "resync", "snapshot", "snapshot"), 1):
+        at = f"2026-05-0{number}"
+        store.open_attempt(AttemptRow(f"a{number}", "shop", kind, "r", kind, number, f"f{number}", ("public.a",), at))
+        if number < 5:
+            store.close_attempt(f"a{number}", "done")
+    assert [attempt.id for attempt in store.ended_attempts("shop", COPIES, 2)] == ["a4", "a3"]
+    assert [attempt.id for attempt in store.ended_attempts("shop", COPIES, 9)] == ["a4", "a3", "a1"]
+    assert store.ended_attempts("crm", COPIES, 9) == ()
 
 
 def test_a_table_is_claimed_by_one_run_and_keeps_its_first_window(store: StateStore) -> None:

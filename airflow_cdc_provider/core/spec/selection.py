@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
@@ -59,7 +59,7 @@ def select(
 
     selections = []
     for table, rule in sorted(rules.items()):
-        table_problems = _table_problems(rule, by_name[table])
+        table_problems = list(of_table(table, _table_problems(rule, by_name[table])))
         problems += table_problems
         if not table_problems:
             selections.append(
@@ -133,7 +133,7 @@ def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tupl
         if rule.source in by_name:
             assigned[rule.source] = rule
         else:
-            problems.append(_no_such_table(rule.source, by_name))
+            problems += of_table(rule.source, [_no_such_table(rule.source, by_name)])
     for rule in patterns:
         matching = [table for table in by_name if matches(rule.source, table)]
         for table in matching:
@@ -233,6 +233,7 @@ def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
             found=name,
             allowed=f"names that do not start with {RESERVED_PREFIX}",
             do=f"omit it: `columns: {{exclude: [{name}]}}`",
+            columns=(name,),
         )
         for name in selected.names
         if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
@@ -246,6 +247,7 @@ def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
                 found=", ".join(names),
                 allowed="names that differ when case is ignored",
                 do="omit all but one with `columns.exclude`",
+                columns=all_but_one(names, selected.key),
             )
         )
     if not selected.columns:
@@ -281,6 +283,7 @@ def _collisions(selections: Sequence[Selection]) -> list[Problem]:
             found=_abbreviated(other.table for other in shared),
             allowed="one source table per target table",
             do="set `target` names, or narrow the pattern",
+            table=selection.table,
         )
         for shared in by_target.values()
         if len(shared) > 1
@@ -304,6 +307,12 @@ def _equal_ignoring_case(names: Sequence[str]) -> list[list[str]]:
     for name in names:
         groups[name.lower()].append(name)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def all_but_one(names: Sequence[str], key: Sequence[str]) -> tuple[str, ...]:
+    """Of columns that the copy cannot have together, those to omit: one remains, of the key if possible."""
+    remaining = next((name for name in names if name in key), names[0])
+    return tuple(name for name in names if name != remaining)
 
 
 def _abbreviated(names: Iterable[str], limit: int = 20) -> str:

@@ -120,15 +120,21 @@ def unsupported_values(task: TableTask, source: MayHold, target: UnsupportedBy) 
 
 def unsupported_values_note(table: str, columns: Sequence[UnsupportedValues]) -> str:
     """One line with the values, their columns, and the settings of the definition that support them."""
+    values = unsupported_values_text(columns)
+    return f"{table} stops at values that the copy cannot hold: {values}. {unsupported_values_remedy(columns)}"
+
+
+def unsupported_values_text(columns: Sequence[UnsupportedValues]) -> str:
+    """The values with their columns: ``NaN in price; infinite times in since, until``."""
     by_value: dict[Special, list[str]] = {}
     for entry in columns:
         for value in sorted(entry.values):
             by_value.setdefault(value, []).append(f"{entry.column} (key)" if entry.in_key else entry.column)
-    values = "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
-    return f"{table} stops at values that the copy cannot hold: {values}. {_remedy(columns)}"
+    return "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
 
 
-def _remedy(columns: Sequence[UnsupportedValues]) -> str:
+def unsupported_values_remedy(columns: Sequence[UnsupportedValues]) -> str:
+    """The settings of the definition that support these values."""
     castable = [entry for entry in columns if entry.values & CASTABLE]
     remedies = []
     if castable:

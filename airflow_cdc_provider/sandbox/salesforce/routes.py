@@ -104,6 +104,7 @@ AUTHENTICATED: list[tuple[str, str, Callable[..., Response]]] = [
     ("GET", rf"{DATA}/jobs/query/{ID}/results", bulk.results),
     ("GET", rf"{DATA}/jobs/query/{ID}/resultPages", bulk.result_pages),
     ("GET", rf"{DATA}/limits/?", limits.limits),
+    ("GET", rf"{DATA}/limits/recordCount/?", limits.record_counts),
     ("POST", rf"{DATA}/composite/?", composite),
 ]
 PUBLIC_ROUTES = [(method, re.compile(path), handler) for method, path, handler in PUBLIC]

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.registry import load_library
+from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.targets.bigquery import names
 from airflow_cdc_provider.targets.bigquery.jobs import request_retry
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition
@@ -47,10 +48,14 @@ def definition_problems(options: BigQueryOptions, sql: BigQuerySql, tasks: Seque
         found = f"{len(tasks)} tables"
         yield Problem("TGT073", "too many tables", "tables", found, f"{TABLES_IN_A_QUERY} tables in a query", do)
     for task in tasks:
-        yield from _column_problems(task)
-        yield from _cluster_problems(sql, task)
-        if partition := sql.partitions.get(task.table):
-            yield from _partition_problems(partition, task)
+        yield from of_table(task.table, _table_problems(sql, task))
+
+
+def _table_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
+    yield from _column_problems(task)
+    yield from _cluster_problems(sql, task)
+    if partition := sql.partitions.get(task.table):
+        yield from _partition_problems(partition, task)
 
 
 def _label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
@@ -65,12 +70,16 @@ def _column_problems(task: TableTask) -> Iterator[Problem]:
     reserved = [name for name in task.schema.names if names.is_reserved(name)]
     if reserved:
         allowed = f"no name with the prefix {', '.join(names.RESERVED)}"
-        yield Problem("TGT075", "column names are reserved in BigQuery", task.table, ", ".join(reserved), allowed, do)
+        found, what = ", ".join(reserved), "column names are reserved in BigQuery"
+        yield Problem("TGT075", what, task.table, found, allowed, do, columns=tuple(reserved))
     counted = Counter(names.column_name(name).lower() for name in task.schema.names)
     equal = [name for name in task.schema.names if counted[names.column_name(name).lower()] > 1]
     if equal:
         allowed = "letters, digits, _, - and spaces; other characters become _"
-        yield Problem("TGT076", "column names are equal in BigQuery", task.table, ", ".join(equal), allowed, do)
+        groups = [[name for name in equal if names.same_name(name, one)] for one in equal]
+        omitted = dict.fromkeys(name for group in groups for name in all_but_one(group, task.schema.key))
+        found, what = ", ".join(equal), "column names are equal in BigQuery"
+        yield Problem("TGT076", what, task.table, found, allowed, do, columns=tuple(omitted))
 
 
 def _cluster_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:

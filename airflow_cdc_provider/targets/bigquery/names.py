@@ -26,6 +26,11 @@ def column_name(name: str) -> str:
     return f"_{allowed}" if allowed[:1].isdigit() else allowed
 
 
+def same_name(one: str, other: str) -> bool:
+    """Whether BigQuery would give two columns the same name."""
+    return column_name(one).lower() == column_name(other).lower()
+
+
 def is_reserved(name: str) -> bool:
     return column_name(name).upper().startswith(RESERVED)
 

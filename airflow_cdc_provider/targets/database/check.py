@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.merge_plan import COPY, OP
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -37,7 +37,7 @@ class CheckedTarget(Protocol):
 
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
-    definition_problems = [problem for task in tables for problem in _check_definition(target, task)]
+    definition_problems = [p for task in tables for p in of_table(task.table, _check_definition(target, task))]
     try:
         with target.server.session("check") as connection:
             cursor = connection.cursor()
@@ -50,7 +50,7 @@ def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Pro
                 _try_load(target.server)
             return [
                 *definition_problems,
-                *(problem for task in tables for problem in _check_table(target, cursor, task)),
+                *(p for task in tables for p in of_table(task.table, _check_table(target, cursor, task))),
             ]
     except CdcError as error:
         return [*definition_problems, *error.problems]
@@ -84,10 +84,13 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
     too_long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
     if too_long:
         do = "choose another tables.target, or exclude the columns"
-        yield Problem("TGT054", "names are too long", task.table, ", ".join(too_long), f"{longest} bytes", do)
+        omitted = () if task.target in too_long else tuple(too_long)
+        found, allowed = ", ".join(too_long), f"{longest} bytes"
+        yield Problem("TGT054", "names are too long", task.table, found, allowed, do, columns=omitted)
     if taken := sorted(name for name in task.schema.names if name.lower() in target.server.reserved_columns):
         found, do = ", ".join(taken), "exclude the columns in tables.columns"
-        yield Problem("TGT084", "the target keeps these names for columns of its own", task.table, found, do=do)
+        what = "the target keeps these names for columns of its own"
+        yield Problem("TGT084", what, task.table, found, do=do, columns=tuple(taken))
     if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

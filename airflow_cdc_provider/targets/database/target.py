@@ -61,6 +61,9 @@ class DatabaseTarget(UnversionedTarget):
     def tls_warnings(self) -> list[Problem]:
         return self.server.tls_warnings()
 
+    def column_types(self, schema: TableSchema) -> Sequence[str]:
+        return [self.sql.column_type(column, column.name in schema.key) for column in schema.columns]
+
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         return self.sql.restriction(column, in_key)
 

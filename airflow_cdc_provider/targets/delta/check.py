@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
 from airflow_cdc_provider.core.storage.locations import ALLOWED, FOLDER, Location
 from airflow_cdc_provider.core.storage.stores import STORES
 from airflow_cdc_provider.staging.local_store import HAS_HARD_LINKS
@@ -48,7 +48,8 @@ class CheckedTarget(Protocol):
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     if problems := list(_check_location(target)):
         return problems
-    return [problem for task in tables for problem in (*check_definition(task, "Delta"), *_check_table(target, task))]
+    found = ((task.table, (*check_definition(task, "Delta"), *_check_table(target, task))) for task in tables)
+    return [problem for table, problems in found for problem in of_table(table, problems)]
 
 
 def _check_location(target: CheckedTarget) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3, parse_location
 from airflow_cdc_provider.targets.common_checks import (
@@ -70,7 +70,8 @@ class CheckedTarget(Protocol):
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     if problems := list(_check_location(target)):
         return problems
-    return [problem for task in tables for problem in (*_check_definition(task), *_check_table(target, task))]
+    found = ((task.table, (*_check_definition(task), *_check_table(target, task))) for task in tables)
+    return [problem for table, problems in found for problem in of_table(table, problems)]
 
 
 def _check_location(target: CheckedTarget) -> Iterator[Problem]:
@@ -129,7 +130,8 @@ def _check_definition(task: TableTask) -> Iterator[Problem]:
     reserved = [name for name in task.schema.names if name.lower() in METADATA_COLUMNS]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
-        yield Problem("TGT019", "column names are reserved by Iceberg", task.table, found, "", do)
+        what = "column names are reserved by Iceberg"
+        yield Problem("TGT019", what, task.table, found, "", do, columns=tuple(reserved))
 
 
 def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from airflow_cdc_provider.core.connections.google import google_account
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
+from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
 from airflow_cdc_provider.targets.spanner.catalog import GOOGLE_SQL, FoundTables, find_dialect
@@ -44,7 +45,7 @@ class CheckedTarget(Protocol):
 
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
-    found = [problem for task in tables for problem in _check_definition(task)]
+    found = [problem for task in tables for problem in of_table(task.table, _check_definition(task))]
     try:
         with target.database.session("check") as session:
             if (dialect := find_dialect(session)) != GOOGLE_SQL:
@@ -52,7 +53,10 @@ def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Pro
                 what = "the database has another dialect"
                 return [*found, Problem("TGT088", what, target.database.address, dialect, GOOGLE_SQL, do)]
             _try_create_table(target.database)
-            return [*found, *(problem for task in tables for problem in _check_table(target, session, task))]
+            return [
+                *found,
+                *(p for task in tables for p in of_table(task.table, _check_table(target, session, task))),
+            ]
     except CdcError as error:
         return [*found, *error.problems, *_remedies(target.database, error)]
 
@@ -86,13 +90,13 @@ def _check_definition(task: TableTask) -> Iterator[Problem]:
     technical = [ORDER, DELETED] if schema.key else [ROW, COPY]
     for group in same_names([*schema.names, *technical]):
         do = "exclude all but one of them in tables.columns"
-        found = ", ".join(group)
-        yield Problem(
-            "TGT057", f"columns would have the name {column_name(group[0])} in Spanner", task.table, found, do=do
-        )
+        found, what = ", ".join(group), f"columns would have the name {column_name(group[0])} in Spanner"
+        own = [name for name in group if name in schema.names]
+        omitted = tuple(own) if len(own) < len(group) else all_but_one(own, schema.key)
+        yield Problem("TGT057", what, task.table, found, do=do, columns=omitted)
     if too_long := [name for name in schema.names if len(column_name(name)) > LONGEST_NAME]:
-        found, do = ", ".join(too_long), "exclude the columns"
-        yield Problem("TGT054", "names are too long", task.table, found, f"{LONGEST_NAME} characters", do)
+        found, do, allowed = ", ".join(too_long), "exclude the columns", f"{LONGEST_NAME} characters"
+        yield Problem("TGT054", "names are too long", task.table, found, allowed, do, columns=tuple(too_long))
     for number, most, what in (
         (len(schema.names) + len(technical), MOST_COLUMNS, "columns"),
         (len(schema.key), MOST_KEY_COLUMNS, "columns of a key"),

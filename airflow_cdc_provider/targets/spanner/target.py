@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
-from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -26,7 +26,7 @@ from airflow_cdc_provider.targets.spanner import control
 from airflow_cdc_provider.targets.spanner.catalog import FoundTables, find_tables
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.check import check_tables
-from airflow_cdc_provider.targets.spanner.columns import restriction, unsupported_values
+from airflow_cdc_provider.targets.spanner.columns import restriction, stored_columns, unsupported_values
 from airflow_cdc_provider.targets.spanner.control import ControlRow, committed
 from airflow_cdc_provider.targets.spanner.cuts import publish, withdraw
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
@@ -61,6 +61,9 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
 
     def tls_warnings(self) -> list[Problem]:
         return self.database.tls_warnings()
+
+    def column_types(self, schema: TableSchema) -> Sequence[str]:
+        return [column.type.value for column in stored_columns(schema, self.database.options.json)]
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         return restriction(column, in_key)

@@ -179,9 +179,14 @@ class Engine:
             "INSERT INTO sys.partitions VALUES (?, ?, ?, ?, 0)",
             [(self.number(), table.object_id, int(table.clustered), part + 1) for part in range(table.partitions)],
         )
+        files.execute(
+            "INSERT INTO sys.dm_db_partition_stats SELECT partition_id, object_id, index_id, partition_number, 2, 0 "
+            "FROM sys.partitions WHERE object_id = ?",
+            (table.object_id,),
+        )
 
     def forget(self, table: Table) -> None:
-        for view in ("tables", "columns", "indexes", "index_columns", "partitions"):
+        for view in ("tables", "columns", "indexes", "index_columns", "partitions", "dm_db_partition_stats"):
             self.files.execute(f"DELETE FROM sys.{view} WHERE object_id = ?", (table.object_id,))
 
     def show(self, table: Table) -> None:
@@ -193,6 +198,9 @@ class Engine:
         rows = [[stored(one.type, row[one.name]) for one in table.columns] for row in table.rows.values()]
         self.files.executemany(f"INSERT INTO {table.sql} VALUES ({marks})", rows)
         self.files.execute("UPDATE sys.partitions SET rows = ? WHERE object_id = ?", (len(rows), table.object_id))
+        self.files.execute(
+            "UPDATE sys.dm_db_partition_stats SET row_count = ? WHERE object_id = ?", (len(rows), table.object_id)
+        )
 
     # Transactions
 

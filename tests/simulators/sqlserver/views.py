@@ -18,6 +18,7 @@ VIEWS = {
     "sys.indexes": "object_id, name, index_id, type, is_unique, is_primary_key, has_filter, is_disabled",
     "sys.index_columns": "object_id, index_id, index_column_id, column_id, key_ordinal",
     "sys.partitions": "partition_id, object_id, index_id, partition_number, rows",
+    "sys.dm_db_partition_stats": "partition_id, object_id, index_id, partition_number, reserved_page_count, row_count",
     "msdb.cdc_jobs": "database_id, job_type, retention",
 }
 CDC_TABLES = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sqlalchemy import Connection
+
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, has_index_on, read_catalog
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table, raise_problems
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
 
@@ -39,20 +41,26 @@ def find_problems(database: Database, tables: Sequence[TableTask]) -> list[Probl
             for name in sorted(options.timestamp_columns.keys() - catalog.keys()):
                 problems.append(_no_table(name))
             for task in tables:
-                described = catalog[task.table]
-                try:
-                    column = timestamp_column_of(described, options)
-                except CheckFailed as error:
-                    problems += error.problems
-                    continue
-                queries = TableQueries(described, task.schema, column, options.offset, database.system)
-                problems += _paging_problems(queries)
-                if not has_index_on(connection, described, column):
-                    problems.append(_no_index(described, column))
-                if options.key_audit is None and task.rule.on_delete is not OnDelete.IGNORE:
-                    problems.append(_deletes_undetected(task.table))
+                problems += of_table(task.table, _table_problems(database, connection, task, catalog[task.table]))
     except CheckFailed as error:
         problems += error.problems
+    return problems
+
+
+def _table_problems(
+    database: Database, connection: Connection, task: TableTask, described: PolledTable
+) -> list[Problem]:
+    options = database.options
+    try:
+        column = timestamp_column_of(described, options)
+    except CheckFailed as error:
+        return list(error.problems)
+    queries = TableQueries(described, task.schema, column, options.offset, database.system)
+    problems = [*_paging_problems(queries)]
+    if not has_index_on(connection, described, column):
+        problems.append(_no_index(described, column))
+    if options.key_audit is None and task.rule.on_delete is not OnDelete.IGNORE:
+        problems.append(_deletes_undetected(task.table))
     return problems
 
 
@@ -100,6 +108,7 @@ def _inexact_casts(queries: TableQueries) -> Iterator[Problem]:
             found=f"`{'on_unrepresentable' if column.text_of else 'columns.cast'}` of {column.native or system}",
             allowed="columns of PostgreSQL; of MySQL and MariaDB all but floating-point numbers and bytes",
             do="remove the option, or exclude the column",
+            columns=(name,),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import sqlalchemy as sa
 
@@ -20,6 +20,8 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_id
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Expression, TableQueries
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sizes import read_sizes
+from airflow_cdc_provider.connectors.sources.jdbc_poll.timestamps import propose_timestamps
 from airflow_cdc_provider.connectors.sources.jdbc_poll.undetected import undetected_changes
 from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPlanner, poll_status
 from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, read_pages
@@ -35,6 +37,7 @@ from airflow_cdc_provider.core.spec.definition import Condition, Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import ANY, SYSTEMS, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +69,23 @@ class JdbcPollSource(PollingSource):
         with self.database.session() as connection:
             self._described = read_catalog(connection, self.options.schemas)
         return [table.schema for table in self._described.values()]
+
+    @staticmethod
+    def propose_options(
+        replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """The columns with the time of the last change, by their names and types, and an audit of the keys, which finds
+        deletes. Nothing without a driver."""
+        if "driver" not in given:
+            return {}
+        database = Database(connection, from_plain(JdbcPollOptions, {"timestamp_column": "", **given}))
+        with database.session() as session:
+            tables = [table.schema for table in read_catalog(session, database.options.schemas).values()]
+        return {**propose_timestamps(tables, patterns, given.get("timestamp_column", "")), "key_audit": "1d"}
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        with self.database.session() as connection:
+            return read_sizes(connection, tables)
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SYSTEMS.get(self.database.system, ANY))

@@ -42,4 +42,5 @@ def _problem(database: str, name: str, constraint: str, parent: str, on_delete: 
         allowed="foreign keys with RESTRICT or NO ACTION",
         do=f"ALTER TABLE {table} DROP FOREIGN KEY {constraint}; add it without CASCADE and SET NULL, and change the "
         "rows in the application or in a trigger",
+        table=table,
     )

@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.positions import file_number
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 NO_SUCH_STATEMENT = 1064
@@ -32,6 +33,11 @@ KEYS = """
 SELECT table_schema, table_name, index_name, column_name FROM information_schema.statistics
 WHERE non_unique = 0 AND table_schema {where}
 ORDER BY table_schema, table_name, index_name <> 'PRIMARY', index_name, seq_in_index
+"""
+
+SIZES = """
+SELECT CONCAT(table_schema, '.', table_name), table_rows, data_length FROM information_schema.tables
+WHERE table_type = 'BASE TABLE' AND CONCAT(table_schema, '.', table_name) IN %s
 """
 
 
@@ -131,6 +137,12 @@ def read_tables(connection: Any, databases: Sequence[str]) -> dict[str, CatalogT
     groups = groupby(fetch_all(connection, COLUMNS.format(where=where), names), key=lambda row: row[:2])
     tables = (_table(database, name, list(rows), keys.get((database, name), [])) for (database, name), rows in groups)
     return {table.schema.table: table for table in tables}
+
+
+def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
+    """From the statistics of the storage engine. InnoDB estimates the rows from a sample of pages."""
+    rows = fetch_all(connection, SIZES, (tuple(tables),)) if tables else []
+    return {table: TableSize(rows, size) for table, rows, size in rows}
 
 
 def _table(database: str, name: str, rows: list[tuple[Any, ...]], keys: list[list[str]]) -> CatalogTable:

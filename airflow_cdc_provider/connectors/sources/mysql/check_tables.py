@@ -9,7 +9,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 
 ZERO_DATES = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
 
@@ -24,18 +24,19 @@ def table_problems(
 ) -> Iterator[Problem]:
     """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
     for task in tasks:
-        table = tables.get(task.table)
-        if table is None:
-            yield missing_table(task.table, server)
-            continue
-        if task.table in unreadable:
-            yield _missing_select(task.table, unreadable[task.table], user, server)
-        if not task.schema.key:
-            yield _missing_key(task.table)
-        yield from _cast_problems(task, table)
-        yield from _charset_problems(task, table)
-        yield from _image_problems(task, variables)
-        yield from filter_problems(task)
+        table, denied = tables.get(task.table), unreadable.get(task.table, "")
+        found = _table_problems(task, table, variables) if table else [missing_table(task.table, server)]
+        yield from of_table(task.table, [_missing_select(task.table, denied, user, server)] if denied else ())
+        yield from of_table(task.table, found)
+
+
+def _table_problems(task: TableTask, table: CatalogTable, variables: Mapping[str, str]) -> Iterator[Problem]:
+    if not task.schema.key:
+        yield _missing_key(task.table)
+    yield from _cast_problems(task, table)
+    yield from _charset_problems(task, table)
+    yield from _image_problems(task, variables)
+    yield from filter_problems(task)
 
 
 def missing_table(table: str, server: str) -> Problem:
@@ -74,12 +75,13 @@ def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
                 found=f"`columns.cast` of a {column.native}",
                 allowed="integers, decimals, dates, times, texts",
                 do="remove it from `cast`",
+                columns=(column.name,),
             )
 
 
 def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
     undecodable = [
-        f"{column.name} ({column.charset})"
+        column
         for column in table.columns
         if column.name in task.schema.names and column.charset and not has_codec(column.charset)
     ]
@@ -88,9 +90,10 @@ def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]
             "SRC099",
             f"{task.table} has text in a character set that cannot be decoded from the binlog",
             where=task.table,
-            found=", ".join(undecodable),
+            found=", ".join(f"{column.name} ({column.charset})" for column in undecodable),
             allowed="any other character set",
             do="exclude the columns with `columns.exclude`, or convert them to utf8mb4",
+            columns=tuple(column.name for column in undecodable),
         )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_tables
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_sizes, read_tables
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.copy import open_copy, read_split
@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,10 @@ class MysqlSource(KeepsNoState):
 
     def tables(self) -> list[TableSchema]:
         return [table.schema for table in self._read_tables().values()]
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        with self.client.session("describe") as connection:
+            return read_sizes(connection, tables)
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, MYSQL)

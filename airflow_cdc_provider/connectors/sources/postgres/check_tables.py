@@ -8,7 +8,7 @@ from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import PublicationFacts, TableFacts
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 
 KINDS = {"r": "ordinary table", "p": "partitioned table", "f": "foreign table", "v": "view", "m": "materialized view"}
 
@@ -21,18 +21,23 @@ def table_problems(
     role: str,
     location: str,
 ) -> list[Problem]:
-    problems = [no_table(task.table, location) for task in tables if task.table not in facts]
+    missing = [task.table for task in tables if task.table not in facts]
+    problems = [problem for table in missing for problem in of_table(table, [no_table(table, location)])]
     existing = [(task, facts[task.table]) for task in tables if task.table in facts]
     for task, table in existing:
-        kind = list(_kind(table))
-        problems += kind
-        problems += _grants(task, table, role)
-        if not kind:
-            problems += _identity(task, table)
-            problems += operand_problems(task)
+        problems += of_table(task.table, _table_problems(task, table, role))
     copyable = [table for _, table in existing if table.kind in ("r", "p")]
     problems += _publication(publication, publication_name, copyable, location)
     return problems
+
+
+def _table_problems(task: TableTask, table: TableFacts, role: str) -> Iterator[Problem]:
+    kind = list(_kind(table))
+    yield from kind
+    yield from _grants(task, table, role)
+    if not kind:
+        yield from _identity(task, table)
+        yield from operand_problems(task)
 
 
 def _kind(table: TableFacts) -> Iterator[Problem]:
@@ -155,7 +160,7 @@ def _publication(
 ) -> Iterator[Problem]:
     alter = f"ALTER PUBLICATION {quoted(name)}"
     if facts is None:
-        yield no_publication(name, [_name(table) for table in tables], location)
+        yield no_publication(name, [_name(table) for table in tables if table.persistence == "p"], location)
         return
     if not facts.all_operations:
         yield Problem(
@@ -182,23 +187,28 @@ def _publication(
             do=f"{alter} SET (publish_via_partition_root = true);",
         )
     for table in tables:
-        if table.narrowed:
-            yield Problem(
-                "SRC006",
-                f"publication {name} sends only some rows or columns of {table.table}",
-                table.table,
-                "a row filter or column list in the publication",
-                "whole rows; the definition has `where` and `columns` for that",
-                f"{alter} DROP TABLE {_name(table)}; {alter} ADD TABLE {_name(table)}; then resync it if it was copied",
-            )
-        elif not table.published and not (table.kind == "p" and not facts.via_root):
-            yield Problem(
-                "SRC008",
-                f"{table.table} is not in publication {name}",
-                table.table,
-                "its changes are not sent",
-                do=f"{alter} ADD TABLE {_name(table)};",
-            )
+        yield from of_table(table.table, _membership(facts, name, table))
+
+
+def _membership(facts: PublicationFacts, name: str, table: TableFacts) -> Iterator[Problem]:
+    alter = f"ALTER PUBLICATION {quoted(name)}"
+    if table.narrowed:
+        yield Problem(
+            "SRC006",
+            f"publication {name} sends only some rows or columns of {table.table}",
+            table.table,
+            "a row filter or column list in the publication",
+            "whole rows; the definition has `where` and `columns` for that",
+            f"{alter} DROP TABLE {_name(table)}; {alter} ADD TABLE {_name(table)}; then resync it if it was copied",
+        )
+    elif not table.published and not (table.kind == "p" and not facts.via_root):
+        yield Problem(
+            "SRC008",
+            f"{table.table} is not in publication {name}",
+            table.table,
+            "its changes are not sent",
+            do=f"{alter} ADD TABLE {_name(table)};",
+        )
 
 
 def _name(table: TableFacts) -> str:

@@ -39,12 +39,14 @@ PART_BYTES = 160 << 20
 """A part becomes one file of about half this size."""
 
 # The partitions of a table are read together, by block ranges; the largest partition determines the ranges.
+# ANALYZE counts the rows of a partitioned table both there and in its partitions.
 SIZE = """
 SELECT coalesce(max(pg_relation_size(leaf.oid)) / current_setting('block_size')::bigint, 0),
        coalesce(sum(pg_table_size(leaf.oid)), 0)::bigint,
        coalesce(sum(greatest(leaf.reltuples, 0)), 0)::bigint
 FROM pg_class leaf
-WHERE leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass) WHERE isleaf)
+WHERE leaf.relkind = 'r'
+  AND (leaf.oid = %(oid)s OR leaf.oid IN (SELECT relid FROM pg_partition_tree(%(oid)s::oid::regclass) WHERE isleaf))
 """
 
 STATISTICS = """

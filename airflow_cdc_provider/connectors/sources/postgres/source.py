@@ -25,6 +25,7 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
+from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.postgres.splits import checksums, read_split, with_rows
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -37,6 +38,7 @@ from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +74,16 @@ class PostgresSource:
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as connection:
             return [table.schema for table in read_catalog(connection).tables.values()]
+
+    @staticmethod
+    def propose_options(
+        replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
+    ) -> Mapping[str, Any]:
+        return {"publication": f"cdc_{replicator}"}
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        with self.client.session("describe") as connection:
+            return read_sizes(connection, tables)
 
     def copies_at_once(self) -> int:
         """Limited by the server's free replication slots and senders."""

@@ -11,7 +11,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
 
 OLDEST_VERSION = 58.0
 NO_TOPIC = "topic.not.found"
@@ -79,7 +79,7 @@ def _object_facts(org: Org, pubsub: Connection, table: str, problems: list[Probl
     """The single-object channel is checked because it refuses a user without permission on the object. A channel of
     several objects omits the changes without an error."""
     schemas: list[ObjectSchema] = []
-    problems += _collect_problems(lambda: schemas.append(org.rest.describe(table)))
+    problems += of_table(table, _collect_problems(lambda: schemas.append(org.rest.describe(table))))
     refused = _collect_problems(lambda: _require_object_channel(pubsub, table))
     if is_custom(org.options.channel):  # a member of a custom channel may have no single-object channel
         refused = [problem for problem in refused if NO_TOPIC not in problem.found]

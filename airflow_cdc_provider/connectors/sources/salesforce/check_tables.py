@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.connectors.sources.salesforce.channels import STANDARD_CHANNEL, ChannelFacts, single_entity
 from airflow_cdc_provider.connectors.sources.salesforce.types import ID, ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, raise_problems
+from airflow_cdc_provider.core.errors import Problem, of_table, raise_problems
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,22 @@ def table_problems(
 ) -> Iterator[Problem]:
     """``channel`` is None if its members cannot be read, which is reported separately."""
     for task in tables:
-        entity = facts[task.table]
-        yield from _rule_problems(task)
-        if entity.schema:
-            yield from _not_queryable(task, entity.schema)
-            yield from _hidden_columns(task, entity.schema)
-        if channel and task.table not in channel.entities:
-            yield _not_carried(task, channel_name)
-        elif not entity.may_subscribe:
-            yield _not_permitted(task, channel_name)
-        if channel and task.table in channel.filters:
-            yield _filtered(task, channel_name, channel.filters[task.table])
+        yield from of_table(task.table, _table_problems(task, facts[task.table], channel, channel_name))
+
+
+def _table_problems(
+    task: TableTask, entity: ObjectFacts, channel: ChannelFacts | None, channel_name: str
+) -> Iterator[Problem]:
+    yield from _rule_problems(task)
+    if entity.schema:
+        yield from _not_queryable(task, entity.schema)
+        yield from _hidden_columns(task, entity.schema)
+    if channel and task.table not in channel.entities:
+        yield _not_carried(task, channel_name)
+    elif not entity.may_subscribe:
+        yield _not_permitted(task, channel_name)
+    if channel and task.table in channel.filters:
+        yield _filtered(task, channel_name, channel.filters[task.table])
 
 
 def require_supported_rules(tables: Sequence[TableTask]) -> None:

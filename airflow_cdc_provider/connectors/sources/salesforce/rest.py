@@ -13,6 +13,9 @@ from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchem
 CALLS_PER_REQUEST = 25
 IDS_PER_RETRIEVE = 2000
 ROWS_PER_PAGE = 2000
+COUNTS_PER_REQUEST = 100
+"""The names are in the URL, whose length is limited."""
+
 HIDDEN = (403, 404)
 
 Row = Mapping[str, Any]
@@ -45,6 +48,20 @@ class Rest:
     def now(self) -> datetime:
         """The server's clock."""
         return server_time(self.http.send("GET", f"{self.root}/limits"))
+
+    def record_counts(self, entities: Collection[str]) -> dict[str, int]:
+        """Object → number of records, as Salesforce last counted them. Objects that it does not count are left out.
+        Raises CheckFailed without the permission View Setup and Configuration."""
+        names, counts = sorted(entities), dict[str, int]()
+        for start in range(0, len(names), COUNTS_PER_REQUEST):
+            listed = ",".join(names[start : start + COUNTS_PER_REQUEST])
+            response = self.http.json("GET", f"{self.root}/limits/recordCount", params={"sObjects": listed})
+            counts |= {str(entity["name"]): int(entity["count"]) for entity in response["sObjects"]}
+        return counts
+
+    def objects(self) -> list[Row]:
+        """The summaries of all objects that the user can see."""
+        return list(self.http.json("GET", f"{self.root}/sobjects")["sobjects"])
 
     def query(self, soql: str, *, deleted: bool = False) -> Iterator[Row]:
         """``deleted`` includes records in the recycle bin and archived records. Each page has its own cursor, so that a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,10 @@ class SalesforceSource(KeepsNoState):
         have no id."""
         objects = self.org.rest.describe_all(read_channel(self.org.rest, self.options.channel).entities)
         return [entity.schema for entity in objects if entity.copyable]
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        """Salesforce counts records, not bytes."""
+        return {name: TableSize(rows) for name, rows in self.org.rest.record_counts(tables).items()}
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)

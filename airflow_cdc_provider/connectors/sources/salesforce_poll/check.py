@@ -10,7 +10,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
 from airflow_cdc_provider.core.table.schema import Kind
 
 CALLS = frozenset({"DailyApiRequests", "DailyBulkV2QueryJobs"})
@@ -30,7 +30,7 @@ def find_problems(org: Org, options: SalesforcePollOptions, tables: Sequence[Tab
     problems += table_problems(tables, {t.table: ObjectFacts(objects.get(t.table), True) for t in tables}, None, "")
     for task in tables:
         if task.table in objects:
-            problems += _polling_problems(objects[task.table], options)
+            problems += of_table(task.table, _polling_problems(objects[task.table], options))
     return problems
 
 
@@ -70,4 +70,5 @@ def _missing_object(name: str) -> Problem:
         where="`objects` under `source`",
         found=name,
         do="correct the name, or grant read access to the object",
+        table=name,
     )

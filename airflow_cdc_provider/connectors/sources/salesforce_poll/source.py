@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.polling.intervals import (
@@ -25,7 +25,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits,
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.connectors.sources.salesforce_poll.check import find_problems
-from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject
+from airflow_cdc_provider.connectors.sources.salesforce_poll.objects import PolledObject, matching_objects
 from airflow_cdc_provider.connectors.sources.salesforce_poll.options import SalesforcePollOptions
 from airflow_cdc_provider.connectors.sources.salesforce_poll.reading import deleted_ids, has_rows, read_interval
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,6 +63,17 @@ class SalesforcePollSource(PollingSource):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.org, self.options, tables)
 
+    @staticmethod
+    def propose_options(
+        replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """The objects that match, and an audit of the keys, which finds deletes that Salesforce does not list."""
+        if "objects" in given:
+            return {"key_audit": "1d"}
+        options = from_plain(SalesforcePollOptions, {"objects": [], **given})
+        org = Org(connection, options.org, replicator)
+        return {"objects": matching_objects(org.rest.objects(), patterns), "key_audit": "1d"}
+
     def identity(self) -> dict[str, str]:
         return self.org.identity()
 
@@ -71,6 +83,10 @@ class SalesforcePollSource(PollingSource):
         objects = self.org.rest.describe_all(self.options.objects)
         self._described = {entity.schema.table: entity for entity in objects if entity.copyable}
         return [entity.schema for entity in self._described.values()]
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        """Salesforce counts records, not bytes."""
+        return {name: TableSize(rows) for name, rows in self.org.rest.record_counts(tables).items()}
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SALESFORCE)

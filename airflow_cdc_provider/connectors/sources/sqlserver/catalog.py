@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 CLUSTERED = 1
 """The type of a clustered index in ``sys.indexes``."""
@@ -139,6 +140,12 @@ def read_starts(session: Session) -> dict[int, int]:
 def read_partitioned(session: Session) -> frozenset[int]:
     """Object ids of partitioned tables."""
     return frozenset(int(row[0]) for row in session.rows(queries.PARTITIONED))
+
+
+def read_sizes(session: Session, tables: Iterable[CatalogTable]) -> dict[str, TableSize]:
+    """Exact but for changes in flight. Raises CheckFailed without VIEW DATABASE STATE."""
+    sizes = {object_id: TableSize(int(rows), int(size)) for object_id, rows, size in session.rows(queries.SIZES)}
+    return {table.schema.table: sizes[table.object_id] for table in tables if table.object_id in sizes}
 
 
 def _by_table(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:

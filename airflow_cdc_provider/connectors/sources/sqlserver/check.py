@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.client import Client, Ses
 from airflow_cdc_provider.connectors.sources.sqlserver.options import SqlServerOptions
 from airflow_cdc_provider.connectors.sources.sqlserver.types import quoted
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
 
 MIN_VERSION = 13
 """SQL Server 2016."""
@@ -129,9 +129,9 @@ def _table_problems(
     for task in tasks:
         table = tables.get(task.table)
         if table is None:
-            yield missing_table(task.table, server)
+            yield from of_table(task.table, [missing_table(task.table, server)])
             continue
-        yield from table_problems(
+        found = table_problems(
             task,
             table,
             instances.get(table.object_id, ()),
@@ -141,6 +141,7 @@ def _table_problems(
             server,
             replicator,
         )
+        yield from of_table(task.table, found)
 
 
 def _denied(
@@ -154,7 +155,5 @@ def _denied(
                     list(session.rows(queries.no_rows(table.sql, table.selected(task.schema))))
             except CheckFailed as error:
                 do = f"GRANT SELECT ON {table.sql} TO {quoted(database.user)};"
-                found = error.problems[0].found
-                yield Problem(
-                    "SRC010", f"user {database.user} lacks SELECT on {task.table}", client.address, found, "", do
-                )
+                found, what = error.problems[0].found, f"user {database.user} lacks SELECT on {task.table}"
+                yield Problem("SRC010", what, client.address, found, do=do, table=task.table)

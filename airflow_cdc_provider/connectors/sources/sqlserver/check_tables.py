@@ -95,6 +95,7 @@ def _instance_problems(
         do=f"{enable_statement(table, f'{newest.name}_2')}; after the next run disable the old one with "
         f"sys.sp_cdc_disable_table; or leave the columns out: `columns: {{exclude: [{', '.join(missing)}]}}`",
         data="the copy is as before the first change that lacks these columns",
+        columns=tuple(missing),
     )
 
 
@@ -110,15 +111,16 @@ def _switches(table: CatalogTable, instance: CaptureInstance) -> Problem:
 
 
 def _type_problems(task: TableTask, selected: Sequence[SqlColumn]) -> Iterator[Problem]:
-    unsupported = [f"{column.name} ({column.native})" for column in selected if not column.supported]
+    unsupported = [column for column in selected if not column.supported]
     if unsupported:
         yield Problem(
             "SRC118",
             f"{task.table} has columns of a type that cannot be copied",
             where=task.table,
-            found=", ".join(unsupported),
+            found=", ".join(f"{column.name} ({column.native})" for column in unsupported),
             allowed="every system type but sql_variant, json, vector, column sets, encrypted columns and CLR types",
             do="leave them out with `columns.exclude`",
+            columns=tuple(column.name for column in unsupported),
         )
 
 
@@ -128,9 +130,7 @@ def _collation_problems(
     """The capture job stores texts of another code page wrongly."""
     page = code_pages.get(database)
     others = [
-        f"{column.name} ({column.collation})"
-        for column in selected
-        if column.type in CODE_PAGE_TEXTS and code_pages.get(column.collation) != page
+        column for column in selected if column.type in CODE_PAGE_TEXTS and code_pages.get(column.collation) != page
     ]
     if others:
         yield Problem(
@@ -138,9 +138,10 @@ def _collation_problems(
             f"{task.table} has texts of another code page than the database, which change tables may not contain as "
             "they are",
             where=task.table,
-            found=f"{', '.join(others)}; the database: {database}",
+            found=f"{', '.join(f'{one.name} ({one.collation})' for one in others)}; the database: {database}",
             allowed="nchar, nvarchar, or a collation with the code page of the database",
             do="ALTER TABLE … ALTER COLUMN … nvarchar(…); or leave the columns out with `columns.exclude`",
+            columns=tuple(column.name for column in others),
         )
 
 
@@ -154,6 +155,7 @@ def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
                 found=f"`columns.cast` of a {column.native}",
                 allowed="integers, decimals, dates, times, texts",
                 do="remove it from `cast`",
+                columns=(column.name,),
             )
 
 

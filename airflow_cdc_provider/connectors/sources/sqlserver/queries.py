@@ -64,6 +64,12 @@ SELECT DISTINCT p.object_id FROM sys.partitions p WHERE p.partition_number > 1 A
 
 ROW_COUNT = "SELECT COALESCE(SUM(p.rows), 0) FROM sys.partitions p WHERE p.object_id = {id} AND p.index_id IN (0, 1)"
 
+# A page has 8 KiB. Indexes 0 and 1 are the rows themselves.
+SIZES = """
+SELECT p.object_id, SUM(p.row_count), SUM(p.reserved_page_count) * 8192
+FROM sys.dm_db_partition_stats p WHERE p.index_id IN (0, 1) GROUP BY p.object_id
+"""
+
 DDL = "SELECT h.source_object_id, h.ddl_lsn, h.ddl_command FROM cdc.ddl_history h WHERE h.source_object_id IN ({ids})"
 
 COMMIT = "SELECT TOP ({n}) m.start_lsn, CONVERT(varchar(23), m.tran_end_time, 121) FROM cdc.lsn_time_mapping m"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
-from airflow_cdc_provider.connectors.sources.sqlserver.catalog import read_tables
+from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CatalogTable, read_sizes, read_tables
 from airflow_cdc_provider.connectors.sources.sqlserver.check import find_problems, never_run
-from airflow_cdc_provider.connectors.sources.sqlserver.client import Client, SqlServerClient
+from airflow_cdc_provider.connectors.sources.sqlserver.client import Client, Session, SqlServerClient
 from airflow_cdc_provider.connectors.sources.sqlserver.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.sqlserver.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.sqlserver.identities import identity_of
@@ -29,6 +29,7 @@ from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SQL_SERVER, Specials, may_hold
+from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,14 +76,19 @@ class SqlServerSource(KeepsNoState):
 
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as session:
-            return [table.schema for table in read_tables(session, self.options.schemas).values()]
+            return [table.schema for table in self._tables(session).values()]
+
+    def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
+        """Requires VIEW DATABASE STATE. Raises CheckFailed without it."""
+        with self.client.session("describe") as session:
+            return read_sizes(session, [table for name, table in self._tables(session).items() if name in tables])
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, SQL_SERVER)
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as session:
-            described = read_tables(session, self.options.schemas)
+            described = self._tables(session)
         return {name: identity_of(described[name]) for name in tables if name in described}
 
     def not_streamed(
@@ -119,3 +125,6 @@ class SqlServerSource(KeepsNoState):
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""
         return read_split(self.client, self.options, split, schema)
+
+    def _tables(self, session: Session) -> dict[str, CatalogTable]:
+        return read_tables(session, self.options.schemas)

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.transports.messages.discovery import DiscoveredTables
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 
 
 def table_problems(
     tasks: Sequence[TableTask], discovered: DiscoveredTables, without_rows: Mapping[str, str]
 ) -> Iterator[Problem]:
     """``without_rows``: tables whose messages contain no rows → the remedy."""
-    yield from (_missing_schema(table) for table in discovered.without_schema)
+    for table in discovered.without_schema:
+        yield from of_table(table, [_missing_schema(table)])
     for task in tasks:
-        if task.table in without_rows:
-            yield _missing_rows(task.table, without_rows[task.table])
-        yield from rule_problems(task)
+        remedy = without_rows.get(task.table)
+        yield from of_table(task.table, [_missing_rows(task.table, remedy)] if remedy is not None else ())
+        yield from of_table(task.table, rule_problems(task))
 
 
 def rule_problems(task: TableTask) -> Iterator[Problem]:

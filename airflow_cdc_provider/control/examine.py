@@ -1,0 +1,53 @@
+"""The problems of a replicator that its definition, its source and its target have. Reads only, except for the trial
+writes of a target's check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.target import TargetTables
+
+
+@dataclass(frozen=True)
+class Examination:
+    """``described``: all tables of the source. ``tasks``: the tables that a run would copy. ``problems``: each once."""
+
+    described: tuple[TableSchema, ...]
+    tasks: tuple[TableTask, ...]
+    problems: tuple[Problem, ...]
+
+
+def examine(
+    definition: Definition, source: SourceConnector, target: TargetTables, target_exists: bool = True
+) -> Examination:
+    """``target_exists``: False if the target of the definition is only an example, and is not checked."""
+    described: list[TableSchema] = []
+    problems = problems_of(lambda: described.extend(source.tables()))
+    tasks: list[TableTask] = []
+    if not problems:
+        selections, found = select(definition, described, target.table_name)
+        problems += found
+        tasks += [selection.task(TableState.PENDING) for selection in selections]
+    problems += problems_of(lambda: source.check(tasks))
+    problems += problems_of(lambda: target.check(tasks)) if target_exists else []
+    return Examination(tuple(described), tuple(tasks), distinct(problems))
+
+
+def problems_of(check_system: Callable[[], Iterable[Problem] | None]) -> list[Problem]:
+    """The problems of one system. A system that cannot be checked is a problem too, and does not hide the others."""
+    try:
+        return list(check_system() or ())
+    except CdcError as error:
+        return list(error.problems)
+
+
+def distinct(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple({(problem.code, problem.where, problem.what): problem for problem in problems}.values())
