@@ -88,9 +88,9 @@ YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resyn
 DROP_COPIES = StrictArg("--drop-copies", help="Drop the copies in the target, too", action="store_true")
 DRY_RUN = StrictArg("--dry-run", help="Show what would be removed, and remove nothing", action="store_true")
 YES_NAME = StrictArg("--yes", help="The name of the replicator, instead of typing it", metavar="NAME")
-NEW_NAME = StrictArg("new_name", help="The new name", metavar="NEW")
-STAGING = StrictArg("--staging", help="The new location of the change log", required=True, metavar="URL")
-STAGING_CONNECTION = StrictArg(
+RENAMED = StrictArg("new_name", help="The new name", metavar="NEW")
+MOVED_STAGING = StrictArg("--staging", help="The new location of the change log", required=True, metavar="URL")
+MOVED_CONNECTION = StrictArg(
     "--connection", help="The Airflow connection of the new location, for an object store", default="", metavar="ID"
 )
 
@@ -269,14 +269,14 @@ def get_cli_commands() -> list[CLICommand]:
                     *OUTPUT_ARGS,
                 ),
                 _command("recreate", "leaving", "Allow runs of a deleted replicator again", NAME, *OUTPUT_ARGS),
-                _command("rename", "leaving", "Rename a replicator; its copies stay", NAME, NEW_NAME, *OUTPUT_ARGS),
+                _command("rename", "leaving", "Rename a replicator; its copies stay", NAME, RENAMED, *OUTPUT_ARGS),
                 _command(
                     "move",
                     "leaving",
                     "Move the change log of a replicator; its copies stay",
                     NAME,
-                    STAGING,
-                    STAGING_CONNECTION,
+                    MOVED_STAGING,
+                    MOVED_CONNECTION,
                     *OUTPUT_ARGS,
                 ),
                 GroupCommand(
