@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.markdown import code
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, format_duration
 
 
@@ -42,12 +43,6 @@ def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
         f"Comparison with the source: `airflow cdc verify {definition.name}`.",
     ]
     return "\n".join(lines)
-
-
-def code(text: str) -> str:
-    """A code span for untrusted text: none of it is rendered as Markdown or HTML, also inside a table."""
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return "`" + printable.replace("`", "'").replace("|", "\\|") + "`"
 
 
 def _row(rule: TableRule) -> str:

@@ -1,4 +1,4 @@
-"""Builds an Airflow DAG from a YAML file. The only module that builds DAGs.
+"""Builds an Airflow DAG from a YAML file. Only this module and ``questions_dag`` build DAGs.
 
 A DAG file has three lines. Airflow parses a file only if it contains the words *airflow* and *dag*::
 
@@ -29,12 +29,14 @@ from airflow.sdk import (
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.dag_plan import DagPlan, TaskKind, TaskPlan, plan
+from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, DagPlan, TaskKind, TaskPlan, asks, plan
 from airflow_cdc_provider.dag_doc import dag_doc
 from airflow_cdc_provider.loader import Loaded, load_file
+from airflow_cdc_provider.operators.questions import FindQuestionsOperator
 from airflow_cdc_provider.operators.reconcile import PauseStreamOperator, ResumeStreamOperator
 from airflow_cdc_provider.operators.spark import CdcSparkOperator
 from airflow_cdc_provider.operators.window import CloseWindowOperator, FindHolesOperator, OpenWindowOperator
+from airflow_cdc_provider.questions_dag import ask_task, build_questions_dag
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ OPERATORS: dict[TaskKind, type[BaseOperator]] = {
     TaskKind.FIND_HOLES: FindHolesOperator,
     TaskKind.PAUSE_STREAM: PauseStreamOperator,
     TaskKind.RESUME_STREAM: ResumeStreamOperator,
+    TaskKind.FIND_QUESTIONS: FindQuestionsOperator,
     TaskKind.CLOSE_WINDOW: CloseWindowOperator,
 }
 
@@ -67,6 +70,8 @@ def build_dag(dag_file: str | Path) -> DAG:
     # Airflow sets fileloc to the caller of DAG(), and workers parse that file.
     dag.fileloc = str(path)
     _add_tasks(dag, dag_plan, to_plain(loaded.definition))
+    if asks(loaded.definition):
+        build_questions_dag(dag_plan, to_plain(loaded.definition)).fileloc = str(path)
     return dag
 
 
@@ -115,10 +120,13 @@ def _schedule(dag_plan: DagPlan) -> Any:
 
 def _add_tasks(dag: DAG, dag_plan: DagPlan, definition: dict[str, Any]) -> None:
     groups: dict[str, TaskGroup] = {}
-    tasks: dict[str, BaseOperator] = {}
+    tasks: dict[str, Any] = {}
     for task in dag_plan.tasks:
         if task.group and task.group not in groups:
             groups[task.group] = TaskGroup(task.group, dag=dag)
+        if task.kind is TaskKind.ASK:
+            tasks[task.id] = ask_task(dag, task, tasks[FIND_QUESTIONS])
+            continue
         outlets = [AssetAlias(dag_plan.asset_alias)] if task.kind is TaskKind.CLOSE_WINDOW else []
         tasks[task.id] = OPERATORS[task.kind](
             task_id=task.name,

@@ -29,7 +29,7 @@ def replay_table(job: Job, work: TableWork) -> TableResult:
         return staged
     merged = merge_table(job, job.step.attempt, work, CATCHING_UP)
     if merged.outcome is Outcome.DONE and staged.problem:
-        return replace(merged, outcome=staged.outcome, problem=staged.problem)
+        return replace(merged, outcome=staged.outcome, problem=staged.problem, question=staged.question)
     return merged
 
 

@@ -1,7 +1,7 @@
 """From the change log to one merge-ready batch per table.
 
-Writes only temporary files, except the records of the quarantine, which stay. After a crash at any point the folder of
-the attempt is garbage: ``batch.json`` is written last.
+Writes only temporary files, except the records of the quarantine, which stay, and the commits that alter a table at a
+schema change. After a crash at any point the folder of the attempt is garbage: ``batch.json`` is written last.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
+from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, SchemaDecision
 from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, StepResult, TableResult
-from airflow_cdc_provider.core.errors import Problem, SchemaRefused
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_input import BatchInput, has_waiting_work
 from spark_jobs.batches.batch_plan import BatchPlan, plan_catch_up, plan_repair
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.schema_change import alter_table, copy_again, schema_decision, schema_policy
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.quarantine.partitioning import Stopped
@@ -38,40 +41,67 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
     """Stage one table up to ``step.window``, or the windows of ``step.repair`` again. ``more_states``: states besides
     replicating and failing in which the table may be staged.
 
-    Raises Fenced where the target is not in the expected state, StagingInvalid, SchemaRefused, IntegrityBroken,
-    BadRecordMet, SourceUnavailable."""
+    A schema change that the target applies in place is committed before the batch after it. Raises Fenced where the
+    target is not in the expected state, StagingInvalid, IntegrityBroken, BadRecordFound, SourceUnavailable."""
     step, log, task = job.step, job.log, work.task
     control, current = require_writable(job, task, more_states)
     require_expected_fence(task, control)
-    upto, stop = step.window, None
+    upto, stopped = step.window, None
     while True:
         with work.phase("read"):
             plan = _plan(job, work, control, upto)
             verify_files(log, plan.windows)
-        problem = stop or plan.problem
-        if not plan.windows and problem:
-            raise SchemaRefused(problem) if stop is None else Stopped(upto + 1, problem)
+        if stopped and not plan.windows:
+            raise Stopped(upto + 1, stopped)
+        schema = schema_decision(job, task, control, plan.stop) if plan.stop and not stopped else None
+        if schema and plan.stop and not plan.windows:
+            if schema.action is SchemaAction.ALTER:
+                with work.phase("alter"):
+                    alter_table(job, task, current, plan.stop, schema)
+                control, current = require_writable(job, task, more_states)
+                continue
+            return _schema_stopped(job, work, current, schema)
         if not plan.windows and not has_waiting_work(log, task.table, control, step.repair):
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
         try:
             with work.phase("fold"):
                 batch = BatchInput(job, work, control, plan, current.version)
                 built = on_engine(job, work, batch.rows, methodcaller("fold", batch))
-        except Stopped as stopped:
-            upto, stop = stopped.window - 1, stopped.problems[0]
+        except Stopped as error:
+            upto, stopped = error.window - 1, error.problems[0]
             continue
-        return _staged(job, work, plan, built, problem)
+        return _staged(job, work, plan, built, stopped, schema)
 
 
 def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> BatchPlan:
     step = job.step
     if step.repair:
         return plan_repair(job.log, control, step.repair[0], step.repair[-1])
-    return plan_catch_up(job.log, work.task, control, upto)
+    return plan_catch_up(job.log, work.task, control, upto, schema_policy(job, work.task))
+
+
+def _schema_stopped(job: Job, work: TableWork, current: TargetState, schema: SchemaDecision) -> TableResult:
+    """There is nothing to apply before the change."""
+    assert current.control is not None
+    if schema.action is SchemaAction.COPY:
+        record = copy_again(job, work.task, current, schema)
+        return work.result(Outcome.UNCHANGED, fence=record.fence, window=record.window)
+    return work.result(
+        Outcome.BLOCKED,
+        fence=current.control.fence,
+        window=current.control.window,
+        problem=schema.problem,
+        question=schema.question,
+    )
 
 
 def _staged(
-    job: Job, work: TableWork, plan: BatchPlan, built: BuiltBatch | None, problem: Problem | None
+    job: Job,
+    work: TableWork,
+    plan: BatchPlan,
+    built: BuiltBatch | None,
+    stopped: Problem | None,
+    schema: SchemaDecision | None,
 ) -> TableResult:
     if built is None:
         return work.result(Outcome.UNCHANGED)
@@ -79,6 +109,7 @@ def _staged(
         batch = replace(built.batch, bounds=_leading_key_bounds(job, built.batch))
     job.log.store.write(f"{batch.folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     failpoint("stage.after_batch")
+    problem = stopped or (schema.problem if schema else None)
     return work.result(
         Outcome.BLOCKED if problem else Outcome.FAILING if built.problem else Outcome.DONE,
         rows=plan.rows,
@@ -86,6 +117,7 @@ def _staged(
         fence=batch.fence,
         window=batch.window,
         problem=problem or built.problem,
+        question=schema.question if schema else None,
         detail={STAGED: batch.rows},
     )
 

@@ -112,6 +112,13 @@ OVERFLOW = StrictArg(
     "--overflow", help="Number of changes at which a transaction overflows (default: 100000)", type=int, default=100_000
 )
 
+QUESTION = StrictArg("--question", help="The id of a question, as the list shows it", default="", metavar="ID")
+ANSWER = StrictArg(
+    "--answer",
+    help="The answer (default: list the open questions)",
+    choices=("apply", "rename", "ignore", "resync", "leave"),
+)
+
 RECORD = StrictArg("id", help="The id of a record, as `quarantine list` shows it", metavar="ID")
 RECORDS = StrictArg("ids", help="The ids of records (default: all records of --table)", nargs="*", metavar="ID")
 VALUES = StrictArg(
@@ -209,6 +216,7 @@ INIT_ARGS = (
 )
 DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+DECIDE_ARGS = (NAME, TABLE, QUESTION, ANSWER, REASON, NOW, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 DISCARD_ARGS = (NAME, RECORDS, TABLE, DISCARD_REASON, NOW, WAIT, KEY, *OUTPUT_ARGS)
@@ -256,6 +264,7 @@ def get_cli_commands() -> list[CLICommand]:
                     *REWIND_ARGS,
                 ),
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
+                _command("decide", "decide", "List questions about schema changes, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
                 _command("verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS),
                 _command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -205,6 +205,13 @@ class WarnsUsers(Protocol):
 
     def warnings(self) -> list[Problem]:
         """Warnings for ``check``. Opens no connection."""
+
+
+@runtime_checkable
+class AnnouncesColumns(Protocol):
+    """A source whose windows end with the schemas of tables whose columns changed without a change of rows."""
+
+    announces_columns: ClassVar[bool]
 
 
 @runtime_checkable

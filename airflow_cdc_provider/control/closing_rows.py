@@ -45,7 +45,8 @@ class ClosingRows:
             return None
         outcome, problem = self.failures.get(task.table, (None, None))
         planned = (*self.decision.plan.copy, *self.decision.plan.reconcile)
-        touched = problem is not None or task.table in planned or self.results.touched(task.table)
+        fence = task.control.fence if task.control else None
+        touched = problem is not None or task.table in planned or self.results.touched(task.table, fence)
         try:
             current = self.replicator.target.state(task.table, task.target) if touched else None
         except Retryable as error:
@@ -77,7 +78,8 @@ class ClosingRows:
         """Commit the state ``blocked`` to the target, so that no later run retries. None if a newer commit rejects
         it."""
         run_id = self.decision.plan.run_id
-        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id)
+        question = self.results.question(task.table)
+        state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id, question=question)
         try:
             return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
         except Fenced:

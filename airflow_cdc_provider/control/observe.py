@@ -11,14 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source_features import HasIdentities, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.selection import Selection, select
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
@@ -82,7 +84,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         )
     copied_by = _copied_by_live_runs(replicator, claims, run.run_id)
     tables = tuple(
-        _table_facts(s, read.get(s.table), rows.get(s.table), copied_by.get(s.table, "")) for s in selections
+        _table_facts(s, read.get(s.table), rows.get(s.table), copied_by.get(s.table, ""), commands) for s in selections
     )
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
@@ -122,6 +124,8 @@ def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log
     """With the tables' identities from the source's catalog. The limit of the stream is read before the catalog, so
     the catalog includes every change up to the limit."""
     source = replicator.source
+    if isinstance(source, AnnouncesColumns):
+        tables = tuple(replace(table, announced=True) for table in tables)
     if not isinstance(source, HasIdentities) or not log.sealed:
         return tables
     identities = source.identities([table.task.table for table in tables])
@@ -184,7 +188,11 @@ def _target_state(replicator: Replicator, selection: Selection) -> TargetState |
 
 
 def _table_facts(
-    selection: Selection, current: TargetState | Retryable | None, row: TableRow | None, copied_by: str
+    selection: Selection,
+    current: TargetState | Retryable | None,
+    row: TableRow | None,
+    copied_by: str,
+    commands: Iterable[Command],
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
     if isinstance(current, Retryable):
@@ -196,7 +204,16 @@ def _table_facts(
         state = TableState.FAILING
     exists = current.exists if current else True
     restored = current.restored if current else False
-    return TableFacts(selection.task(state, control), exists, restored, known, copied_by)
+    task = selection.task(state, control, _ignored(selection.table, control, commands))
+    return TableFacts(task, exists, restored, known, copied_by)
+
+
+def _ignored(table: str, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:
+    """The columns that an operator has decided not to copy. A copy that an operator requests has all columns again."""
+    if control is None or any(command.kind is CommandKind.RESYNC and command.names(table) for command in commands):
+        return ()
+    requested = control.state.name is TableState.RESYNCING and control.state.command
+    return () if requested else control.ignored
 
 
 def _copied_by_live_runs(replicator: Replicator, claims: Iterable[Claim], run_id: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from airflow_cdc_provider.control.observe import Observation, RunContext, observ
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind
+from airflow_cdc_provider.control.schema_answers import carry_out_answers
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
@@ -30,7 +31,7 @@ from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, Ta
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 
 
 def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> RunDecision:
@@ -50,6 +51,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     observation = observe(replicator, run)
     targets = {table.task.table: table.task.target for table in observation.facts.tables}
     fenced = carry_out(replicator, observation.facts.commands, targets, observation.states, run.run_id)
+    fenced |= carry_out_answers(replicator, targets, observation.states, run.run_id, log_info)
     fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
     if fenced:
         observation = observe(replicator, run, use_index=False)
@@ -59,6 +61,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         observation = observe(replicator, run)
         decision = decide(observation.facts)
     decision = _fence_restored(replicator, observation, decision, log_info)
+    decision = _ask(replicator, observation, decision, log_info)
     if decision.idle is not None:
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
     _claim_and_start(replicator, run, decision, observation.states)
@@ -180,6 +183,24 @@ def _fence_restored(
         log_info(f"{table} was restored to window {record.window}; the change log is applied again from there")
     stream = tuple(table for table in plan.stream if table not in skipped)
     return replace(decision, plan=replace(plan, tables=tuple(tasks.values()), stream=stream))
+
+
+def _ask(replicator: Replicator, observation: Observation, decision: RunDecision, log_info: LogInfo) -> RunDecision:
+    """Commit the questions that this decision asks to the states of their tables."""
+    tasks = {task.table: task for task in decision.plan.tables}
+    for verdict in decision.table_decisions:
+        if verdict.question is None or verdict.problem is None or verdict.table not in observation.states:
+            continue
+        task, problem = tasks[verdict.table], verdict.problem
+        state = State(TableState.BLOCKED, utc_now(), problem.what, problem.do, question=verdict.question)
+        current = observation.states[verdict.table]
+        try:
+            record = commit_fence(replicator, verdict.table, task.target, current, decision.plan.run_id, state)
+        except Fenced as error:
+            log_info(str(error))
+            continue
+        tasks[verdict.table] = with_control(task, record)
+    return replace(decision, plan=replace(decision.plan, tables=tuple(tasks.values())))
 
 
 def _claim_and_start(replicator: Replicator, run: RunContext, decision: RunDecision, read: Collection[str]) -> None:

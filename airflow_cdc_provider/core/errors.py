@@ -9,7 +9,6 @@
     │   ├── PositionLost      the source no longer serves the position
     │   ├── IdentityChanged   the source or the change log has been replaced
     │   ├── ForeignTarget     the target table belongs to another writer, or is missing
-    │   ├── SchemaRefused     a schema change that requires a decision
     │   ├── IntegrityBroken   change log and target contradict each other
     │   │   └── RowMissing    a partial change has no row in the target
     │   ├── BadRecordFound    a record that cannot be decoded, or that the target cannot hold
@@ -111,10 +110,6 @@ class IdentityChanged(Blocked):
 
 
 class ForeignTarget(Blocked):
-    pass
-
-
-class SchemaRefused(Blocked):
     pass
 
 

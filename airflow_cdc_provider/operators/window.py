@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, AssetAlias
+from airflow.sdk import Asset, AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from airflow.sdk.observability import stats
 
@@ -16,7 +16,7 @@ from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, PAUSE_STREAM, RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import Mode
-from airflow_cdc_provider.core.spec.dag_plan import asset_alias, asset_name, asset_uri
+from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias, asset_name, asset_uri
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
@@ -47,7 +47,7 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
             raise AirflowFailException(str(decision.stop))
         if decision.wait:
             raise AirflowRescheduleException(datetime.now(UTC) + LANE_RETRY_DELAY)  # type: ignore[no-untyped-call]
-        self.follow_branches(context, decision.follow)
+        self.follow_branches(context, with_questions(self, decision.follow))
 
     def _log_decision(self, decision: RunDecision) -> None:
         for line in decision.notes:
@@ -77,7 +77,13 @@ class FindHolesOperator(ReplicatorTask, BranchingTask):
             replicator, run_id = self.replicator(), context["dag_run"].run_id
             tables_with_holes = find_holes(replicator, run_id, self.log.info)
             planned = replicator.run(run_id).plan().reconcile
-        self.follow_branches(context, [PAUSE_STREAM if tables_with_holes or planned else CLOSE_WINDOW])
+        followed = [PAUSE_STREAM if tables_with_holes or planned else CLOSE_WINDOW]
+        self.follow_branches(context, with_questions(self, followed))
+
+
+def with_questions(task: BaseOperator, branches: Sequence[str]) -> list[str]:
+    """The branches, and the search for questions if the DAG asks any."""
+    return [*branches, *({FIND_QUESTIONS} & task.downstream_task_ids)]
 
 
 class CloseWindowOperator(ReplicatorTask):

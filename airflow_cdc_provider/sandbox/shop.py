@@ -157,6 +157,11 @@ class Load(LoadGenerator):
                 f"update orders set {column} = 'app' where id in (select id from orders order by id limit 200)"
             ).rowcount
 
+    def narrow_column(self) -> None:
+        """Give a column of the table without a key a type that cannot hold all values of its earlier one."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("alter table page_views alter column milliseconds type smallint")
+
     def truncate(self) -> None:
         """Truncate the table without a key and insert new rows, in one transaction."""
         with psycopg.connect(self.dsn) as connection:

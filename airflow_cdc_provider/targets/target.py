@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -116,6 +117,21 @@ class HasQuotas(Protocol):
 
     def quota_warnings(self, tables: int, runs_a_day: int) -> list[Problem]:
         """Warnings for ``check``. Opens no connection."""
+
+
+@runtime_checkable
+class AltersTables(Protocol):
+    """A target that can alter columns without another copy of the table."""
+
+    def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+        """What ``alter`` executes, for an operator to read; None if the target cannot execute all of it in place. Opens
+        no connection."""
+
+    def alter(
+        self, target_table: str, expected: TargetState, record: ControlRecord, alterations: Sequence[Alteration]
+    ) -> ControlRecord:
+        """As ``fence``, with alterations in the same commit. Where the target cannot do both at once, the alterations
+        come first, and a repetition leaves out those that are done."""
 
 
 @runtime_checkable

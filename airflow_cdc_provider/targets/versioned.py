@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -52,13 +52,23 @@ class VersionedTarget(ABC):
         return NONE
 
     def fence(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
-        """If the response of the commit is lost, the table is read again: the commit is ours if the nonce is."""
+        return self.commit_empty(target_table, expected, record, self.append_empty)
+
+    def commit_empty(
+        self,
+        target_table: str,
+        expected: TargetState,
+        record: ControlRecord,
+        commit: Callable[[Any, ControlRecord], None],
+    ) -> ControlRecord:
+        """``commit``: commits ``record`` without data on top of the open table. If its response is lost, the table is
+        read again: the commit is ours if the nonce is."""
         record = claim_fence(self.log, record, expected)
         for _ in range(2):
             with self.unchanged(target_table, expected, record.table) as opened:
                 try:
                     failpoint("fence.before")
-                    self.append_empty(opened, record)
+                    commit(opened, record)
                     failpoint("fence.after")
                 except Exception:  # after any error of the library, only the table shows whether the commit succeeded
                     if has_commit(self.state(record.table, target_table), record):

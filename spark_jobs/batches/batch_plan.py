@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from airflow_cdc_provider.core.decisions.holes import hole_of, last_hole
+from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
+from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop, question_about
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from spark_jobs.batches.schema_evolution import Walk, walk_schemas
+from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_between
 
 
 @dataclass(frozen=True)
 class BatchPlan:
     """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
-    ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``problem``: why the batch ends
-    early."""
+    ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``: the schema change
+    before which the batch ends."""
 
     windows: tuple[WindowSlice, ...]
     window: int
     schema: TableSchema
     added: tuple[Column, ...] = ()
     touched: tuple[WindowSlice, ...] = ()
-    problem: Problem | None = None
+    stop: SchemaStop | None = None
 
     @property
     def rows(self) -> int:
         return sum(window.part.rows for window in self.windows)
 
 
-def plan_catch_up(log: ChangeLog, task: TableTask, control: ControlRecord, upto: int) -> BatchPlan:
-    """All windows after the cursor, up to the first hole or schema change that requires a decision."""
+def plan_catch_up(
+    log: ChangeLog, task: TableTask, control: ControlRecord, upto: int, policy: SchemaPolicy | None = None
+) -> BatchPlan:
+    """All windows after the cursor, up to the first hole, and to the first schema change that needs more than an added
+    column. ``policy``: for schema changes, the default one if it is None."""
     windows = windows_between(log, task.table, control.window, last_window_before_hole(log, control, upto))
-    current = control.schema or task.schema
-    walked = walk_schemas(current, control.window, window_schemas(log, windows, current, control.floor))
+    current = _without(control.schema or task.schema, control.ignored)
+    schemas = [
+        replace(window, schemas=tuple(_without(schema, control.ignored) for schema in window.schemas))
+        for window in window_schemas(log, windows, current, control.floor)
+    ]
+    walked = walk_schemas(
+        current, control.window, schemas, policy or SchemaPolicy(), partial(_is_approved, log, control)
+    )
     return BatchPlan(
         tuple(window for window in windows if window.window <= walked.window and window.part.rows),
         walked.window,
         walked.schema,
         walked.added,
-        problem=_schema_refused(control, walked) if walked.reason else None,
+        stop=walked.stop,
     )
+
+
+def _without(schema: TableSchema, ignored: Sequence[str]) -> TableSchema:
+    if not ignored:
+        return schema
+    return replace(schema, columns=tuple(column for column in schema.columns if column.name not in ignored))
+
+
+def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bool:
+    decision = answer_to(log.decisions(), question_about(control, stop))
+    return decision is not None and decision.answer is Answer.APPLY
 
 
 def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
@@ -76,21 +102,6 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
     with_records = tuple(window for window in windows if window.part.rows)
     touched = tuple(window for window in with_records if window.window <= last)
     return BatchPlan(with_records if touched else (), control.window, control.schema, touched=touched)
-
-
-def _schema_refused(control: ControlRecord, walked: Walk) -> Problem:
-    schema = walked.stopped_at
-    columns = ", ".join(f"{column.name} {column.type}" for column in schema.columns) if schema else ""
-    return Problem(
-        "SCH001",
-        "a schema change cannot be applied automatically",
-        where=f"{control.table}, after window {walked.window}",
-        found=walked.reason,
-        allowed="new columns whose value in existing rows is known, and dropped columns",
-        do=f"airflow cdc resync {control.replicator} --table {control.table} "
-        f"(copies the table with its current columns: {columns})",
-        data=f"the target receives all changes up to window {walked.window}; the change log keeps the rest",
-    )
 
 
 def _repair_refused(control: ControlRecord, what: str, found: str) -> CommandRefused:

@@ -1,12 +1,14 @@
-"""How far a batch may go: a batch never spans a schema change that requires a decision."""
+"""How far a batch may go: within a batch, columns are only added or dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop
+from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.schema_evolution import compare
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
 
 
 @dataclass(frozen=True)
@@ -22,45 +24,61 @@ class WindowSchemas:
 @dataclass(frozen=True)
 class Walk:
     """``window`` is the last one of the batch; ``schema`` is the table's schema at its end, ``added`` the columns that
-    the target lacks. ``reason``: why the walk ended early, else empty; ``stopped_at`` is the schema it stopped at."""
+    the target lacks. ``stop``: the schema change that ended the batch. A column name that is used again ends it without
+    a ``stop``: the next batch starts with it, and the values of the two columns never mix."""
 
     window: int
     schema: TableSchema
     added: tuple[Column, ...] = ()
-    reason: str = ""
-    stopped_at: TableSchema | None = None
+    stop: SchemaStop | None = None
 
 
-def walk_schemas(current: TableSchema, start: int, windows: Iterable[WindowSchemas]) -> Walk:
-    """From the current schema of the target through the windows after ``start``. A column that is dropped and added
-    again ends the batch without a reason: the next batch starts with it, and the values of the two columns never
-    mix."""
+def walk_schemas(
+    current: TableSchema,
+    start: int,
+    windows: Iterable[WindowSchemas],
+    policy: SchemaPolicy,
+    is_approved: Callable[[SchemaStop], bool] = lambda _: False,
+) -> Walk:
+    """From the current schema of the target through the windows after ``start``, up to the first change that is not an
+    added or a kept column. ``is_approved``: whether an operator has decided to apply the change."""
     accepted = Walk(start, current)
     dropped: set[str] = set()
     for window in windows:
         pending, dropped_by_now = accepted, set(dropped)
-        for schema in window.schemas:
-            change = compare(pending.schema, schema)
-            dropped_by_now |= set(change.dropped)
-            names = {column.name for column in change.added}
-            reason = change.breaking or _needs_rewrite(change.widened) or _unknown(change.added, window.unknown)
-            if names & dropped and not reason:
+        for number, schema in enumerate(window.schemas):
+            stop = SchemaStop(accepted.window, accepted.schema, schema, mixed=number > 0)
+            changes = _passing(pending.schema, schema, policy)
+            if changes is None and is_approved(stop):
+                changes = _passing(pending.schema, schema, SchemaPolicy(), {})
+            if changes is None:
+                return replace(accepted, stop=stop)
+            added, gone = _added(changes), _dropped(changes)
+            names = {column.name for column in added}
+            unknown, returning = names & set(window.unknown), names & ((dropped_by_now | gone) - dropped)
+            if unknown or returning:
+                stop = replace(stop, unknown=tuple(sorted(unknown)), returning=tuple(sorted(returning)))
+                return replace(accepted, stop=stop)
+            if names & dropped:
                 return accepted
-            if names & dropped_by_now and not reason:
-                reason = f"column {', '.join(sorted(names & dropped_by_now))} was dropped and added again in one window"
-            if reason:
-                return Walk(accepted.window, accepted.schema, accepted.added, reason, schema)
-            kept = tuple(column for column in pending.added if column.name not in change.dropped)
-            pending = Walk(pending.window, schema, (*kept, *change.added))
+            dropped_by_now |= gone
+            kept = tuple(column for column in pending.added if column.name not in gone)
+            pending = Walk(pending.window, schema, (*kept, *added))
         accepted, dropped = Walk(window.window, pending.schema, pending.added), dropped_by_now
     return accepted
 
 
-def _needs_rewrite(widened: tuple[Column, ...]) -> str:
-    listed = ", ".join(f"{column.name} to {column.type}" for column in widened)
-    return f"the target cannot widen a column in place: {listed}" if widened else ""
+def _passing(
+    before: TableSchema, after: TableSchema, policy: SchemaPolicy, renamed: Mapping[str, str] | None = None
+) -> tuple[SchemaChange, ...] | None:
+    """The changes, if all of them may happen within a batch."""
+    changes = compare(before, after, renamed)
+    return changes if policy.passes(changes) else None
 
 
-def _unknown(added: tuple[Column, ...], unknown: tuple[str, ...]) -> str:
-    names = ", ".join(column.name for column in added if column.name in unknown)
-    return f"the value of a new column in existing rows is unknown: {names}" if names else ""
+def _added(changes: Iterable[SchemaChange]) -> tuple[Column, ...]:
+    return tuple(change.after for change in changes if change.kind is ChangeKind.ADD_COLUMN and change.after)
+
+
+def _dropped(changes: Iterable[SchemaChange]) -> set[str]:
+    return {change.before.name for change in changes if change.kind is ChangeKind.DROP_COLUMN and change.before}

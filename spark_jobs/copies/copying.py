@@ -109,6 +109,7 @@ def build_control_record(
         schema=copy.schema,
         identity=copy.identity,
         source_identity=step.source_identity,
+        ignored=task.ignored,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,
     )

@@ -99,7 +99,8 @@ def _land(split: WindowSplit) -> LandedSplit:
         seen = recent_event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))
         items = drop_duplicates(items, seen)
     report = progress_reporter(log.store, step, f"{split.number:04d}")
-    return land_changes(items, [task.table for task in step.tables], known, new_file, report, split.limits)
+    policies = {task.table: task.rule.schema_changes.over(step.definition.schema_changes) for task in step.tables}
+    return land_changes(items, list(policies), known, new_file, report, split.limits, policies)
 
 
 def _with_known_schemas(tasks: Sequence[TableTask], known: Mapping[str, TableSchema]) -> list[TableTask]:

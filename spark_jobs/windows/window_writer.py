@@ -18,8 +18,9 @@ from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored,
 from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.schema_evolution import compare
+from airflow_cdc_provider.core.table.schema_changes import compare
 from spark_jobs.windows.record_files import RecordFile, WrittenFile
 from spark_jobs.windows.table_files import TableFiles
 
@@ -77,17 +78,20 @@ def land_changes(
     new_file: Callable[[str], RecordFile],
     progress: Callable[[int], None],
     limits: Limits,
+    policies: Mapping[str, SchemaPolicy] | None = None,
 ) -> LandedSplit:
     """Write what ``items`` yields until they end, the window is full, a schema change cannot be applied, or a table has
     a hole.
 
-    ``known`` is the schema of each table before the window. A schema change that cannot be applied automatically ends
-    the window before its transaction; where that transaction is the window's first, the window ends after it, with a
-    hole of kind ``schema``. ``known`` is None for a stream without transactions: the window cannot end before one, and
-    schemas may arrive out of order, so the merge decides. An ``overflow`` record ends the window after its transaction,
-    with a hole of that kind for its table; a ``HoleFound`` does so with a hole of its own kind. ``progress`` is called
-    with the number of records so far. Raises StagingUnavailable; after a failure no file of this window is left."""
-    writer = _SplitWriter(tables, known, new_file, limits)
+    ``known`` is the schema of each table before the window. A schema change for which its policy does more than to add
+    or to keep a column ends the window before its transaction, so that the table can be altered between two windows.
+    Where the first transaction of a window has records from before and after the change, the window ends after it, with
+    a hole of kind ``schema``. ``known`` is None for a stream without transactions: the window cannot end before one,
+    and schemas may arrive out of order, so the merge decides. An ``overflow`` record ends the window after its
+    transaction, with a hole of that kind for its table; a ``HoleFound`` does so with a hole of its own kind.
+    ``progress`` is called with the number of records so far. Raises StagingUnavailable; after a failure no file of this
+    window is left."""
+    writer = _SplitWriter(tables, known, new_file, limits, policies or {})
     try:
         return writer.result(writer.take(items, progress))
     except BaseException:
@@ -102,12 +106,15 @@ class _SplitWriter:
         known: Mapping[str, TableSchema] | None,
         new_file: Callable[[str], RecordFile],
         limits: Limits,
+        policies: Mapping[str, SchemaPolicy],
     ) -> None:
         self.limits = limits
+        self.policies = policies
         self.tables = {table: TableFiles(partial(new_file, table), limits.file_records) for table in tables}
         self.known = None if known is None else dict(known)
         self.schemas: dict[str, TableSchema] = {}
         self.breaking: dict[str, str] = {}
+        self.touched: set[str] = set()
         self.holes: list[Hole] = []
         self.ended_holes: dict[str, Hole] = {}
         self.open_holes: dict[str, Hole] = {}
@@ -120,16 +127,15 @@ class _SplitWriter:
         self.space_before_open = replace(self.space)
 
     def take(self, items: Iterable[StreamItem], progress: Callable[[int], None]) -> WindowEnd:
-        touched: set[str] = set()
         for item in items:
             if isinstance(item, (ChangeRecord, Block)):
-                touched.add(item.table)
+                self.touched.add(item.table)
                 self._keep(item)
                 if self.space.records <= 0 or self.space.bytes <= 0:
                     self._spill()
                     progress(self.ended.records + self.open.records)
             elif isinstance(item, Boundary):
-                self._end_transaction(touched, dict(item.position))
+                self._end_transaction(dict(item.position))
                 progress(self.ended.records)
                 if self.ended_holes:
                     return WindowEnd.HOLE
@@ -185,10 +191,10 @@ class _SplitWriter:
             detail = self.breaking.pop(item.table)
             self.holes.append(Hole("schema", item.table, order_key, detail=detail))
 
-    def _end_transaction(self, touched: set[str], position: dict[str, str]) -> None:
-        for name in touched:
+    def _end_transaction(self, position: dict[str, str]) -> None:
+        for name in self.touched:
             self.tables[name].end_transaction()
-        touched.clear()
+        self.touched.clear()
         self.hi = position
         self.ended_holes |= self.open_holes
         self.open_holes.clear()
@@ -201,11 +207,12 @@ class _SplitWriter:
         """Record a schema. False where its transaction must be left to the next window."""
         if self.known is not None:
             previous = self.known.get(schema.table)
-            breaking = compare(previous, schema).breaking if previous else ""
-            if breaking and self.hi is not None:
-                return False
-            if breaking:
-                self.breaking[schema.table] = breaking
+            changes = compare(previous, schema) if previous else ()
+            if not self.policies.get(schema.table, SchemaPolicy()).passes(changes):
+                if self.hi is not None:
+                    return False
+                if schema.table in self.touched:
+                    self.breaking[schema.table] = "; ".join(map(str, changes))
             self.known[schema.table] = schema
         self.schemas[schema.schema_id] = schema
         return True

@@ -24,6 +24,8 @@ DRIVER_ACTIONS = (KILL, KILL_JVM, FREEZE)
 
 ALL = ("delta", "postgres", "iceberg", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 ALL_STEPS = ("delta", "postgres")
+ALTERED = ("postgres", "mysql", "iceberg")
+"""Targets that follow a wider type in place as they are."""
 LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 WAREHOUSES = ("bigquery", "redshift", "snowflake")
 WITH_LOADS = (*WAREHOUSES, "spanner")
@@ -46,6 +48,7 @@ DRIVERS = (
     "snapshot",
     "extract",
     "grown",
+    "altered",
     "stage",
     "merge",
     "resync",
@@ -157,6 +160,8 @@ FAILPOINTS = (
         lost=STAGING,
     ),
     Failpoint("seal.after", "a window is sealed, the answer is not received", ("extract", "first"), lost=STAGING),
+    Failpoint("alter.before", "before a table is altered at a schema change", ("altered",), ALTERED),
+    Failpoint("alter.after", "a table is altered, the changes after that are not applied", ("altered",), ALTERED),
     Failpoint("schema.after", "a new schema is written, its window is not sealed", ("grown",)),
     Failpoint("control.before", "before a commit is named in the log", ("merge", "pause"), lost=STAGING),
     Failpoint("control.after", "a commit is named in the log, not committed", ("merge", "pause"), lost=STAGING),

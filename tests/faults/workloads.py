@@ -27,6 +27,7 @@ UPKEEP_EVERY = 10
 FEW_MUTATIONS = 45
 """Of one transaction, of which 20 are for the control row."""
 _keys = itertools.count(1)
+_digits = itertools.count(13)
 
 RunDag = Callable[[Callable[[str], object]], DagRun]
 """A run of the DAG with the injections of this workload; the argument is called before each task."""
@@ -86,6 +87,16 @@ def in_parts(system: SystemUnderTest, injections: Sequence[Injection], run_dag: 
 def grown(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
     """A table gets an additional column."""
     system.execute(f"alter table {ACCOUNTS.table} add column more_{next(_keys)} text")
+    return stream(system, injections, run_dag)
+
+
+def altered(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
+    """A column gets a wider type. The first run applies what precedes it, the next one alters the table."""
+    system.writer.step(3)
+    system.execute(f"alter table {ACCOUNTS.table} alter column amount type numeric({next(_digits)},2)")
+    system.writer.shapes = [ACCOUNTS]
+    system.writer.step(3)
+    DagRun(system).execute()
     return stream(system, injections, run_dag)
 
 
@@ -238,6 +249,7 @@ WORKLOADS = {
     "in spark": Workload(in_spark, {"spark": "merge"}, shared=False),
     "in parts": Workload(in_parts, {"parts": "merge"}, shared=False),
     "grown": Workload(grown, {"grown": "extract"}),
+    "altered": Workload(altered, {"altered": "stage"}, shared=False),
     "reopen": Workload(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Workload(proved, {"verify": "verify"}, shared=False),
     "cleaned": Workload(cleaned, {"clean": "close_window"}),

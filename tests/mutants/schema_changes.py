@@ -92,7 +92,7 @@ SCHEMA_CHANGES = (
     Mutant(
         "a new column waits for the next change of its table",
         "airflow_cdc_provider/core/decisions/run_decision.py",
-        "facts.stream.has_changes or _new_columns(facts, base.table_decisions)",
+        "facts.stream.has_changes or _changed_columns(facts, base.table_decisions)",
         "facts.stream.has_changes",
         (f"{POSTGRES}::{COPY_IS_CORRECT}[add with a constant-quiet]",),
     ),

@@ -19,8 +19,9 @@ from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableI
 class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
     restored to an earlier version by another tool. ``known``: it was replicated before. ``copied_by``: another active
-    run that copies it. ``problem``: its status in the target could not be read. ``identity``: the table in the source's
-    catalog now; ``unlogged``: changes since the copy's state that are not in the stream."""
+    run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
+    that changed without rows. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
+    copy's state that are not in the stream."""
 
     task: TableTask
     exists: bool = False
@@ -28,6 +29,7 @@ class TableFacts:
     known: bool = False
     copied_by: str = ""
     problem: Problem | None = None
+    announced: bool = False
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import State
 
 FOLDER = "decisions"
@@ -15,9 +16,10 @@ FOLDER = "decisions"
 
 class DecisionKind(StrEnum):
     """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: apply a bad
-    record again. ``discard``: drop it."""
+    record again. ``discard``: drop it. ``schema``: the answer to a question about a schema change."""
 
     APPROVE_DELETES = "approve_deletes"
+    SCHEMA = "schema"
     REPLAY = "replay"
     DISCARD = "discard"
 
@@ -25,7 +27,8 @@ class DecisionKind(StrEnum):
 @dataclass(frozen=True)
 class OperatorDecision:
     """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
-    format. ``record``: the id of the bad record; ``values``: canonical values that replace its own."""
+    format. ``record``: the id of the bad record; ``values``: canonical values that replace its own. ``question``: its
+    id; ``columns``: dropped column → added column, for the answer ``rename``."""
 
     id: str
     kind: DecisionKind
@@ -37,6 +40,9 @@ class OperatorDecision:
     reason: str = ""
     record: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+    question: str = ""
+    answer: Answer | None = None
+    columns: dict[str, str] = field(default_factory=dict)
 
 
 def new_decision(
@@ -70,3 +76,10 @@ def decisions_by_record(decisions: Iterable[OperatorDecision], table: str) -> di
     """The newest decision for each bad record of ``table``, by record id."""
     matching = (decision for decision in decisions if decision.record and decision.table == table)
     return {decision.record: decision for decision in sorted(matching, key=lambda decision: decision.id)}
+
+
+def answer_to(decisions: Iterable[OperatorDecision], question: str) -> OperatorDecision | None:
+    """The answer that counts: the newest, except that one with an effect is final."""
+    answers = sorted((decision for decision in decisions if decision.question == question), key=lambda one: one.id)
+    final = [decision for decision in answers if decision.answer is not Answer.LEAVE]
+    return final[0] if final else answers[-1] if answers else None

@@ -20,6 +20,8 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
 from airflow_cdc_provider.core.times import parse_utc
 
@@ -163,7 +165,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     if (copy or reconcile) and not facts.copy_lane:
         copy, reconcile = (), ()
         notes.append(_NO_COPY_LANE)
-    new = (facts.stream.has_changes or _new_columns(facts, base.table_decisions)) and facts.stream.lost is None
+    new = (facts.stream.has_changes or _changed_columns(facts, base.table_decisions)) and facts.stream.lost is None
     pending = any(
         v.action is TableAction.STREAM and (v.pending_window is not None or v.dirty) for v in base.table_decisions
     )
@@ -203,17 +205,24 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
 
 
-def _new_columns(facts: Facts, decisions: Iterable[TableDecision]) -> bool:
-    """Whether a column was added to a table without other changes: its values in older rows are copied now."""
+def _changed_columns(facts: Facts, decisions: Iterable[TableDecision]) -> bool:
+    """Whether columns changed without other changes of the table, so that its copy must follow now. A dropped column
+    that is kept may wait for the next change."""
     return any(
         decision.action is TableAction.STREAM
         and decision.pending_window is None
-        and table.identity is not None
+        and table.announced
         and table.task.control is not None
         and table.task.control.schema is not None
-        and not set(table.task.schema.names) <= set(table.task.control.schema.names)
+        and _must_follow(facts, table.task, table.task.control.schema)
         for table, decision in zip(facts.tables, decisions, strict=True)
     )
+
+
+def _must_follow(facts: Facts, task: TableTask, copied: TableSchema) -> bool:
+    changes = column_changes(copied, task.schema)
+    policy = task.rule.schema_changes.over(facts.definition.schema_changes)
+    return not policy.passes(changes) or any(change.kind is not ChangeKind.DROP_COLUMN for change in changes)
 
 
 def _record_commands(facts: Facts, tables: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.questions import SchemaQuestion
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -33,7 +34,8 @@ class TableTask:
     ``schema``: the selected columns of the source now, with the effective key (of the YAML, or else of the source).
     ``control``: the newest control record of the target, None if the target has no table of this replicator.
     ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
-    source rewrote the rows, and a comparison must show whether they changed.
+    source rewrote the rows, and a comparison must show whether they changed. ``ignored``: columns that are not copied
+    by an operator's decision; ``schema`` and ``rule`` leave them out.
     """
 
     table: str
@@ -45,6 +47,7 @@ class TableTask:
     control: ControlRecord | None = None
     identity: TableIdentity | None = None
     rewritten: bool = False
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class Outcome(StrEnum):
 @dataclass(frozen=True)
 class TableResult:
     """``rows``: read or written. ``counts``: by operation. ``phases``: seconds per phase. ``engine``: what did the
-    work, if there was any. ``cost``: what the target bills for it, by unit: ``bytes_billed``, ``slot_ms``."""
+    work, if there was any. ``cost``: what the target bills for it, by unit: ``bytes_billed``, ``slot_ms``.
+    ``question``: what a blocked table waits for."""
 
     table: str
     outcome: Outcome
@@ -105,6 +109,7 @@ class TableResult:
     detail: dict[str, Any] = field(default_factory=dict)
     engine: EngineUse | None = None
     cost: dict[str, int] = field(default_factory=dict)
+    question: SchemaQuestion | None = None
 
 
 STAGED = "staged"

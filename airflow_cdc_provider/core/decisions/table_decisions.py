@@ -6,12 +6,13 @@ definition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
+from airflow_cdc_provider.core.decisions.schema_decisions import asked, copy_question
 from airflow_cdc_provider.core.decisions.table_checks import (
     check_definition,
     check_log,
@@ -23,7 +24,10 @@ from airflow_cdc_provider.core.decisions.table_checks import (
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED, Hole
 from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.states import TableState
 
 
@@ -53,7 +57,7 @@ class TableDecision:
     """``pending_window``: the first sealed window after the cursor with records of the table; None if there is none.
     ``command``: the id of the command that requested the action. ``fence``: the table was restored by another tool, so
     its fence must be raised first. ``dirty``: rows must be fetched from the source. ``compare``: the source rewrote the
-    rows, and only a comparison shows whether they changed."""
+    rows, and only a comparison shows whether they changed. ``question``: what the table waits for from now on."""
 
     table: str
     action: TableAction
@@ -65,6 +69,7 @@ class TableDecision:
     fence: bool = False
     dirty: bool = False
     compare: bool = False
+    question: SchemaQuestion | None = None
 
 
 def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
@@ -174,7 +179,10 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
     if not unlogged.columns and not unlogged.rows:
         return None
     what = f"{name} changed at the source in a way that its stream does not carry"
-    if facts.definition.source.reconcile is Reconcile.AUTO and not unlogged.columns:
+    policy = table.task.rule.schema_changes.over(facts.definition.schema_changes)
+    chosen = policy.of(ChangeKind.NARROW) if unlogged.columns else OnChange.STOP
+    auto = facts.definition.source.reconcile is Reconcile.AUTO and not unlogged.columns
+    if auto or chosen is OnChange.APPLY:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
         "SRC100",
@@ -185,7 +193,11 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
         do=resync_line(facts, name),
         data=f"the copy is at window {control.window}; later changes are kept in the change log",
     )
-    return _blocked(name, problem)
+    blocked = _blocked(name, problem)
+    if chosen is not OnChange.ASK:
+        return blocked
+    question = copy_question(control, (*unlogged.columns, *unlogged.rows))
+    return replace(blocked, problem=asked(control, question), question=question)
 
 
 def _decide_with_hole(facts: Facts, name: str, hole: Hole) -> TableDecision:

@@ -5,6 +5,10 @@
                    ├► reconcile[ pause_stream ─► resync ─► replay ─► resume_stream ] ─┤
                    └► verify ────────────────────────────────────────────────────────┘
 
+If the policy for schema changes asks an operator, ``find_questions ─► ask`` runs between ``find_holes``, or
+``open_window``, and ``close_window``: ``ask`` starts a run of a second DAG for each question, which waits for the
+answer. The run itself does not wait.
+
 ``open_window`` may choose any of its branches, and ``stage`` directly; ``find_holes`` may choose ``pause_stream``. A
 task that joins branches runs if none of them failed and at least one succeeded. ``close_window`` always runs. A Spark
 task that skips itself does not skip ``pause_stream``, which then skips itself, too.
@@ -12,6 +16,7 @@ task that skips itself does not skip ``pause_stream``, which then skips itself, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,6 +35,8 @@ class TaskKind(StrEnum):
     FIND_HOLES = "find_holes"
     PAUSE_STREAM = "pause_stream"
     RESUME_STREAM = "resume_stream"
+    FIND_QUESTIONS = "find_questions"
+    ASK = "ask"
     CLOSE_WINDOW = "close_window"
 
 
@@ -96,8 +103,26 @@ def plan(definition: Definition) -> DagPlan:
         retry_delay_s=dag.retry_delay.total_seconds(),
         max_retry_delay_s=max(MAX_RETRY_DELAY_S, dag.retry_delay.total_seconds()),
         asset_alias=asset_alias(definition.name),
-        tasks=tuple(replace(task, retries=dag.retries, pool=dag.pool if task.step else "") for task in TASKS),
+        tasks=tuple(
+            replace(task, retries=dag.retries, pool=dag.pool if task.step else "")
+            for task in (_with_questions(TASKS) if asks(definition) else TASKS)
+        ),
     )
+
+
+def asks(definition: Definition) -> bool:
+    """Whether an operator may be asked about a schema change."""
+    policies = [rule.schema_changes.over(definition.schema_changes) for rule in definition.tables]
+    return any(policy.asks for policy in policies)
+
+
+def questions_dag_id(replicator: str) -> str:
+    return f"{replicator}_questions"
+
+
+def _with_questions(tasks: Iterable[TaskPlan]) -> tuple[TaskPlan, ...]:
+    *others, close = tasks
+    return (*others, *QUESTION_TASKS, replace(close, after=(*close.after, QUESTION_TASKS[-1].id)))
 
 
 def asset_alias(replicator: str) -> str:
@@ -173,5 +198,23 @@ TASKS = (
         "runs; fails if a table is failing or blocked.",
         ("open_window", "snapshot", "find_holes", f"{RECONCILE}.resume_stream", "verify"),
         trigger=Trigger.ALWAYS,
+    ),
+)
+
+FIND_QUESTIONS = "find_questions"
+QUESTION_TASKS = (
+    TaskPlan(
+        FIND_QUESTIONS,
+        TaskKind.FIND_QUESTIONS,
+        "Finds the tables that wait for an operator's answer about a schema change.",
+        ("open_window", "find_holes", "verify"),
+        trigger=Trigger.ANY_BRANCH,
+    ),
+    TaskPlan(
+        "ask",
+        TaskKind.ASK,
+        "Starts a run of the questions DAG for each question, which waits for the answer. A question that was asked "
+        "before is left out.",
+        (FIND_QUESTIONS,),
     ),
 )

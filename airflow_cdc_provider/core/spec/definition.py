@@ -5,30 +5,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.documented import doc
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
+from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 
 STAGE_CONNECTION = "stage_connection"
 """The option of a target that names the connection of its stage, a bucket."""
-
-
-def doc(text: str, default: Any = ..., **more: Any) -> Any:
-    """A field with documentation. ``default`` may be a factory (list, dict, tuple or a class).
-
-    Further metadata for the loader and the JSON Schema: ``form`` (a key of ``loader.text_formats.FORMS``), ``minimum``
-    and ``maximum`` of a number, ``non_empty`` (a list that is given must have an entry), ``choices`` (a registry of
-    types), ``inline`` (accepts the keys that the class does not define)."""
-    metadata = {"doc": text, **more}
-    if default is ...:
-        return field(metadata=metadata)
-    if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
 
 
 class OnDelete(StrEnum):
@@ -129,6 +117,10 @@ class TableRule:
         "the text of the value in an additional column, `_cdc_text_<column>`.",
         OnUnrepresentable.STOP,
     )
+    schema_changes: SchemaPolicy = doc(
+        "What happens at a schema change of the table; keys that are absent have the values of the replicator.",
+        SchemaPolicy,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,6 +198,7 @@ class Definition:
         "Airflow assets, by name: an update of any of them starts a run, too.", tuple, form="asset"
     )
     spark: Spark = doc("Settings of the Spark jobs.", Spark)
+    schema_changes: SchemaPolicy = doc("What happens at schema changes of the source.", SchemaPolicy)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
     dag: Dag = doc("Settings of the Airflow DAG.", Dag)

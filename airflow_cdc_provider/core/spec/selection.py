@@ -40,8 +40,23 @@ class Selection:
     rule: TableRule
     definition_sha256: str
 
-    def task(self, state: TableState, control: ControlRecord | None = None) -> TableTask:
-        return TableTask(self.table, self.target, self.schema, self.rule, self.definition_sha256, state, control)
+    def task(self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()) -> TableTask:
+        """``ignored``: columns that are not copied by an operator's decision."""
+        rule, schema = self.rule, self.schema
+        if ignored:
+            rule = _without(rule, ignored)
+            schema = replace(schema, columns=tuple(column for column in schema.columns if column.name not in ignored))
+        sha256 = self.definition_sha256
+        return TableTask(self.table, self.target, schema, rule, sha256, state, control, ignored=tuple(ignored))
+
+
+def _without(rule: TableRule, ignored: Sequence[str]) -> TableRule:
+    columns = rule.columns
+    if columns.include:
+        columns = replace(columns, include=tuple(name for name in columns.include if name not in ignored))
+    else:
+        columns = replace(columns, exclude=(*columns.exclude, *ignored))
+    return replace(rule, columns=columns)
 
 
 def select(
@@ -113,7 +128,8 @@ def selected_columns(rule: TableRule, columns: Iterable[Column], key: Sequence[s
         selected.append(column)
         set_null = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
         if set_null and column.type.kind in LIMITED:
-            selected.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT)))
+            text_id = f"{column.id}.text" if column.id else ""
+            selected.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT), id=text_id))
     return tuple(selected)
 
 

@@ -51,7 +51,7 @@ class ControlRecord:
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
     the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
-    the source has no such catalog.
+    the source has no such catalog. ``ignored``: columns that an operator has decided not to copy.
     """
 
     replicator: str
@@ -71,6 +71,7 @@ class ControlRecord:
     schema: TableSchema | None = None
     identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""

@@ -102,7 +102,9 @@ def unlogged_changes(
     )
     return UnloggedChanges(
         columns=tuple(
-            chain(_changed_columns(known, now, copied, selected), _added_columns(known, now, selected, rewritten))
+            chain(
+                _changed_columns(known, now, copied, selected), _added_columns(known, now, copied, selected, rewritten)
+            )
         ),
         rows=tuple(chain(_not_carried(known, now), _relabelled(known, now))),
         attached=tuple(sorted(now.partitions.keys() - known.partitions.keys())),
@@ -126,6 +128,8 @@ def _changed_columns(
                 yield f"column {name} was dropped and another one was added under its name"
             continue
         renamed = name if now.positional else names.get(before.number, name)
+        if _is_streamed(known, now, name, renamed, copied, selected):
+            continue
         if renamed != name:
             yield f"column {name} was renamed to {renamed}"
         elif after is not None and after.number != before.number and not now.positional:
@@ -134,6 +138,17 @@ def _changed_columns(
             yield f"column {name} changed from {_native(copied, name)} to {_native(selected, name)}"
         elif after is not None:
             yield from _other_values(name, before, after)
+
+
+def _is_streamed(
+    known: TableIdentity, now: TableIdentity, name: str, now_name: str, copied: TableSchema, selected: TableSchema
+) -> bool:
+    """Whether the schemas in the stream show the column's new name or type: by its id, and by its logical type."""
+    column = copied.column(name)
+    after = next((one for one in selected.columns if one.name == now_name), None)
+    if not column.id or after is None or after.id != column.id or (after.name, after.type) == (name, column.type):
+        return False
+    return now_name == name or (now_name not in known.columns and name not in now.columns)
 
 
 def _moved(known: TableIdentity, now: TableIdentity, copied: TableSchema) -> list[str]:
@@ -161,14 +176,18 @@ def _added_in_rows(now: TableIdentity, copied: TableSchema, selected: TableSchem
     return tuple(name for name in added if now.columns[name].in_rows)
 
 
-def _added_columns(known: TableIdentity, now: TableIdentity, selected: TableSchema, rewritten: bool) -> Iterator[str]:
+def _added_columns(
+    known: TableIdentity, now: TableIdentity, copied: TableSchema, selected: TableSchema, rewritten: bool
+) -> Iterator[str]:
     """New columns whose values in older rows are neither in the catalog nor NULL."""
     for name in selected.names:
         column = now.columns.get(name)
         if column is None or name in known.columns or column.in_rows:
             continue
-        if column.number in {before.number for before in known.columns.values()}:
-            continue  # a renamed column, reported already
+        if former := next((old for old, before in known.columns.items() if before.number == column.number), ""):
+            if former not in copied.names:
+                yield f"column {former}, which is not copied, was renamed to {name}"
+            continue  # else a renamed column, reported already
         if column.number <= known.last_number:
             yield f"column {name} was a generated column and is an ordinary column now"
         elif not column.filled and (column.unknown_fill or rewritten):

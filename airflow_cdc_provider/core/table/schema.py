@@ -56,13 +56,15 @@ class LogicalType:
 @dataclass(frozen=True)
 class Column:
     """``native``: the type text of the source. ``initial``: the value of rows older than the column, as canonical JSON
-    (an added column with a constant default); None if it is NULL."""
+    (an added column with a constant default); None if it is NULL. ``id``: the source's own id of the column, which it
+    keeps when it is renamed; empty if the source has none."""
 
     name: str
     type: LogicalType
     nullable: bool = True
     native: str = ""
     initial: str | None = None
+    id: str = ""
 
     @property
     def text_of(self) -> str:
@@ -107,5 +109,9 @@ class TableSchema:
 
     @cached_property
     def schema_id(self) -> str:
-        """Sixteen hex digits, derived from the content only."""
-        return hashlib.sha256(json.dumps(to_plain(self), sort_keys=True).encode()).hexdigest()[:16]
+        """Sixteen hex digits, derived from the content only. Columns without an id count as before there were ids."""
+        content = to_plain(self)
+        for column in content["columns"]:
+            if not column["id"]:
+                del column["id"]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

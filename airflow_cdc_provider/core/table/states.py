@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.table.questions import SchemaQuestion
 
 
 class TableState(StrEnum):
@@ -61,7 +62,8 @@ windows."""
 @dataclass(frozen=True)
 class State:
     """A state with its history. ``since``: UTC in ISO 8601 format. ``command``: the id of the command that set it.
-    ``version``: the target's version to which a rewinding table returns."""
+    ``version``: the target's version to which a rewinding table returns. ``question``: what a blocked table waits
+    for."""
 
     name: TableState
     since: str
@@ -70,6 +72,7 @@ class State:
     set_by: str = ""
     command: str = ""
     version: int | None = None
+    question: SchemaQuestion | None = None
 
 
 def require_move(table: str, now: TableState, to: TableState) -> None:

@@ -22,11 +22,22 @@ dag = build_dag(__file__)  # an Airflow DAG, built from replicators/{name}.yaml
 
 IDENTICAL, DIFFERENT = 0, 1
 RUN_LIMIT_S = 1800
+QUESTION_LIMIT_S = 300
+MAX_RUNS = 4
 console = Console(highlight=False, soft_wrap=True)
 
 
 class Failed(Exception):
     """A run or a command failed; the demo ends."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """``dag``: the one that asks; ``run_id``: of its run, and of the run that carries the answer out."""
+
+    dag: str
+    run_id: str
+    subject: str
 
 
 @dataclass
@@ -65,7 +76,10 @@ class DemoRun:
         """Start a run and wait for its end. Returns the state of each task. Raises Failed, after the tasks' logs."""
         self.log(f"{dag}: {what}")
         self.progress.show(dag, "starting a run")
-        run = self.airflow.trigger(dag)
+        return self.finish(dag, self.airflow.trigger(dag))
+
+    def finish(self, dag: str, run: str) -> dict[str, str]:
+        """Wait for the end of a run, as ``follow``."""
         try:
             state = self.airflow.wait(dag, run, RUN_LIMIT_S, lambda: self._show_tasks(dag, run))
         finally:
@@ -77,6 +91,38 @@ class DemoRun:
                     console.print(f"task {task} {task_state}:\n{self.airflow.task_log(dag, run, task)}", markup=False)
             raise Failed(f"run {run} of {dag} failed")
         return tasks
+
+    def wait_for_question(self, dag: str) -> Question:
+        """Start runs, which fail because a table is blocked, until one has asked an operator."""
+        questions = f"{dag}_questions"
+        for _ in range(MAX_RUNS):
+            if found := self._questions(questions):
+                return found[0]
+            self.progress.show(dag, "waiting for a question")
+            run = self.airflow.trigger(dag)
+            self.airflow.wait(dag, run, RUN_LIMIT_S, lambda run=run: self._show_tasks(dag, run))  # type: ignore[misc]
+        raise Failed(f"{dag} asked no question in {MAX_RUNS} runs")
+
+    def _questions(self, dag: str) -> list[Question]:
+        self.airflow.wait_for_dag(dag)
+        deadline = time.monotonic() + QUESTION_LIMIT_S
+        while time.monotonic() < deadline:
+            runs = self.airflow.request("GET", f"/dags/{dag}/dagRuns")["dag_runs"]
+            if not runs:
+                return []
+            path = f"/dags/{dag}/dagRuns/~/hitlDetails"
+            details = self.airflow.request("GET", path, params={"response_received": "false"})["hitl_details"]
+            if details:
+                return [Question(dag, one["task_instance"]["dag_run_id"], one["subject"]) for one in details]
+            time.sleep(0.5)
+        raise Failed(f"the question of {dag} did not appear")
+
+    def answer(self, question: Question, answer: str) -> None:
+        path = f"/dags/{question.dag}/dagRuns/{question.run_id}/taskInstances/ask/-1/hitlDetails"
+        self.airflow.request("PATCH", path, json={"chosen_options": [answer], "params_input": {}})
+        if self.airflow.wait(question.dag, question.run_id, QUESTION_LIMIT_S) != "success":
+            logs = [self.airflow.task_log(question.dag, question.run_id, task) for task in ("record", "run")]
+            raise Failed("the answer was not recorded:\n" + "\n".join(logs))
 
     def _show_tasks(self, dag: str, run: str) -> None:
         tasks = self.airflow.tasks(dag, run)

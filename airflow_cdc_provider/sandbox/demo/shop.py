@@ -19,6 +19,7 @@ tables:
     columns: {{exclude: [internal_note]}}
     cluster_by: [order_id]
   - source: public.page_views
+    schema_changes: {{narrow: ask}}
 staging: {{location: {home}/lake/_cdc, retain: 1h}}
 spark: {{connection: spark_default, conf: {{spark.driver.memory: 2g}}}}
 freshness: 10m
@@ -43,8 +44,18 @@ def connection(database: EmbeddedPostgres) -> dict[str, object]:
     }
 
 
+def answer_question(run: DemoRun, change: str, answer: str) -> None:
+    """A run asks an operator; the demo answers through Airflow's REST API, and waits for the run that follows."""
+    run.log(f"{NAME}: fourth run, after {change}: its table waits for an answer, the others go on")
+    question = run.wait_for_question(NAME)
+    run.log(f"{NAME}: {question.subject}. Answer: {answer}")
+    run.answer(question, answer)
+    run.finish(NAME, question.run_id)
+
+
 def replicate(run: DemoRun, database: EmbeddedPostgres) -> bool:
-    """Three runs, the third one under load. Returns whether the copies are identical to the tables at one position."""
+    """Runs, the third one under load, and a question about a schema change. Returns whether the copies are identical to
+    the tables at one position."""
     tables = f"{shop.DEMO.rows:,} rows in {len(shop.TABLES)} tables, one without a key"
     run.follow(NAME, f"first run, copies {tables}")
     load = shop.Load(database.dsn(), pause_s=LOAD_PAUSE_S)
@@ -55,6 +66,8 @@ def replicate(run: DemoRun, database: EmbeddedPostgres) -> bool:
     load.add_column("channel")
     with load:
         run.follow(NAME, "third run, after an added column, while rows change")
+        load.narrow_column()
+        answer_question(run, "page_views.milliseconds became a smallint", "resync")
         changes = "  ".join(f"{kind} {count:,}" for kind, count in sorted(load.done.items()))
         run.log(f"shop: rows changed at the source so far: {changes}")
         run.log("shop: verify, source and target at one position, while rows change")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
+from airflow_cdc_provider.targets.database.alter_sql import alteration_statements, remaining
 from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, Statement, merge_statements
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.staging import run
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.fencing import claim_fence
 from airflow_cdc_provider.targets.target import TargetState
 
 
@@ -37,6 +41,39 @@ def merge(
     counts = target.commit(replace(commit, statements=(*alters, *changes)))
     failpoint("merge.after_commit")
     return counts or {}
+
+
+def alter(
+    target: DatabaseTarget,
+    target_table: str,
+    expected: TargetState,
+    record: ControlRecord,
+    alterations: Sequence[Alteration],
+) -> ControlRecord:
+    """As ``TargetTables.fence``, with alterations of columns. Raises Fenced if the table has changed."""
+    record = claim_fence(target.log, record, expected)
+    target.settle_swaps(target_table)
+    commit = Commit(target_table, expected, record)
+    statements = retry_conflicts(partial(_prepare_alterations, target, commit, alterations))
+    target.commit(replace(commit, statements=tuple(statements)))
+    return record
+
+
+def _prepare_alterations(target: DatabaseTarget, commit: Commit, alterations: Sequence[Alteration]) -> list[Statement]:
+    """The statements for the commit. A server that commits with each ALTER TABLE executes these now; those that an
+    earlier attempt has executed are left out."""
+    with target.server.session("alter") as connection:
+        cursor = connection.cursor()
+        target.server.lock_table(cursor, commit.target_table)
+        target.require_unchanged(cursor, commit.target_table, commit.expected, commit.record)
+        present = {name.lower() for name in target.server.columns(cursor, commit.target_table)}
+        due = remaining(target.locate(commit.target_table), present, alterations)
+        statements = alteration_statements(target.sql, commit.target_table, due) or []
+        if not target.server.alters_in_transactions:
+            run(cursor, [statement.text for statement in statements if statement.effect is Effect.ALTER])
+            connection.commit()
+            statements = [statement for statement in statements if statement.effect is not Effect.ALTER]
+        return statements
 
 
 def _add_columns(target: DatabaseTarget, commit: Commit, plan: MergePlan) -> tuple[list[Statement], MergePlan]:

@@ -17,12 +17,14 @@ from typing import Any
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.database import control, errors, leaving
+from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
@@ -110,6 +112,17 @@ class DatabaseTarget(UnversionedTarget):
         self.settle_swaps(target_table)
         self.commit(Commit(target_table, expected, record))
         return record
+
+    def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+        found = alteration_statements(self.sql, target_table, alterations)
+        return None if found is None else tuple(f"{statement.text};" for statement in found)
+
+    def alter(
+        self, target_table: str, expected: TargetState, record: ControlRecord, alterations: Sequence[Alteration]
+    ) -> ControlRecord:
+        from airflow_cdc_provider.targets.database.commits import alter
+
+        return alter(self, target_table, expected, record, alterations)
 
     def take_over(self, target_table: str, expected: TargetState, record: ControlRecord) -> ControlRecord:
         record = claim_fence(self.log, record, expected)

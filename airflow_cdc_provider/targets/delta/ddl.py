@@ -1,9 +1,9 @@
 """DDL of Delta tables.
 
-Only table features under which the deltalake library can append are enabled. Tested with deltalake 1.6.6 on tables of
-Delta 4.4: deletion vectors, timestampNtz, column mapping, v2 checkpoints and change data feed work; clustering, type
-widening, row tracking and in-commit timestamps do not. So tables are laid out by sorting, never by CLUSTER BY, and a
-widened column requires a resync.
+Only table features under which fences can be committed without a JVM are enabled. Tested with deltalake 1.6.6 on tables
+of Delta 4.4: deletion vectors, timestampNtz, column mapping, v2 checkpoints and change data feed work; clustering, row
+tracking and in-commit timestamps do not. So tables are laid out by sorting, never by CLUSTER BY. Type widening does not
+either; the provider writes the fences of such tables itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, column_type
 
-UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "typeWidening", "rowTracking", "inCommitTimestamp"})
+UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "rowTracking", "inCommitTimestamp"})
 
 COLUMN_MAPPING = "delta.columnMapping.mode"
 STATISTICS = "delta.dataSkippingStatsColumns"

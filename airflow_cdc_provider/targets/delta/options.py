@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_cdc_provider.core.spec.documented import doc
+
+
+class TableFeature(StrEnum):
+    """Features of Delta's protocol, by their names there."""
+
+    COLUMN_MAPPING = "columnMapping"
+    TYPE_WIDENING = "typeWidening"
 
 
 @dataclass(frozen=True)
 class DeltaOptions:
-    """None of its own: `location` and `catalog` are common to all targets."""
+    table_features: tuple[TableFeature, ...] = doc(
+        "Features that a schema change may enable in a table, so that the table follows without another copy: "
+        "`columnMapping` for renamed and dropped columns, `typeWidening` for wider types. Every reader of the table "
+        "must support them; Spark's tasks do all merges into such a table.",
+        tuple,
+    )

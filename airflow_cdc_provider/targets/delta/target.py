@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,19 +15,29 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.storage.stores import store_tls_warnings
+from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta import alterations as column_alterations
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import live_rows, read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.commit import (
+    CommitLabel,
+    PreparedCommit,
+    commit_info,
+    content_of,
+)
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import commit_path, live_rows, read_snapshot
+from airflow_cdc_provider.targets.delta.metadata import metadata_of
+from airflow_cdc_provider.targets.delta.options import TableFeature
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
-from airflow_cdc_provider.targets.fencing import cannot_restore, table_changed
+from airflow_cdc_provider.targets.fencing import cannot_restore, superseded, table_changed
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
 from airflow_cdc_provider.targets.versioned import VersionedTarget
@@ -52,6 +62,7 @@ class DeltaTarget(VersionedTarget):
         )
         self.connection = connection
         self.catalog = target.catalog
+        self.features = tuple(map(TableFeature, target.options.get("table_features", ())))
         self.replicator = replicator
         self.log = log
 
@@ -217,8 +228,37 @@ class DeltaTarget(VersionedTarget):
             yield delta_table
 
     def append_empty(self, opened: Any, record: ControlRecord) -> None:
-        """One append of no rows, never retried by the library."""
-        _append_empty(opened, self.app_id(record.table), record)
+        """One append of no rows, never retried by the library; to a table with a feature that the library cannot write,
+        a commit of our own."""
+        if TableFeature.TYPE_WIDENING.value in (opened.protocol().writer_features or ()):
+            self._commit(opened, record, ())
+        else:
+            _append_empty(opened, self.app_id(record.table), record)
+
+    def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+        return column_alterations.statements(self.locate(target_table), alterations, self.features)
+
+    def alter(
+        self, target_table: str, expected: TargetState, record: ControlRecord, alterations: Sequence[Alteration]
+    ) -> ControlRecord:
+        """In one commit of the log."""
+
+        def commit(opened: Any, record: ControlRecord) -> None:
+            before = metadata_of(opened)
+            after = column_alterations.altered(before, alterations)
+            protocol = [] if after.protocol == before.protocol else [{"protocol": after.protocol}]
+            self._commit(opened, record, [*protocol, {"metaData": after.metadata}])
+
+        return self.commit_empty(target_table, expected, record, commit)
+
+    def _commit(self, opened: Any, record: ControlRecord, actions: Sequence[Mapping[str, Any]]) -> None:
+        """On top of the version that was opened. Raises Fenced if another commit came first."""
+        label = CommitLabel(self.app_id(record.table), record.token, record_text(record))
+        info = commit_info("ALTER TABLE" if actions else "WRITE", {}, {}, opened.version(), label)
+        target_table = opened.table_uri.rstrip("/").rpartition("/")[2]
+        path = commit_path(target_table, opened.version() + 1)
+        if not PreparedCommit(self.store, path, content_of(info, label, actions), 0, 0, 0).commit():
+            raise superseded(record, f"version {opened.version() + 1}")
 
     def _is_unchanged(self, delta_table: Any, expected: TargetState, table: str) -> bool:
         return bool(

@@ -7,10 +7,12 @@ are no longer current, so they can never be published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.targets.iceberg.alterations import alter_column
 from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 
 MAIN = "main"
@@ -27,6 +29,20 @@ def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> No
     library's CommitFailedException if the table has changed."""
     added, head = _empty_snapshot(table.transaction(), MAIN, record)
     _commit(catalog, table, record, head, added)
+
+
+def alter_columns(catalog: Any, table: Any, record: ControlRecord, alterations: Sequence[Alteration]) -> None:
+    """As ``append_empty_snapshot``, with alterations of columns in the same commit."""
+    transaction = table.transaction()
+    for one in alterations:
+        kind = table.schema().find_type(one.column.name) if one.kind is Alter.SET_NULL else None
+        with transaction.update_schema(allow_incompatible_changes=True) as update:
+            alter_column(update, one)
+        if kind is not None:  # under the same name, with a new id: without values
+            with transaction.update_schema() as update:
+                update.add_column((one.column.name,), kind)
+    added, head = _empty_snapshot(transaction, MAIN, record)
+    _commit(catalog, table, record, head, (*transaction._updates, *added))
 
 
 def publish(catalog: Any, table: Any, record: ControlRecord, columns: Mapping[str, str | None]) -> None:

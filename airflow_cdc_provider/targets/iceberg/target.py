@@ -13,13 +13,21 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
+from airflow_cdc_provider.targets.iceberg import alterations as column_alterations
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
 from airflow_cdc_provider.targets.iceberg.check import check_tables
-from airflow_cdc_provider.targets.iceberg.commits import CURSOR_TAG, append_empty_snapshot, publish, restore_version
+from airflow_cdc_provider.targets.iceberg.commits import (
+    CURSOR_TAG,
+    alter_columns,
+    append_empty_snapshot,
+    publish,
+    restore_version,
+)
 from airflow_cdc_provider.targets.iceberg.cuts import remove_cut, write_cut
 from airflow_cdc_provider.targets.iceberg.dropped_table import drop_table
 from airflow_cdc_provider.targets.iceberg.history import (
@@ -34,6 +42,7 @@ from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
 from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
 from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
 from airflow_cdc_provider.targets.iceberg.uncommitted_table import uncommitted_table
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 from airflow_cdc_provider.targets.versioned import VersionedTarget
 
@@ -128,6 +137,22 @@ class IcebergTarget(VersionedTarget):
             if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, table):
                 raise table_changed(table, self.locate(target_table), expected)
             yield catalog, iceberg_table
+
+    def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+        location = self.catalog_location
+        table = ".".join(map(quoted, (location.name, location.namespace, target_table)))
+        return column_alterations.statements(table, alterations)
+
+    def alter(
+        self, target_table: str, expected: TargetState, record: ControlRecord, alterations: Sequence[Alteration]
+    ) -> ControlRecord:
+        """In one commit."""
+
+        def commit(opened: Any, record: ControlRecord) -> None:
+            catalog, iceberg_table = opened
+            alter_columns(catalog, iceberg_table, record, alterations)
+
+        return self.commit_empty(target_table, expected, record, commit)
 
     def append_empty(self, opened: Any, record: ControlRecord) -> None:
         """An empty snapshot on top of the expected one, compared by the catalog."""

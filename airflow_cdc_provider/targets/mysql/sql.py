@@ -87,6 +87,14 @@ class MysqlSql:
             return f"{length} CHARACTER SET utf8mb4 COLLATE {self.collation}"
         return f"VARBINARY({KEY_TEXT_CHARACTERS * 4})" if kind is Kind.BYTES and in_key else TYPES[kind]
 
+    def widen(self, table: str, before: Column, after: Column, in_key: bool) -> str | None:
+        """Floats are stored as the texts of their numbers say, which a wider type does not."""
+        old, new = self.column_type(before, in_key), self.column_type(after, in_key)
+        if after.type.kind in FLOATS or old.startswith("VARCHAR") != new.startswith("VARCHAR"):
+            return None
+        not_null = " NOT NULL" if in_key and not after.nullable else ""
+        return f"ALTER TABLE {table} MODIFY COLUMN {self.quoted(after.name)} {new}{not_null}" if old != new else ""
+
     def literal(self, canonical: object, column: Column) -> str:
         if canonical is None:
             return "NULL"

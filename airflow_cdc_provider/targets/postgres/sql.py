@@ -64,6 +64,9 @@ class PostgresSql(UpdatesFrom):
             return f"numeric({column.type.precision},{column.type.scale})"
         return "text" if kind is Kind.JSON and in_key else TYPES[kind]
 
+    def widen(self, table: str, before: Column, after: Column, in_key: bool) -> str | None:
+        return f"ALTER TABLE {table} ALTER COLUMN {self.quoted(after.name)} TYPE {self.column_type(after, in_key)}"
+
     def literal(self, canonical: object, column: Column) -> str:
         kind = self.column_type(column, in_key=False)
         if canonical is None:

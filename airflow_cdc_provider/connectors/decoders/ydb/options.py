@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_cdc_provider.core.spec.definition import doc
+from airflow_cdc_provider.core.spec.documented import doc
 
 
 class FeedMode(StrEnum):

@@ -68,7 +68,7 @@ def _column_changes(clause: Tokens, strict: bool, target: TableSchema) -> Iterat
         case "CHANGE":
             rest = _without_filler(clause[1:])
             yield from _renamed(rest[0].name, rest[1].name, target)
-            yield from _redefined(rest[1:], strict, target)
+            yield from _redefined(rest[1:], strict, target, rest[0].name)
         case "MODIFY":
             yield from _redefined(_without_filler(clause[1:]), strict, target)
         case "CONVERT" if UNICODE not in [token.name.lower() for token in clause]:
@@ -117,6 +117,21 @@ def redefined_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
             yield _without_filler(clause[1:])[0].name.lower()
 
 
+def renamed_columns(clauses: Sequence[Tokens]) -> Iterator[tuple[str, str]]:
+    """Old and new name of each column with another name than before."""
+    for clause in clauses:
+        words = [token.word for token in clause]
+        if words[:2] == ["RENAME", "COLUMN"] and len(clause) > 4:
+            pair = clause[2].name, clause[4].name
+        elif words[0] == "CHANGE":
+            first, second, *_ = _without_filler(clause[1:])
+            pair = first.name, second.name
+        else:
+            continue
+        if pair[0].lower() != pair[1].lower():
+            yield pair
+
+
 def _is_blackhole(clause: Tokens) -> bool:
     return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
 
@@ -162,21 +177,24 @@ def _follows(words: list[str], first: str, second: str) -> bool:
 
 
 def _renamed(before: str, after: str, target: TableSchema) -> Iterator[str]:
-    if before != after and (_column(before, target) or _column(after, target)):
+    """The stream shows a copied column with a new name, unless the copy has another column of that name."""
+    taken = _column(after, target)
+    if taken and taken is not _column(before, target):
         yield f"column {before} was renamed to {after}"
 
 
-def _redefined(definition: Tokens, strict: bool, target: TableSchema) -> Iterator[str]:
+def _redefined(definition: Tokens, strict: bool, target: TableSchema, before: str = "") -> Iterator[str]:
+    """``before``: the name of the column until now, if it gets another one."""
     name, words = definition[0].name, [token.word for token in definition]
-    column = _column(name, target)
+    column = _column(before or name, target)
     if column is None:
         if not _is_generated(definition):
             yield f"column {name} was a generated column or has another name in the copy; it is an ordinary column now"
         return
-    before, after = column_type(tokenize(column.native)), column_type(definition[1:])
-    if not keeps_values(before, after) or after.charset not in ("", UNICODE):
-        yield f"column {name} changed from {column.native} to {after.text}"
-    elif not strict and (before != after or _follows(words, "NOT", "NULL")):
+    old, new = column_type(tokenize(column.native)), column_type(definition[1:])
+    if not keeps_values(old, new) or new.charset not in ("", UNICODE):
+        yield f"column {name} changed from {column.native} to {new.text}"
+    elif not strict and (old != new or _follows(words, "NOT", "NULL")):
         yield f"column {name} was altered by a session that truncates values (sql_mode is not strict)"
 
 

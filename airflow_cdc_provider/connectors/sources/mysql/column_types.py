@@ -69,6 +69,8 @@ def keeps_values(before: ColumnType, after: ColumnType) -> bool:
     for names in (TEXTS, BLOBS):
         if before.name in names and after.name in names:
             return names.index(before.name) <= names.index(after.name)
+    if before.name in SIZES and after.name in SIZES:
+        return SIZES.index(before.name) <= SIZES.index(after.name)
     if before.name != after.name:
         return False
     if before.inner == after.inner:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.new_columns import new_columns
+from airflow_cdc_provider.connectors.changed_columns import changed_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query
@@ -104,7 +104,7 @@ class BinlogDecoder:
         """Adds the new columns of tables without a row that has them."""
         order_key = f"{order_prefix(self._epoch, file, self._limit.pos - 1)}{'f' * 8}{LAST_PHASE}"
         position = canonical({FILE: file, POS: self._limit.pos})
-        items = new_columns(self._tasks.values(), self._current, order_key, position, self._has_defaults)
+        items = changed_columns(self._tasks.values(), self._current, order_key, position, self._has_defaults)
         self._current |= {item.table: item for item in items if isinstance(item, TableSchema)}
         self.items += items
         return bool(items)
@@ -202,6 +202,8 @@ class BinlogDecoder:
                 for table in ours:
                     if changes := self._known[table].apply(statement, query.strict):
                         self._add_holes(event, [table], "; ".join(changes))
+                    elif renamed := self._known[table].renamed(statement):
+                        self._rename(event, renamed)
         if not self._open:
             self._end_transaction(event)
 
@@ -283,6 +285,13 @@ class BinlogDecoder:
             unknown = columns_with_unknown_defaults(reader.task, reader.found)
             after = canonical(to_plain(reader.schema))
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown else ()))
+
+    def _rename(self, event: BinlogEvent, schema: TableSchema) -> None:
+        """Adds the schema after a statement that renames columns: no row shows which ones are the same."""
+        self._current[schema.table] = schema
+        self._announced.add(schema.schema_id)
+        record = self._control(event, schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
+        self.items += [schema, replace(record, after=canonical(to_plain(schema)))]
 
     def _truncate(self, event: BinlogEvent, task: TableTask) -> None:
         schema = self._current.get(task.table)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from airflow_cdc_provider.connectors.sources.mysql.alterations import added_columns, unlogged_changes
+from airflow_cdc_provider.connectors.sources.mysql.alterations import added_columns, renamed_columns, unlogged_changes
 from airflow_cdc_provider.connectors.sources.mysql.statements import Statement
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.selection import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -20,11 +22,14 @@ class KnownColumns:
 
     def __init__(self, task: TableTask) -> None:
         self._schema = task.control.schema if task.control else None
+        self._last = self._schema
         self._uncopied = task.state in UNCOPIED
+        self._rule = task.rule
         self._added: set[str] = set()
 
     def add_schema(self, schema: TableSchema) -> None:
         """Call it before rows of this schema."""
+        self._last = schema
         before = self._schema.columns if self._schema else ()
         dropped = tuple(column for column in before if column.name not in schema.names)
         self._schema = replace(schema, columns=(*schema.columns, *dropped))
@@ -36,7 +41,27 @@ class KnownColumns:
             return []
         changes = list(unlogged_changes(statement.clauses, statement.ignoring, strict, schema))
         self._added |= set(added_columns(statement.clauses))
-        return changes
+        return [*changes, *self._renamed_into_view(statement)]
+
+    def renamed(self, statement: Statement) -> TableSchema | None:
+        """The columns after a statement that renames some of them; None if it renames none that is copied. A renamed
+        column has its earlier name as its id."""
+        if self._schema is None or self._last is None or self._uncopied:
+            return None
+        names = {old.lower(): new for old, new in renamed_columns(statement.clauses)}
+        if not names.keys() & {name.lower() for name in self._last.names}:
+            return None
+        self._schema, self._last = _renamed(self._schema, names), _renamed(self._last, names)
+        return self._last
+
+    def _renamed_into_view(self, statement: Statement) -> list[str]:
+        """Columns that are not copied and get a name that would be copied: older rows have values in them."""
+        known = {name.lower() for name in self._schema.names} if self._schema else set()
+        return [
+            f"column {old}, which is not copied, was renamed to {new}"
+            for old, new in renamed_columns(statement.clauses)
+            if self._schema and old.lower() not in known and selects(self._rule, new)
+        ]
 
     def unexplained(self, schema: TableSchema) -> frozenset[str]:
         """Columns of ``schema``, in lower case, that the copy lacks and no statement of this window added."""
@@ -44,3 +69,14 @@ class KnownColumns:
             return frozenset()
         known = self._added | {name.lower() for name in self._schema.names}
         return frozenset(name.lower() for name in schema.names) - known
+
+
+def _renamed(schema: TableSchema, names: Mapping[str, str]) -> TableSchema:
+    """``names``: old name in lower case → new name."""
+    columns = tuple(
+        replace(column, name=names[column.name.lower()], id=column.id or column.name)
+        if column.name.lower() in names
+        else column
+        for column in schema.columns
+    )
+    return replace(schema, columns=columns, key=tuple(names.get(name.lower(), name) for name in schema.key))

@@ -40,6 +40,7 @@ class MysqlSource(KeepsNoState):
         'docs/guides/mysql.md, "What the binlog does not contain"'
     )
     has_transactions: ClassVar[bool] = True
+    announces_columns: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from airflow_cdc_provider.connectors.new_columns import schema_record
+from airflow_cdc_provider.connectors.changed_columns import schema_record
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.polling.intervals import is_audit, is_schema_changed, split_bounds
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions

@@ -25,7 +25,7 @@ AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
        a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
-       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull)
+       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull), a.attnum
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -86,7 +86,7 @@ def _catalog_table(
     oid: int, namespace: str, name: str, rows: list[Any], key: tuple[str, ...], domains: Domains
 ) -> CatalogTable:
     columns, generated, unknown_initial = [], set(), set()
-    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unknown in rows:
+    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unknown, number in rows:
         if column is None:
             continue
         if is_generated:
@@ -101,6 +101,6 @@ def _catalog_table(
                 initial = converter(kind.kind)(as_cell(value))
             except Unrepresentable:
                 unknown_initial.add(column)
-        columns.append(Column(column, kind, not not_null, native, initial))
+        columns.append(Column(column, kind, not not_null, native, initial, f"{oid}.{number}"))
     schema = TableSchema(f"{namespace}.{name}", tuple(columns), key)
     return CatalogTable(oid, namespace, name, schema, frozenset(generated), frozenset(unknown_initial))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from airflow_cdc_provider.connectors.new_columns import new_columns
+from airflow_cdc_provider.connectors.changed_columns import changed_columns
 from airflow_cdc_provider.connectors.source import Boundary, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.change_runs import ChangeRun, Transaction, record_without_row
@@ -83,7 +83,7 @@ class PgoutputDecoder:
         """To be called when everything up to the limit was fed."""
         order_key = f"{self._epoch}{self._limit:016x}{0:024x}{LAST_PHASE}"
         position = f'{{"commit":"{lsn_text(self._limit)}"}}'
-        if items := new_columns(
+        if items := changed_columns(
             self._tasks.values(), self._latest_schemas, order_key, position, self._has_unknown_initial
         ):
             self.items += [*items, Boundary(position_of(self._limit))]

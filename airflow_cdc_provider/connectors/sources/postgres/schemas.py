@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.connectors.sources.postgres.messages import Attribute, Relation
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, logical_type
@@ -62,12 +62,12 @@ def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) 
 
 
 def _column(attribute: Attribute, known: list[TableSchema], domains: Domains) -> Column:
+    """Without an id if the name may belong to two columns: one of the copy, and one of the catalog as of now."""
     kind = logical_type(attribute.type_oid, attribute.typmod, domains)
-    for schema in known:
-        for column in schema.columns:
-            if column.name == attribute.name and column.type == kind:
-                return column
-    return Column(attribute.name, kind)
+    named = [column for schema in known for column in schema.columns if column.name == attribute.name]
+    ids = {column.id for column in named} - {""}
+    found = next((column for column in named if column.type == kind), Column(attribute.name, kind))
+    return replace(found, id=ids.pop() if len(ids) == 1 else "")
 
 
 def _key(relation: Relation, task: TableTask) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class PostgresSource:
         'docs/guides/postgresql.md, "Changes that are not in the stream"'
     )
     has_transactions: ClassVar[bool] = True
+    announces_columns: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = True
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 

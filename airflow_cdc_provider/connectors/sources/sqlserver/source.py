@@ -44,6 +44,7 @@ class SqlServerSource(KeepsNoState):
         'docs/guides/sqlserver.md, "What the change tables do not contain"'
     )
     has_transactions: ClassVar[bool] = True
+    announces_columns: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False
     duplicates_within: ClassVar[timedelta] = timedelta(0)
 

@@ -151,7 +151,7 @@ class ChangeTables:
                     yield from stream.end(after, commits[-1].lsn, starts)
                 after = commits[-1].lsn
                 if after == limit:
-                    yield from (item for stream in streams for item in stream.new_columns(limit))
+                    yield from (item for stream in streams for item in stream.changed_columns(limit))
                 yield Boundary(commits[-1].position)
 
     def wait_for_capture(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from airflow_cdc_provider.connectors.new_columns import new_columns, schema_record
+from airflow_cdc_provider.connectors.changed_columns import changed_columns, schema_record
 from airflow_cdc_provider.connectors.source import HoleFound, StreamItem
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.alterations import (
@@ -80,7 +80,7 @@ class TableStream:
             if start is None or start > segment.after + 1:
                 yield self._lost(upto + 1 if start is None else start)
 
-    def new_columns(self, limit: int) -> list[StreamItem]:
+    def changed_columns(self, limit: int) -> list[StreamItem]:
         """New columns that are captured at the limit, and that no change of the window contains."""
         if not self.coverage.segments:
             return []
@@ -88,7 +88,7 @@ class TableStream:
         task, name = replace(self._task, schema=schema), self._task.table
         latest = {name: self._current} if self._current else {}
         position = f'{{"lsn":"{lsn_text(limit)}"}}'
-        return new_columns([task], latest, key_after(self._epoch, limit), position, self._has_unknown)
+        return changed_columns([task], latest, key_after(self._epoch, limit), position, self._has_unknown)
 
     def _read_segment(self, segment: Segment, times: Mapping[int, datetime]) -> Iterator[StreamItem]:
         schema, columns = self._schema_of(segment.instance)

@@ -81,7 +81,7 @@ def with_added_columns(snapshot: TableSnapshot, columns: Sequence[Column]) -> Ta
         raise NeedsSpark("column names with special characters")
     if any(column.initial is not None for column in delta.added):
         raise NeedsSpark("an added column with an initial value")
-    types = [_type(column.type) for column in delta.missing]
+    types = [delta_type(column.type) for column in delta.missing]
     if TIMESTAMP_NTZ in types and "timestampNtz" not in snapshot.protocol["writerFeatures"]:
         raise NeedsSpark("a table without the feature timestampNtz")
     schema = json.loads(snapshot.metadata["schemaString"])
@@ -133,14 +133,14 @@ def columns_with_statistics(metadata: Mapping[str, Any]) -> Sequence[str]:
 def expected_columns(schema: TableSchema, soft: bool) -> Iterator[tuple[str, str]]:
     """Names and Delta types of a target table."""
     for column in schema.columns:
-        yield column.name, _type(column.type)
+        yield column.name, delta_type(column.type)
     if schema.key:
         yield ORDER, "string"
     if soft:
         yield DELETED, "boolean"
 
 
-def _type(logical: LogicalType) -> str:
+def delta_type(logical: LogicalType) -> str:
     if logical.kind is Kind.DECIMAL:
         return f"decimal({logical.precision},{logical.scale})"
     return _TYPES[logical.kind]

@@ -1,4 +1,4 @@
-"""New columns that no change in the window contains: the catalog had them before the window's limit was taken."""
+"""Changed columns that no change in the window contains: the catalog had them before the window's limit was taken."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import column_changes
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 
-def new_columns(
+def changed_columns(
     tasks: Iterable[TableTask],
     latest: Mapping[str, TableSchema],
     order_key: str,
@@ -24,8 +25,8 @@ def new_columns(
     items: list[StreamItem] = []
     for task in tasks:
         previous = latest.get(task.table, task.control.schema if task.control else None)
-        added = frozenset(task.schema.names) - set(previous.names) if previous else frozenset[str]()
-        if added and task.state in TAKES_CHANGES:
+        if previous and column_changes(previous, task.schema) and task.state in TAKES_CHANGES:
+            added = frozenset(task.schema.names) - set(previous.names)
             items += [task.schema, schema_record(task.schema, order_key, position, has_unknown_initial(task, added))]
     return items
 

@@ -1,0 +1,151 @@
+"""Answers to questions about schema changes.
+
+An answer is a decision file in staging, written before it has any effect. The next run carries it out with one fence
+commit, which also removes the question from the table's state. So an answer has its effect once, whatever dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.core.decisions.operator_decisions import (
+    DecisionKind,
+    OperatorDecision,
+    answer_to,
+    new_decision,
+)
+from airflow_cdc_provider.core.errors import CommandRefused, Fenced, Retryable
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.target import TargetState
+
+
+def question_of(control: ControlRecord | None) -> SchemaQuestion | None:
+    """What the table waits for."""
+    return control.state.question if control and control.state.name is TableState.BLOCKED else None
+
+
+def answer_open_question(
+    replicator: Replicator, question: SchemaQuestion, answer: Answer, actor: str, reason: str
+) -> OperatorDecision:
+    """As ``answer_question``, if the table still waits for the answer. Raises CommandRefused (CMD043) if not."""
+    target_table = known_tables(replicator).get(question.table, "")
+    current = question_of(replicator.target.state(question.table, target_table).control) if target_table else None
+    if current is None or current.id != question.id:
+        earlier = answer_to(replicator.log.decisions(), question.id)
+        if earlier is not None and earlier.answer is answer:
+            return earlier
+        raise CommandRefused.of(
+            "CMD043",
+            f"the question about {question.table} is not open any more",
+            where=question.table,
+            found=f"another question: {'; '.join(current.changes)}" if current else _outcome(earlier),
+            do=f"airflow cdc decide {replicator.name} lists the open questions",
+            data="nothing was decided",
+        )
+    return answer_question(replicator, current, answer, actor, reason)
+
+
+def _outcome(earlier: OperatorDecision | None) -> str:
+    if earlier is None:
+        return "no question: the table was copied again, resumed or removed"
+    return f"the answer {earlier.answer} by {earlier.decided_by} at {earlier.decided_at}"
+
+
+def answer_question(
+    replicator: Replicator, question: SchemaQuestion, answer: Answer, actor: str, reason: str
+) -> OperatorDecision:
+    """Write the answer. If the question has the same answer already, that one is returned. Raises CommandRefused if it
+    has another one already (CMD041), or does not allow this one (CMD042)."""
+    if answer not in question.answers:
+        raise CommandRefused.of(
+            "CMD042",
+            f"the question about {question.table} does not allow the answer {answer}",
+            where=question.table,
+            found=answer,
+            allowed=", ".join(question.answers),
+            data="nothing was decided",
+        )
+    earlier = answer_to(replicator.log.decisions(), question.id)
+    if earlier is not None and earlier.answer is answer:
+        return earlier
+    if earlier is not None and earlier.answer is not Answer.LEAVE:
+        raise CommandRefused.of(
+            "CMD041",
+            f"the question about {question.table} is answered already",
+            where=question.table,
+            found=f"{earlier.answer} by {earlier.decided_by} at {earlier.decided_at}",
+            do="nothing: the next run carries that answer out",
+            data="nothing was decided",
+        )
+    decision = new_decision(
+        DecisionKind.SCHEMA,
+        replicator.name,
+        question.table,
+        actor,
+        about=question.id,
+        question=question.id,
+        answer=answer,
+        reason=reason,
+        columns=dict(question.renames) if answer is Answer.RENAME else {},
+    )
+    detail = {"table": question.table, "question": question.id, "answer": answer.value, "reason": reason}
+    replicator.state.write_audit(replicator.name, actor, "decide", {**detail, "changes": list(question.changes)})
+    replicator.log.write_decision(decision)
+    failpoint("decision.after")
+    return decision
+
+
+def carry_out_answers(
+    replicator: Replicator,
+    targets: Mapping[str, str],
+    states: Mapping[str, TargetState],
+    run_id: str,
+    log_info: LogInfo,
+) -> bool:
+    """Carry out the answers to the questions of these tables. Returns whether a table may have been fenced, so that
+    ``states`` is stale. A table with a newer commit, or in a target that does not answer, waits for the next run."""
+    waiting = [(table, question) for table, current in states.items() if (question := question_of(current.control))]
+    decisions = replicator.log.decisions() if waiting else []
+    fenced = False
+    for table, question in waiting:
+        decision = answer_to(decisions, question.id)
+        if decision is None or decision.answer is Answer.LEAVE:
+            continue
+        fenced = True
+        try:
+            _carry_out(replicator, table, targets[table], states[table], question, decision, run_id)
+        except (Fenced, Retryable) as error:
+            log_info(f"{table}: {error}")
+            continue
+        log_info(f"{table}: {decision.answer}, as {decision.decided_by} decided at {decision.decided_at}")
+    return fenced
+
+
+def _carry_out(
+    replicator: Replicator,
+    table: str,
+    target_table: str,
+    current: TargetState,
+    question: SchemaQuestion,
+    decision: OperatorDecision,
+    run_id: str,
+) -> None:
+    assert current.control is not None
+    resync = decision.answer is Answer.RESYNC
+    state = State(
+        TableState.RESYNCING if resync else TableState.REPLICATING,
+        utc_now(),
+        f"{decision.answer}: {'; '.join(question.changes)}",
+        set_by=decision.decided_by,
+        command=decision.id,
+    )
+    ignored = current.control.ignored
+    if decision.answer is Answer.IGNORE:
+        ignored = tuple(dict.fromkeys((*ignored, *question.columns)))
+    commit_fence(replicator, table, target_table, current, run_id, state, ignored=() if resync else ignored)

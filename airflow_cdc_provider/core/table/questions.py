@@ -1,0 +1,52 @@
+"""Questions about a schema change that an operator answers. A table waits in the state ``blocked`` for the answer.
+
+The question is part of the table's state in its control record. An answer is a decision file in staging. It names the
+question, so it has an effect only as long as this question is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+QUESTION_RUN = "question__"
+"""The prefix of the id of the DAG run that asks a question; the question's id follows."""
+ASK_TASK = "ask"
+"""The task of that run that waits for the answer."""
+
+
+class Answer(StrEnum):
+    """``apply``: alter the target as proposed. ``rename``: the dropped columns were renamed to the added ones.
+    ``ignore``: do not copy the changed columns any more. ``resync``: copy the table again with its current columns.
+    ``leave``: the table stays blocked."""
+
+    APPLY = "apply"
+    RENAME = "rename"
+    IGNORE = "ignore"
+    RESYNC = "resync"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True)
+class SchemaQuestion:
+    """``changes``: a sentence each. ``statements``: what ``apply`` executes in the target. ``columns``: those that
+    ``ignore`` leaves out. ``renames``: dropped column → added column, for ``rename``. ``schema_id``: of the schema
+    after the changes."""
+
+    id: str
+    table: str
+    window: int
+    changes: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    statements: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    renames: tuple[tuple[str, str], ...] = ()
+    schema_id: str = ""
+
+
+def question_id(table: str, floor: str, window: int, before: str, after: str) -> str:
+    """Sixteen hex digits. ``before``, ``after``: what changed. At another cursor, the same change is another
+    question."""
+    text = "\n".join((table, floor, str(window), before, after))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,45 @@
+"""A question about a schema change as Markdown, with every text of the source as a code span."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.control.schema_samples import Sample
+from airflow_cdc_provider.core.markdown import code
+from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+
+ANSWERS = {
+    Answer.APPLY: "alter the target with the statements above, and go on",
+    Answer.RENAME: "the column was renamed: rename it in the target, and go on",
+    Answer.IGNORE: "go on, and do not copy these columns any more until an operator requests a resync",
+    Answer.RESYNC: "copy the table again with its current columns",
+    Answer.LEAVE: "leave the table as it is; `airflow cdc decide` can answer later",
+}
+
+
+def question_doc(question: SchemaQuestion, sample: Sample) -> str:
+    """What an operator needs to answer a question about a schema change."""
+    lines = [
+        f"Table {code(question.table)} waits since window {question.window}:",
+        "",
+        *(f"- {code(change)}" for change in question.changes),
+        "",
+        f"{sample.records:,} changes wait in the change log. The other tables go on.",
+    ]
+    if question.statements:
+        lines += ["", "The target would execute:", "", *(f"- {code(text)}" for text in question.statements)]
+    if sample.values:
+        lines += ["", "Some of the values that wait:", ""]
+        lines += [
+            f"- {', '.join(f'{code(name)} = {code(text)}' for name, text in row.items())}" for row in sample.values
+        ]
+    lines += ["", "| answer | effect |", "|---|---|"]
+    lines += [f"| **{answer}** | {_effect(question, answer)} |" for answer in question.answers]
+    return "\n".join(lines)
+
+
+def _effect(question: SchemaQuestion, answer: Answer) -> str:
+    if answer is Answer.RENAME:
+        pairs = ", ".join(f"{code(old)} → {code(new)}" for old, new in question.renames)
+        return f"{ANSWERS[answer]}: {pairs}"
+    if answer is Answer.IGNORE:
+        return f"{ANSWERS[answer]}: {', '.join(map(code, question.columns))}"
+    return ANSWERS[answer]

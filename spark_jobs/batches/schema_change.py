@@ -1,0 +1,64 @@
+"""Carries out what is decided about a schema change at which the batches of a table end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
+from airflow_cdc_provider.core.decisions.schema_decisions import (
+    SchemaDecision,
+    SchemaStop,
+    decide_schema_change,
+    question_about,
+)
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
+from airflow_cdc_provider.core.table.alterations import Alteration, altered
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.target import AltersTables, TargetState
+from spark_jobs.runtime.console import log_line
+from spark_jobs.runtime.job import Job
+
+
+def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
+    return task.rule.schema_changes.over(job.step.definition.schema_changes)
+
+
+def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
+    def statements(alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+        if not alterations:
+            return ()
+        return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
+
+    answer = answer_to(job.log.decisions(), question_about(control, stop))
+    return decide_schema_change(control, stop, schema_policy(job, task), statements, answer)
+
+
+def alter_table(
+    job: Job, task: TableTask, current: TargetState, stop: SchemaStop, decision: SchemaDecision
+) -> ControlRecord:
+    """Commit the alterations with the schema that they lead to, and no rows. Raises Fenced if the table has changed."""
+    assert current.control is not None and isinstance(job.tables, AltersTables)
+    schema = altered(stop.before, decision.alterations)
+    record = replace(current.control.fenced(schema=schema), attempt=job.step.attempt, committed_at=_now())
+    failpoint("alter.before")
+    committed = job.tables.alter(task.target, current, record, decision.alterations)
+    failpoint("alter.after")
+    log_line(f"{task.table}: {decision.reason}; altered {task.target} under fencing token {committed.fence}")
+    return committed
+
+
+def copy_again(job: Job, task: TableTask, current: TargetState, decision: SchemaDecision) -> ControlRecord:
+    """Put the table into ``resyncing``: the next run copies it. Raises Fenced if the table has changed."""
+    assert current.control is not None
+    state = State(TableState.RESYNCING, _now(), f"a schema change: {decision.reason}", set_by=job.step.run_id)
+    record = replace(current.control.fenced(state), attempt=job.step.attempt, committed_at=_now())
+    return job.tables.fence(task.target, current, record)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

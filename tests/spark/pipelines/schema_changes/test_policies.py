@@ -1,0 +1,203 @@
+"""What each target makes of schema changes of PostgreSQL under each policy: one table per case and target."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
+from tests.spark.databases import Database, new_schema
+from tests.spark.pipelines.schema_changes.statements import (
+    SAME,
+    STOPPED,
+    Case,
+    Chosen,
+    StatementsPipeline,
+    Truth,
+    alter,
+)
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+DATABASE = "policies"
+SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
+FEATURES = "delta with features"
+TARGETS = ("postgres", "mysql", "iceberg", "delta", FEATURES)
+MAKE = (
+    "CREATE TABLE {t} (id int PRIMARY KEY, a smallint, b int NOT NULL, v text, n numeric(10,2), r real, d date)",
+    "INSERT INTO {t} SELECT k, k * 10, k * 100, 'v' || k, k / 8.0, k / 8.0, '2026-01-01'::date + k"
+    " FROM generate_series(1, 3) k",
+)
+ROWS = ("INSERT INTO {t} (id, a, b) VALUES (4, 40, 400)", "UPDATE {t} SET a = a + 1 WHERE id = 1")
+FOLLOW = SchemaPolicy(rename=OnChange.APPLY, narrow=OnChange.APPLY, change_key=OnChange.APPLY)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """``stopped``: the targets that stop; the others are equal to the source. ``gone``: a column that these targets do
+    not have any more."""
+
+    policy: SchemaPolicy
+    statements: tuple[str, ...]
+    stopped: tuple[str, ...] = ()
+    gone: str = ""
+    rows: tuple[str, ...] = ROWS
+
+
+CASES = {
+    "integers grow": Expected(SchemaPolicy(), alter("ALTER a TYPE int", "ALTER b TYPE bigint"), ("delta",)),
+    "the key grows": Expected(SchemaPolicy(), alter("ALTER id TYPE bigint"), ("delta",)),
+    "more digits": Expected(SchemaPolicy(), alter("ALTER n TYPE numeric(14,2)"), ("delta",)),
+    "more decimals": Expected(SchemaPolicy(), alter("ALTER n TYPE numeric(14,4)"), ("delta", "iceberg")),
+    "real to double": Expected(SchemaPolicy(), alter("ALTER r TYPE float8"), ("delta", "mysql")),
+    "date to timestamp": Expected(SchemaPolicy(), alter("ALTER d TYPE timestamp"), ("delta", "iceberg")),
+    "other values with a wider type": Expected(SchemaPolicy(), alter("ALTER b TYPE bigint USING b * 7"), TARGETS),
+    "widening is refused": Expected(SchemaPolicy(widen=OnChange.STOP), alter("ALTER b TYPE bigint"), TARGETS),
+    "rename": Expected(FOLLOW, alter("RENAME v TO v2"), ("delta",)),
+    "rename, and a new one under the old name": Expected(FOLLOW, alter("RENAME v TO v2", "ADD v text")),
+    "rename of the key": Expected(
+        FOLLOW, alter("RENAME id TO number"), ("delta",), rows=("INSERT INTO {t} (number, a, b) VALUES (4, 40, 400)",)
+    ),
+    "rename and a wider type": Expected(
+        FOLLOW,
+        alter("RENAME b TO b2", "ALTER b2 TYPE bigint"),
+        ("delta",),
+        rows=("INSERT INTO {t} (id, a, b2) VALUES (4, 40, 400)",),
+    ),
+    "two columns swap their names": Expected(FOLLOW, alter("RENAME a TO x", "RENAME b TO a", "RENAME x TO b")),
+    "rename is refused": Expected(SchemaPolicy(), alter("RENAME v TO v2"), TARGETS),
+    "drop, kept": Expected(SchemaPolicy(), alter("DROP v")),
+    "drop, dropped": Expected(SchemaPolicy(drop_column=OnDrop.DROP), alter("DROP v"), ("delta",), gone="v"),
+    "drop, without values": Expected(SchemaPolicy(drop_column=OnDrop.SET_NULL), alter("DROP v"), ("delta",)),
+    "drop is refused": Expected(SchemaPolicy(drop_column=OnDrop.STOP), alter("DROP v"), TARGETS),
+    "add is refused": Expected(SchemaPolicy(add_column=OnChange.STOP), alter("ADD z int"), TARGETS),
+    "a narrower type is copied": Expected(FOLLOW, alter("ALTER b TYPE smallint")),
+    "another output is copied": Expected(FOLLOW, alter("ALTER v TYPE char(9)")),
+    "another key is copied": Expected(FOLLOW, alter("DROP CONSTRAINT {t}_pkey", "ADD PRIMARY KEY (b)")),
+}
+CASE_NUMBERS = {name: number for number, name in enumerate(CASES)}
+
+
+def case_of(name: str) -> Case:
+    one = CASES[name]
+    return Case(name, one.statements, MAKE, one.rows, number=CASE_NUMBERS[name])
+
+
+@dataclass(kw_only=True)
+class PolicyPipeline(StatementsPipeline):
+    """``kind``: one of TARGETS; ``database``: of the target, if it is one."""
+
+    kind: str
+    server: EmbeddedPostgres
+    database: Database | None = None
+
+    @property
+    def secrets(self) -> Secrets:
+        server = self.server
+        source = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=DATABASE)
+        return Secrets(source, self.database.connection if self.database else ConnectionInfo())
+
+    def truth(self, table: str) -> Truth:
+        with psycopg.connect(self.server.dsn(DATABASE)) as connection:
+            cursor = connection.execute(f"SELECT * FROM public.{table}".encode())
+            result, names = cursor.pgresult, [column.name for column in cursor.description or ()]
+            assert result is not None
+            values = [[result.get_value(row, at) for at in range(len(names))] for row in range(result.ntuples)]
+            return names, Counter(tuple(value and value.decode() for value in row) for row in values)
+
+    def _copy(self, table: str) -> Iterator[dict[str, Any]]:
+        target, name = self.replicator().target, self.target(f"public.{table}")
+        if isinstance(target, IcebergTarget):
+            with target.open(name) as (_, iceberg_table):
+                yield from iceberg_table.scan().to_arrow().to_pylist()
+        elif self.database:
+            with self.database.session() as cursor:
+                cursor.execute(f"SELECT * FROM {self.database.schema}.{name}")
+                names = [column[0] for column in cursor.description]
+                yield from (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+        elif isinstance(target, DeltaTarget) and target.features:  # deltalake reads no widened columns
+            yield from (row.asDict() for row in self.spark.read.format("delta").load(target.locate(name)).collect())
+        else:
+            yield from super()._copy(table)
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def pipeline(
+    postgres: EmbeddedPostgres,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[PolicyPipeline]:
+    kind, folder = request.param, tmp_path_factory.mktemp("policies")
+    tables = [(case_of(name), busy) for name in CASES for busy in (False, True)]
+    with contextlib.ExitStack() as stack:
+        database = None
+        if kind in ("postgres", "mysql"):
+            server = postgres if kind == "postgres" else request.getfixturevalue("mariadb")
+            database = stack.enter_context(new_schema(kind, server, DATABASE))
+        source = stack.enter_context(source_database(postgres, tables))
+        target = database.target if database else Target(kind.partition(" ")[0], f"{folder}/lake")
+        if kind == FEATURES:
+            target = replace(target, options={"table_features": ["columnMapping", "typeWidening"]})
+        rules = tuple(
+            TableRule(f"public.{case.table(busy)}", schema_changes=CASES[case.name].policy) for case, busy in tables
+        )
+        definition = Definition(
+            name=DATABASE,
+            source=Source("postgres", "source", options={"publication": "cdc"}),
+            target=target,
+            tables=rules,
+            staging=Staging(f"{folder}/staging"),
+        )
+        made = PolicyPipeline(folder, spark, definition, "public", kind=kind, server=postgres, database=database)
+        made.run_cases(tables, lambda table, statements: execute(source, table, statements))
+        yield made
+
+
+@contextlib.contextmanager
+def source_database(postgres: EmbeddedPostgres, tables: Chosen) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres.dsn(), autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {DATABASE}")
+        with psycopg.connect(postgres.dsn(DATABASE), autocommit=True) as connection:
+            for case, busy in tables:
+                execute(connection, case.table(busy), case.make)
+            connection.execute("CREATE PUBLICATION cdc FOR ALL TABLES")
+            yield connection
+        server.execute(SLOTS, [DATABASE])
+        server.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
+def execute(connection: psycopg.Connection[Any], table: str, statements: tuple[str, ...]) -> None:
+    for statement in statements:
+        connection.execute(statement.replace("{t}", table).encode())
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["quiet", "busy"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_target_follows_or_stops(pipeline: PolicyPipeline, name: str, busy: bool) -> None:
+    table, one = case_of(name).table(busy), CASES[name]
+    expected = STOPPED if pipeline.kind in one.stopped else SAME
+    assert pipeline.found[table] == expected, pipeline.row(table)
+    if one.gone and expected == SAME:
+        assert one.gone not in next(iter(pipeline._copy(table)))
+
+
+def test_a_dropped_column_is_kept_or_loses_its_values(pipeline: PolicyPipeline) -> None:
+    kept, emptied = (
+        list(pipeline._copy(case_of(name).table(False))) for name in ("drop, kept", "drop, without values")
+    )
+    assert sorted(row["v"] for row in kept) == ["v1", "v2", "v3"]
+    if pipeline.kind != "delta":
+        assert [row["v"] for row in emptied] == [None, None, None]
