@@ -11,6 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
+from airflow_cdc_provider.connectors.copied.reading import may_hold, source_task
 from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
@@ -32,7 +33,7 @@ from airflow_cdc_provider.targets.target import HasQuotas
 def check(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     problems, tables = _selected_tables(replicator)
-    problems += _collect(lambda: replicator.source.check(tables))
+    problems += _collect(lambda: replicator.source.check([*map(source_task, tables)]))
     problems += _collect(lambda: replicator.target.check(tables))
     problems += _collect(lambda: _check_staging(replicator))
     problems += _collect(lambda: _check_spark(replicator))
@@ -96,7 +97,7 @@ def _quota_warnings(replicator: Replicator, tables: int) -> list[Problem]:
 def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
     """One line for each table whose source types have values that the target types lack."""
     for task in tables:
-        if columns := unsupported_values(task, replicator.source.may_hold, replicator.target.unsupported_values):
+        if columns := unsupported_values(task, may_hold(replicator.source), replicator.target.unsupported_values):
             yield unsupported_values_note(task.table, columns)
 
 
@@ -105,7 +106,7 @@ def _selected_tables(replicator: Replicator) -> tuple[list[Problem], list[TableT
         described = replicator.source.tables()
     except CdcError as error:
         return list(error.problems), []
-    selections, problems = select(replicator.definition, described, replicator.target.table_name)
+    selections, problems = select(replicator.definition, described, replicator.target.table_name, replicator.hash_key)
     return list(problems), [selection.task(TableState.PENDING) for selection in selections]
 
 

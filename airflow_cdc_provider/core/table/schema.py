@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -53,16 +54,46 @@ class LogicalType:
         return f"decimal({self.precision},{self.scale})" if self.kind is Kind.DECIMAL else self.kind.value
 
 
+DECIMAL = re.compile(r"decimal\(([1-9]\d?),(\d\d?)\)")
+MAX_DIGITS = 38
+
+
+def parse_type(text: str) -> LogicalType:
+    """The opposite of ``str``. Raises ValueError."""
+    if not (match := DECIMAL.fullmatch(text)):
+        if text == Kind.DECIMAL:
+            raise ValueError("precision and scale are required")
+        return LogicalType(Kind(text))
+    precision, scale = int(match[1]), int(match[2])
+    if not scale <= precision <= MAX_DIGITS:
+        raise ValueError("too many digits")
+    return LogicalType(Kind.DECIMAL, precision, scale)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The column of the source that a column of the copy is made from. ``name``: empty if the source has no such
+    column. ``converted``: whether the copy has other values. ``hidden``: whether these do not reveal the source's."""
+
+    name: str
+    type: LogicalType
+    native: str = ""
+    converted: bool = False
+    hidden: bool = False
+
+
 @dataclass(frozen=True)
 class Column:
     """``native``: the type text of the source. ``initial``: the value of rows older than the column, as canonical JSON
-    (an added column with a constant default); None if it is NULL."""
+    (an added column with a constant default); None if it is NULL. ``origin``: None if the column of the source has the
+    same name and the same values."""
 
     name: str
     type: LogicalType
     nullable: bool = True
     native: str = ""
     initial: str | None = None
+    origin: Origin | None = None
 
     @property
     def text_of(self) -> str:
@@ -108,4 +139,8 @@ class TableSchema:
     @cached_property
     def schema_id(self) -> str:
         """Sixteen hex digits, derived from the content only."""
-        return hashlib.sha256(json.dumps(to_plain(self), sort_keys=True).encode()).hexdigest()[:16]
+        content = to_plain(self)
+        for column in content["columns"]:
+            if column["origin"] is None:
+                del column["origin"]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
