@@ -250,12 +250,13 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             do="add `on_bad_record: quarantine`, or remove the limits",
         )
     for field in ("cast", "hash", "mask", "truncate", "rename"):
-        for column in getattr(rule.columns, field):
+        names = getattr(rule.columns, field)
+        for index, column in enumerate(names):
             if not selects(rule, column):
                 report.problem(
                     "DEF021",
                     f"`{field}` column {shown(column)} is omitted by `columns`",
-                    at("columns", field, column),
+                    at("columns", field, column if isinstance(names, dict) else index),
                     found=shown(column),
                     do=f"include the column, or remove it from `{field}`",
                 )

@@ -133,7 +133,16 @@ def test_two_tables_that_a_pattern_gives_one_name_are_both_left_out() -> None:
 
 def control(schema: TableSchema) -> ControlRecord:
     return ControlRecord(
-        "shop", schema.table, "log", "me", "a", 1, 1, "0", State(TableState.REPLICATING), schema=schema
+        "shop",
+        schema.table,
+        "log",
+        "me",
+        "a",
+        1,
+        1,
+        "0",
+        State(TableState.REPLICATING, "2026-01-01T00:00:00Z"),
+        schema=schema,
     )
 
 

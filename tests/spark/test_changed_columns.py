@@ -54,7 +54,7 @@ PEOPLE = TableRule(
     ),
     on_bad_record=OnBadRecord.QUARANTINE,
     on_delete=OnDelete.SOFT,
-    where=(Condition("email", Comparison.NOT_EQUAL, "nobody@example.org"),),
+    where=(Condition("email", Comparison.NOT_EQUAL, "other@example.org"),),
     cluster_by=("email",),
 )
 VISITS = TableRule("public.visits", columns=Columns(hash=("person_id",), truncate={"place": 2}))
@@ -133,7 +133,7 @@ def change(database: Database) -> None:
     database.execute(f"UPDATE people SET card = '{CLEAR}5500-0000', age = '44' WHERE id = '{CLEAR}id-1'")
     database.execute(f"UPDATE people SET id = '{CLEAR}id-22', note = 'é{CLEAR}' WHERE id = '{CLEAR}id-2'")
     database.execute(f"DELETE FROM people WHERE id = '{CLEAR}id-3'")
-    database.execute(f"INSERT INTO people VALUES ('{CLEAR}id-50', 'nobody@example.org')")
+    database.execute(f"INSERT INTO people VALUES ('{CLEAR}id-50', 'other@example.org')")
     database.execute(f"UPDATE visits SET person_id = '{CLEAR}id-22', n = n + 100 WHERE n = 2")
     database.execute(f"UPDATE logins SET at = 9 WHERE who = '{CLEAR}login-1' AND at = 0")
     database.execute(f"DELETE FROM logins WHERE who = '{CLEAR}login-2'")

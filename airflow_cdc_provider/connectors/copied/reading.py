@@ -1,7 +1,7 @@
 """Rows and changes of a source as those of the copies.
 
-Every job reads its source with these functions: a connector knows the source's columns only, and what the rule of a
-table makes of them is decided in one place, in the process that reads them and before it writes anything.
+Every job reads its source with these functions. A connector has the source's columns only; what the rule of a table
+makes of them is decided here, in the process that reads them and before it writes anything.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ EXACT = Context(prec=80, traps=[InvalidOperation, Inexact])
 NUMBERS = INTEGERS | FLOATS | {Kind.DECIMAL}
 TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 SOURCES: dict[Kind, frozenset[Kind]] = {
     **dict.fromkeys(NUMBERS, NUMBERS | {Kind.BOOLEAN, Kind.TEXT}),
@@ -137,6 +137,6 @@ def _time(value: Any, target: Kind) -> date:
 
 def _parsed_time(text: str) -> date:
     """A fraction of more than six digits would be cut."""
-    if re.search(r"[.,]\d{7}", text):
+    if re.search(r"[.,]\d{7}", text) or not text.isascii():
         raise ValueError
     return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
