@@ -28,8 +28,10 @@ from airflow_cdc_provider.core.spec.definition import (
 )
 from spark_jobs import snapshot, verify
 from tests.spark.conftest import Database
+from tests.spark.databases import Database as Warehouse
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.test_verify import FULL, TYPES, values
+from tests.spark.test_warehouse_pipeline import KITS
 
 pytestmark = pytest.mark.jvm
 
@@ -70,6 +72,10 @@ KINDS = TableRule(
 def replicator(
     tmp_path: Path, database: Database, connection: ConnectionInfo, request: pytest.FixtureRequest
 ) -> Replicator:
+    return build_replicator(tmp_path, database, connection, target=Target(request.param, str(tmp_path / "lake")))
+
+
+def build_replicator(tmp_path: Path, database: Database, connection: ConnectionInfo, **location: Any) -> Replicator:
     database.execute(
         "CREATE TABLE people (id text PRIMARY KEY, email text, card text, note text, amount numeric(8,2), age text,"
         " born date)"
@@ -88,8 +94,7 @@ def replicator(
         database.execute(f"INSERT INTO logins VALUES ('{CLEAR}login-{n % 3}', {n % 2})")
     name = f"changed{abs(hash(str(tmp_path))) % 10**9}"
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE people, visits, logins, kinds")
-    target = Target(request.param, str(tmp_path / "lake"))
-    made = Replicator(tmp_path, name, connection, [PEOPLE, VISITS, LOGINS, KINDS], target=target)
+    made = Replicator(tmp_path, name, connection, [PEOPLE, VISITS, LOGINS, KINDS], **location)
     made.definition = replace(made.definition, hash_connection="hashes")
     made.secrets = replace(made.secrets, hash=ConnectionInfo("hashes", password=KEY))
     return made
@@ -141,11 +146,21 @@ def change(database: Database) -> None:
     database.execute("UPDATE kinds SET k = k + 100 WHERE k < 2")
 
 
+def require_identical(replicator: Replicator, lo: dict[str, str], database: Database) -> dict[str, TableResult]:
+    """The result of a comparison after changes."""
+    change(database)
+    result = verified(replicator, lo)
+    assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
+    wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
+    assert wrong == {f"public.{name}": [] for name in ("people", "visits", "logins", "kinds")}
+    assert all(one.detail["identical"] for one in result.values())
+    return result
+
+
 def test_copies_and_changes_have_the_changed_columns_and_no_file_has_a_clear_value(
     spark: SparkSession, replicator: Replicator, database: Database, tmp_path: Path
 ) -> None:
     lo = copied(replicator)
-    (first,) = rows(spark, replicator, "people", ("*",))[:1]
     people = ("person", "mail", "card", "note", "CAST(amount AS STRING)", "age", "region", "origin", "change")
     unchanged = {row[0]: row for row in rows(spark, replicator, "people", people)}
     assert unchanged[hashed(f"{CLEAR}id-1")] == (
@@ -159,12 +174,7 @@ def test_copies_and_changes_have_the_changed_columns_and_no_file_has_a_clear_val
         "public.people",
         "read",
     )
-    change(database)
-    result = verified(replicator, lo)
-    assert {name: one.problem for name, one in result.items()} == dict.fromkeys(result)
-    wrong = {name: [c for c, same in one.detail["columns"].items() if not same] for name, one in result.items()}
-    assert wrong == {f"public.{name}": [] for name in ("people", "visits", "logins", "kinds")}
-    assert all(one.detail["identical"] for one in result.values())
+    result = require_identical(replicator, lo, database)
     assert {"changed_at", "change"}.isdisjoint(result["public.people"].detail["columns"]), "the source has none"
 
     now = {row[0]: row for row in rows(spark, replicator, "people", (*people, "_cdc_deleted", "changed_at IS NULL"))}
@@ -189,7 +199,56 @@ def test_copies_and_changes_have_the_changed_columns_and_no_file_has_a_clear_val
         " ON p.person = v.person_id AND NOT p._cdc_deleted"
     ).collect()[0][0]
     assert joined == 7, "one hash for one value in two tables, also after it changed"
-    assert first is not None and clear_values(tmp_path) == []
+    assert clear_values(tmp_path) == []
+
+
+def test_databases_hold_the_same_tables(
+    tmp_path: Path, database: Database, connection: ConnectionInfo, warehouse: Warehouse
+) -> None:
+    replicator = build_replicator(
+        tmp_path, database, connection, target=warehouse.target, warehouse=warehouse.connection
+    )
+    rules = tuple(replace(rule, cluster_by=()) for rule in replicator.definition.tables)
+    replicator.definition = replace(replicator.definition, tables=rules)
+    assert replicator.target.check(replicator.tasks()) == []
+    require_identical(replicator, copied(replicator), database)
+    people = dict(warehouse.rows(("person", "card"), "people"))
+    assert people[hashed(f"{CLEAR}id-1")] == "****0000"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KITS)
+def test_warehouses_hold_the_same_tables(
+    kind: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    database: Database,
+    connection: ConnectionInfo,
+    request: pytest.FixtureRequest,
+) -> None:
+    with KITS[kind](spark, tmp_path, request.getfixturevalue) as kit:
+        replicator = build_replicator(
+            tmp_path, database, connection, target=kit.target, warehouse=kit.secrets.target, stage=kit.secrets.stage
+        )
+        assert replicator.target.check(replicator.tasks()) == []
+        require_identical(replicator, copied(replicator), database)
+
+
+def test_a_new_column_of_a_sensitive_table_reaches_no_file(
+    replicator: Replicator, database: Database, tmp_path: Path
+) -> None:
+    rules = tuple(replace(rule, sensitive=True) for rule in replicator.definition.tables)
+    replicator.definition = replace(replicator.definition, tables=rules)
+    lo = copied(replicator)
+    planned = replicator.tasks()
+    database.execute(f"ALTER TABLE visits ADD COLUMN diagnosis text DEFAULT '{CLEAR}a'")
+    database.execute(f"UPDATE visits SET diagnosis = '{CLEAR}b', place = 'new' WHERE n = 1")
+    step = replicator.step(StepKind.VERIFY, planned, window=1, lo=lo)
+    result = by_table(replicator.run(step, verify.run))["public.visits"]
+    assert result.problem is None and result.detail["identical"], "the column is added while the run is under way"
+    (visits,) = replicator.tasks("public.visits")
+    assert (visits.withheld, visits.schema.names) == (("diagnosis",), ("n", "person_id", "place"))
+    assert clear_values(tmp_path) == []
 
 
 def test_a_bad_record_of_such_a_table_is_kept_without_its_bytes(
