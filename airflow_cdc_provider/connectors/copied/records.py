@@ -8,7 +8,6 @@ decoded again.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +28,7 @@ from airflow_cdc_provider.core.spec.columns import Metadata
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
-EVENT_ID_DIGITS = 32
+EVENT_ID_BYTES = 16
 OF_CHANGES = (Metadata.COMMIT_TIME, Metadata.OPERATION)
 """Metadata of the last change of a row: images of the row before a change lack them."""
 
@@ -51,6 +50,7 @@ class CopiedRecords:
 
     def __init__(self, task: TableTask, key: bytes) -> None:
         self.task, self._key = task, key
+        self._event_key = hashlib.sha256(key).digest()
         self._of_every_row: Texts = {Metadata.SOURCE_TABLE: canonical(task.table)}
         self._follows_changes = any(added.metadata in OF_CHANGES for added in task.rule.columns.add)
         schemas = [task.schema, *([task.control.schema] if task.control and task.control.schema else [])]
@@ -126,7 +126,7 @@ class CopiedRecords:
         """Ids of some feeds contain the key."""
         if not event_id or not self.task.rule.columns.hash:
             return event_id
-        return hmac.digest(self._key, event_id.encode(), hashlib.sha256).hex()[:EVENT_ID_DIGITS]
+        return hashlib.blake2b(event_id.encode(), digest_size=EVENT_ID_BYTES, key=self._event_key).hexdigest()
 
     def _columns(self, schema: TableSchema) -> CopiedColumns:
         return CopiedColumns(self.task.rule, schema, self._key, self._known)

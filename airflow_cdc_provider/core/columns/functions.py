@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from airflow_cdc_provider.core.columns.values import value_text
@@ -17,6 +17,8 @@ Convert = Callable[[Any], Any]
 """Of a value that is not NULL."""
 
 MASK = "****"
+SHA256 = "sha256"
+RECENT_TEXTS = 4096
 HASH_DIGITS = 64
 MIN_KEY_CHARACTERS = 16
 
@@ -26,11 +28,13 @@ def hash_function(kind: Kind, key: bytes) -> Convert:
     equal have one hash, in whatever table: 7 as an integer, as a decimal and as a text."""
     text_of = value_text(kind)
 
-    def digest(value: Any) -> str:
-        content = value if kind is Kind.BYTES else text_of(value).encode("utf-8", "surrogatepass")
-        return hmac.digest(key, content, hashlib.sha256).hex()
+    @lru_cache(RECENT_TEXTS)  # a key is hashed for each image and each key of a change
+    def of_text(text: str) -> str:
+        return hmac.digest(key, text.encode("utf-8", "surrogatepass"), SHA256).hex()
 
-    return digest
+    if kind is Kind.BYTES:
+        return lambda value: hmac.digest(key, value, SHA256).hex()
+    return lambda value: of_text(text_of(value))
 
 
 def mask_function(kind: Kind, characters: int) -> Convert:
@@ -63,4 +67,4 @@ def hash_key(definition: Definition, connection: ConnectionInfo) -> bytes:
 
 def hash_key_id(key: bytes) -> str:
     """Differs for other keys, and does not reveal the key."""
-    return hmac.digest(key, b"id of this key", hashlib.sha256).hex()[:16] if key else ""
+    return hmac.digest(key, b"id of this key", SHA256).hex()[:16] if key else ""
