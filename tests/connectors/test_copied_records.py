@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
@@ -73,9 +73,9 @@ ROWS = st.fixed_dictionaries(
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 
 
-def task(settings: Columns, set_null: bool = False, schema: TableSchema = SCHEMA) -> TableTask:
+def task(columns: Columns, set_null: bool = False, schema: TableSchema = SCHEMA) -> TableTask:
     what = OnUnrepresentable.SET_NULL if set_null else OnUnrepresentable.STOP
-    rule = TableRule("public.t", columns=settings, on_unrepresentable=what)
+    rule = TableRule("public.t", columns=columns, on_unrepresentable=what)
     copied = CopiedColumns(rule, schema, KEY).copied_schema
     return TableTask("public.t", "t", copied, rule, "0" * 64, TableState.REPLICATING)
 
@@ -137,13 +137,14 @@ def flat(items: Sequence[StreamItem]) -> list[ChangeRecord]:
 
 
 @pytest.mark.parametrize("set_null", [False, True])
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("changed", SETTINGS)
+@settings(max_examples=25)
 @given(rows=st.lists(ROWS, min_size=1, max_size=3))
 def test_blocks_and_single_records_become_the_same_records(
-    settings: Columns, set_null: bool, rows: list[dict[str, Any]]
+    changed: Columns, set_null: bool, rows: list[dict[str, Any]]
 ) -> None:
     records = changes(rows)
-    one = task(settings, set_null)
+    one = task(changed, set_null)
     singly = list(CopiedStream([one], KEY).items([SCHEMA, *records]))
     in_blocks = list(CopiedStream([one], KEY).items([SCHEMA, block(records)]))
     assert singly[0] == in_blocks[0] == one.schema
@@ -151,10 +152,11 @@ def test_blocks_and_single_records_become_the_same_records(
 
 
 @pytest.mark.parametrize("set_null", [False, True])
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("changed", SETTINGS)
+@settings(max_examples=25)
 @given(row=ROWS)
-def test_a_copied_row_equals_the_row_of_the_stream(settings: Columns, set_null: bool, row: dict[str, Any]) -> None:
-    one = task(settings, set_null)
+def test_a_copied_row_equals_the_row_of_the_stream(changed: Columns, set_null: bool, row: dict[str, Any]) -> None:
+    one = task(changed, set_null)
     columns = CopiedColumns(one.rule, SCHEMA, KEY)
     streamed = CopiedRecords(one, KEY).record(change(Operation.INSERT, 1, None, row))
     arrays = [pa.array([row[field.name]], field.type) for field in arrow_schema(SCHEMA)]
@@ -216,8 +218,8 @@ def test_the_bytes_of_an_undecoded_record_are_dropped_where_they_contain_hidden_
     record = ChangeRecord(
         "public.t", Operation.UNREADABLE, "1", SCHEMA.schema_id, key="[1]", after=canonical(to_plain(content))
     )
-    for settings in (Columns(hash=("t",)), Columns(mask={"t": 0}), Columns(truncate={"t": 1})):
-        result = undecoded(CopiedRecords(task(settings), KEY).record(record))
+    for columns in (Columns(hash=("t",)), Columns(mask={"t": 0}), Columns(truncate={"t": 1})):
+        result = undecoded(CopiedRecords(task(columns), KEY).record(record))
         assert result is not None and (result.codec, result.raw, result.context) == (WITHHELD_CODEC, "", "")
         assert result.columns == ("i",) and "secret" not in json.dumps(to_plain(result))
     kept = undecoded(CopiedRecords(task(Columns(rename={"t": "text"})), KEY).record(record))

@@ -202,6 +202,7 @@ def test_copies_and_changes_have_the_changed_columns_and_no_file_has_a_clear_val
     assert clear_values(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_databases_hold_the_same_tables(
     tmp_path: Path, database: Database, connection: ConnectionInfo, warehouse: Warehouse
 ) -> None:
@@ -267,6 +268,7 @@ def test_a_bad_record_of_such_a_table_is_kept_without_its_bytes(
     assert clear_values(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_a_copy_whose_value_cannot_be_cast_stops_without_the_value(
     replicator: Replicator, database: Database, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -259,6 +259,7 @@ def test_verify_waits_for_the_capture_job_and_reports_that_it_is_not_exact(
     assert all(one.detail["identical"] and one.detail["inexact"] for one in results.values()), results
 
 
+@pytest.mark.nightly
 def test_hidden_columns_follow_every_transaction(
     shop: PollingPipeline, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

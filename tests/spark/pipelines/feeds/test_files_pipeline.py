@@ -160,7 +160,9 @@ def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
     assert any("LOG004" in problem for problem in dag_run.problems), dag_run.problems
 
 
-@pytest.mark.parametrize("manner", [MYSQL, POSTGRES], ids=["mysql", "postgresql"])
+@pytest.mark.parametrize(
+    "manner", [pytest.param(MYSQL, marks=pytest.mark.nightly), POSTGRES], ids=["mysql", "postgresql"]
+)
 def test_hidden_columns_of_a_feed(
     tmp_path: Path, spark: SparkSession, write: Write, manner: ConnectorSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_verify_reads_up_to_now_and_reports_that_it_is_not_exact(shop: PollingPi
     assert all(one.detail["identical"] and one.detail["inexact"] for one in results.values()), results
 
 
+@pytest.mark.nightly
 def test_hidden_columns_follow_every_write(
     shop: PollingPipeline, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -350,6 +350,7 @@ def test_case_56_the_channel_is_left_to_the_run_that_holds_it(
     assert crm.differences() == []
 
 
+@pytest.mark.nightly
 def test_hidden_columns_follow_partial_events_and_fetched_rows(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,6 +373,7 @@ def test_hidden_columns_follow_partial_events_and_fetched_rows(
     assert (hidden.differences(), hidden.clear_windows()) == ([], [])
 
 
+@pytest.mark.nightly
 def test_the_id_cannot_be_hashed_because_rows_are_fetched_by_it(
     copied: Callable[..., SalesforcePipeline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
