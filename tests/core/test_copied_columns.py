@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.copied.images import CopiedImages
 from airflow_cdc_provider.core.columns.copied import CopiedColumns, source_schema
 from airflow_cdc_provider.core.columns.functions import hash_function, hash_key, hash_key_id, mask_function
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -123,3 +124,18 @@ def test_a_short_key_is_refused_and_a_definition_without_hashes_needs_none() -> 
         hash_key(shop, ConnectionInfo("k", password="0123456789abcde"))
     assert "0123456789" not in str(refused.value)
     assert hash_key(replace(shop, tables=(TableRule("t"),)), ConnectionInfo()) == b""
+
+
+def test_one_text_column_has_the_values_that_the_source_or_the_cast_cannot_represent() -> None:
+    at, text = Column("at", LogicalType(Kind.TIMESTAMP)), Column("_cdc_text_at", LogicalType(Kind.TEXT))
+    made = columns(replace(SCHEMA, columns=(ID, at, text)), True, cast={"at": "date"}, rename={"at": "day"})
+    assert made.copied_schema.names == ("id", "day", "_cdc_text_day")
+    images = CopiedImages(made)
+
+    def row(value: str, kept: str) -> str:
+        return images.image(f'{{"id":1,"at":{value},"_cdc_text_at":{kept}}}', {}).text
+
+    assert row('"2024-01-02T00:00:00"', "null") == '{"id":1,"day":"2024-01-02","_cdc_text_day":null}'
+    assert row('"2024-01-02T12:00:00"', "null") == '{"id":1,"day":null,"_cdc_text_day":"2024-01-02T12:00:00"}'
+    assert row("null", '"infinity"') == '{"id":1,"day":null,"_cdc_text_day":"infinity"}'
+    assert row("null", "null") == '{"id":1,"day":null,"_cdc_text_day":null}'
