@@ -47,6 +47,7 @@ def test_the_first_run_copies_and_later_runs_apply_changes(shop: Scenario) -> No
     assert (second["snapshot"], second["extract"], second["merge"]) == ("skipped", "success", "success")
 
 
+@pytest.mark.nightly
 def test_two_manual_runs_apply_no_change_twice(shop: Scenario) -> None:
     shop.load.run(20)
     runs = [shop.start(), shop.start()]

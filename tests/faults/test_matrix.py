@@ -15,7 +15,7 @@ from tests.faults.runner import FaultRunner
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-CASES = 3
+CASES = 2
 """Of a lake, and of a database, at least."""
 
 

@@ -17,6 +17,7 @@ from tests.spark.replicator import Replicator, by_table
 
 
 @pytest.mark.jvm
+@pytest.mark.nightly
 def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_cluster(
     tmp_path: Path, database: psycopg.Connection[object], connection: ConnectionInfo
 ) -> None:

@@ -74,6 +74,7 @@ class DebeziumWorkload:
     feed: FeedPipeline
 
 
+@pytest.mark.nightly
 def test_copies_behind_a_real_debezium_equal_its_databases(tmp_path: Path, spark: SparkSession) -> None:
     """Topics of transactions, of schemas and of a table without key are read with the others."""
     with EmbeddedKafka() as broker, EmbeddedPostgres() as postgres, embedded() as mariadb:

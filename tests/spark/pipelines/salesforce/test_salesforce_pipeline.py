@@ -237,6 +237,7 @@ BRANCH = {
 }
 
 
+@pytest.mark.nightly
 def test_case_08_a_reconcile_that_is_killed_in_every_step_has_the_same_result(
     copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
