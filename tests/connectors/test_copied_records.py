@@ -256,3 +256,16 @@ def test_decimals_keep_the_digits_of_their_type() -> None:
     one = task(Columns(cast={"i": "decimal(8,2)"}))
     record = CopiedRecords(one, KEY).record(change(Operation.INSERT, 1, None, {"id": 1, "i": 5}))
     assert json.loads(record.after or "") == {"id": 1, "i": str(Decimal("5.00"))}
+
+
+def test_new_columns_are_left_out_while_a_hidden_column_is_missing_because_it_may_have_been_renamed() -> None:
+    one = task(Columns(hash=("t",)))
+    new = Column("new", LogicalType(Kind.TEXT))
+    others = tuple(column for column in SCHEMA.columns if column.name != "t")
+    renamed, added = replace(SCHEMA, columns=(*others, new)), replace(SCHEMA, columns=(*SCHEMA.columns, new))
+    for source, copied in ((renamed, tuple(column.name for column in others)), (added, (*SCHEMA.names, "new"))):
+        insert = replace(change(Operation.INSERT, 1, None, {"id": 1}), schema_id=source.schema_id)
+        insert.after = '{"id":1,"new":"clear"}'
+        schema, record = CopiedStream([one], KEY).items([source, insert])
+        assert isinstance(schema, TableSchema) and isinstance(record, ChangeRecord)
+        assert schema.names == copied and ("clear" in (record.after or "")) == ("new" in copied)

@@ -203,6 +203,32 @@ def test_copies_and_changes_have_the_changed_columns_and_no_file_has_a_clear_val
 
 
 @pytest.mark.nightly
+def test_a_new_column_of_a_table_with_hidden_columns_is_added_with_its_default(
+    replicator: Replicator, database: Database
+) -> None:
+    lo = copied(replicator)
+    database.execute("ALTER TABLE visits ADD COLUMN rating int DEFAULT 5")
+    database.execute(f"UPDATE visits SET rating = 6, place = 'ab{CLEAR}' WHERE n = 1")
+    result = verified(replicator, lo)
+    visits = result["public.visits"]
+    assert visits.problem is None and visits.detail["identical"] and visits.detail["columns"]["rating"]
+
+
+@pytest.mark.nightly
+def test_a_hidden_column_that_is_renamed_during_a_run_is_not_copied_in_clear(
+    replicator: Replicator, database: Database, tmp_path: Path
+) -> None:
+    lo = copied(replicator)
+    planned = replicator.tasks()
+    database.execute("ALTER TABLE people RENAME COLUMN note TO remark")
+    database.execute(f"UPDATE people SET remark = '{CLEAR}new' WHERE id = '{CLEAR}id-1'")
+    replicator.run(replicator.step(StepKind.VERIFY, planned, window=1, lo=lo), verify.run)
+    assert replicator.log.sealed() and clear_values(tmp_path) == []
+    with pytest.raises(AssertionError, match="DEF042"):
+        replicator.tasks()
+
+
+@pytest.mark.nightly
 def test_databases_hold_the_same_tables(
     tmp_path: Path, database: Database, connection: ConnectionInfo, warehouse: Warehouse
 ) -> None:

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.columns.copied import (
     copied_name,
     names_in_copy,
     source_schema,
+    without_renamed,
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
@@ -60,7 +61,8 @@ def open_source_copy(
 
 
 def copied_copy(task: TableTask, copy: Copy, key: bytes) -> Copy:
-    columns = CopiedColumns(task.rule, copy.schema, key, task.schema.columns)
+    schema = without_renamed(task.rule, copy.schema, source_schema(task.schema).names)
+    columns = CopiedColumns(task.rule, schema, key, task.schema.columns)
     changes = tuple(added.name for added in task.rule.columns.add if added.metadata in OF_CHANGES)
     return replace(
         copy,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.copied.images import CopiedImage, CopiedImages, Texts
 from airflow_cdc_provider.connectors.source import StreamItem
-from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_columns, source_schema
+from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_columns, source_schema, without_renamed
 from airflow_cdc_provider.core.columns.values import time_text
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation, canonical
@@ -55,6 +55,7 @@ class CopiedRecords:
         self._follows_changes = any(added.metadata in OF_CHANGES for added in task.rule.columns.add)
         schemas = [task.schema, *([task.control.schema] if task.control and task.control.schema else [])]
         self._known = tuple(column for schema in schemas for column in schema.columns)
+        self._names = {name for schema in schemas for name in source_schema(schema).names}
         self._schemas: dict[str, tuple[TableSchema, CopiedImages]] = {}
         for schema in map(source_schema, reversed(schemas)):
             self.schema(schema)
@@ -63,7 +64,7 @@ class CopiedRecords:
     def schema(self, schema: TableSchema) -> TableSchema:
         """``schema``: of the source, before the first record that has it."""
         if schema.schema_id not in self._schemas:
-            columns = self._columns(schema)
+            columns = self._columns(without_renamed(self.task.rule, schema, self._names))
             self._schemas[schema.schema_id] = columns.copied_schema, CopiedImages(columns)
         return self._schemas[schema.schema_id][0]
 

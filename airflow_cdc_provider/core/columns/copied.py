@@ -162,6 +162,16 @@ def names_in_copy(rule: TableRule, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(copied_name(rule, name) for name in names)
 
 
+def without_renamed(rule: TableRule, schema: TableSchema, known: Collection[str]) -> TableSchema:
+    """``schema``, of the source, without new columns if a hidden column is missing: it may have been renamed, and its
+    values would be copied in clear. ``known``: the columns of the source when the run was planned."""
+    hidden = {*rule.columns.hash, *rule.columns.mask, *rule.columns.truncate} & set(known)
+    if hidden <= set(schema.names):
+        return schema
+    columns = tuple(column for column in schema.columns if (column.text_of or column.name) in known)
+    return replace(schema, columns=columns)
+
+
 def source_schema(schema: TableSchema) -> TableSchema:
     """The source's schema that a copy's schema was derived from, without the initial values of converted columns."""
     columns = [_source_column(column) for column in schema.columns if column.origin is None or column.origin.name]
