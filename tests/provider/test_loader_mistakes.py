@@ -12,12 +12,6 @@ from airflow_cdc_provider.core.errors import DefinitionInvalid
 from airflow_cdc_provider.loader import load_file, load_text
 from tests.provider.shop_yaml import FOLDERS, GOOD, ONE_BUCKET, SOURCE, load, problems, rule, swap
 
-
-def keyed(text: str) -> str:
-    """With a key for hashes."""
-    return rule(text) + "hash_connection: hashes\n"
-
-
 SHORT_RETENTION = swap(SOURCE, "{type: salesforce, connection: crm}").replace("retain: 7d", "retain: 71h")
 
 CRM = "{type: salesforce_poll, connection: crm, objects: [Account]"
@@ -132,26 +126,6 @@ BAD = [
         "8:22",
     ),
     ("a cast to no type", rule("columns: {cast: {at: number}}"), "DEF055", "7:26"),
-    ("a cast to a decimal without digits", rule("columns: {cast: {at: decimal}}"), "DEF055", "7:26"),
-    ("a hash without a key", rule("columns: {hash: [id]}"), "DEF065", "7:21"),
-    ("a hash of an excluded column", keyed("columns: {exclude: [s], hash: [s]}"), "DEF021", "7:36"),
-    ("a column that is hashed and masked", keyed("columns: {hash: [s], mask: {s: 2}}"), "DEF063", "7:36"),
-    ("a mask of a negative length", rule("columns: {mask: {s: -1}}"), "DEF046", "7:25"),
-    ("a truncation to nothing", rule("columns: {truncate: {s: 0}}"), "DEF046", "7:29"),
-    ("a mask that is no number", rule("columns: {mask: {s: all}}"), "DEF046", "7:25"),
-    ("a mask without a length", rule("columns: {mask: [s]}"), "DEF018", "7:21"),
-    ("a new name with a reserved prefix", rule("columns: {rename: {s: _cdc_s}}"), "DEF013", "7:27"),
-    ("an added column without content", rule("columns: {add: [{name: region}]}"), "DEF064", "7:21"),
-    (
-        "an added column with two contents",
-        rule("columns: {add: [{name: a, value: 1, metadata: operation}]}"),
-        "DEF064",
-        "7:21",
-    ),
-    ("unknown metadata", rule("columns: {add: [{name: a, metadata: host}]}"), "DEF046", "7:41"),
-    ("a plain column of a table that is not sensitive", rule("columns: {plain: [s]}"), "DEF066", "7:22"),
-    ("an unknown placeholder", rule('target: "{tabel}"'), "DEF013", "7:13"),
-    ("half a placeholder", rule('target: "a}"'), "DEF013", "7:13"),
     ("a cast of an excluded column", rule("columns: {exclude: [at], cast: {at: text}}"), "DEF021", "7:37"),
     (
         "texts of a source that has none",
