@@ -51,6 +51,15 @@ def _row(rule: TableRule) -> str:
         columns = "only " + ", ".join(map(code, rule.columns.include))
     elif rule.columns.exclude:
         columns = "all except " + ", ".join(map(code, rule.columns.exclude))
+    if changed := _changed_columns(rule):
+        columns += "; " + "; ".join(changed)
     rows = " and ".join(code(f"{c.column} {c.op}") for c in rule.where) or "all"
     target = code(rule.target) if rule.target else "default name"
     return f"| {code(rule.source)} | {target} | {columns} | {rows} | {rule.on_delete} |"
+
+
+def _changed_columns(rule: TableRule) -> list[str]:
+    names = {field: list(getattr(rule.columns, field)) for field in ("cast", "hash", "mask", "truncate", "rename")}
+    names["add"] = [added.name for added in rule.columns.add]
+    texts = [f"{field}: {', '.join(map(code, columns))}" for field, columns in names.items() if columns]
+    return [*texts, *(["new columns are withheld"] if rule.sensitive else [])]

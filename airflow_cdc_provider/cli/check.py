@@ -11,6 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
+from airflow_cdc_provider.connectors.copied.reading import may_hold, source_task
 from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.examine import distinct, examine, problems_of
 from airflow_cdc_provider.control.replicator import Replicator
@@ -30,7 +31,7 @@ from airflow_cdc_provider.targets.target import HasQuotas
 @cli_command
 def check(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    examination = examine(replicator.definition, replicator.source, replicator.target)
+    examination = examine(replicator.definition, replicator.source, replicator.target, hash_key=replicator.hash_key)
     tables = examination.tasks
     environment = [
         *problems_of(lambda: _check_staging(replicator)),
@@ -88,7 +89,7 @@ def _quota_warnings(replicator: Replicator, tables: int) -> list[Problem]:
 def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
     """One line for each table whose source types have values that the target types lack."""
     for task in tables:
-        if columns := unsupported_values(task, replicator.source.may_hold, replicator.target.unsupported_values):
+        if columns := unsupported_values(task, may_hold(replicator.source), replicator.target.unsupported_values):
             yield unsupported_values_note(task.table, columns)
 
 

@@ -125,6 +125,16 @@ def _require_columns(cases: Sequence[QuarantineCase], values: dict[str, Any]) ->
         if unknown := [name for name in values if name not in case.columns]:
             where, allowed = case.record.table, ", ".join(case.columns)
             raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
+        if hidden := [name for name in values if name in case.hidden]:
+            raise CommandRefused.of(
+                "CLI023",
+                "a value of a column that is hashed, masked or truncated would be stored in clear",
+                where=case.record.table,
+                found=", ".join(hidden),
+                allowed=", ".join(name for name in case.columns if name not in case.hidden),
+                do="correct the row at the source, then discard the record, or resync the table",
+                data="nothing was decided",
+            )
 
 
 def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str | None) -> Command:

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.selected_columns import withheld_note
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.hooks.connections import secrets_of
@@ -51,12 +52,13 @@ def status(args: argparse.Namespace) -> CommandOutput:
     definitions = [*listed, *(entry.definition for entry in without_yaml.values())]
     tables: list[dict[str, Any]] = []
     rows = []
-    commands = []
+    commands, withheld = [], []
     for definition in definitions:
         for row in state.tables(definition.name).values():
             fresh = freshness(row, definition.freshness, now)
             tables.append({"replicator": definition.name, **_plain(row, fresh)})
             rows.append(_cells(definition.name, row, fresh))
+            withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
@@ -75,7 +77,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         },
     }
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
-    lines += [*_retained_lines(retained)]
+    lines += [*_retained_lines(retained), *withheld]
     lines += [*_change_lines(definitions, entries)]
     lines += [
         f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml

@@ -27,7 +27,7 @@ LAST_COPIES = 20
 
 
 def assess_replicator(replicator: Replicator) -> ReplicatorAssessment:
-    examination = examine(replicator.definition, replicator.source, replicator.target)
+    examination = examine(replicator.definition, replicator.source, replicator.target, hash_key=replicator.hash_key)
     rate = earlier_rate(replicator) or DEFAULT_RATES.get(replicator.definition.source.type)
     return assess(replicator.definition, replicator.source, replicator.target, examination, rate)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from airflow_cdc_provider.connectors.copied.reading import source_task
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
@@ -26,17 +27,22 @@ class Examination:
 
 
 def examine(
-    definition: Definition, source: SourceConnector, target: TargetTables, target_exists: bool = True
+    definition: Definition,
+    source: SourceConnector,
+    target: TargetTables,
+    target_exists: bool = True,
+    hash_key: bytes = b"",
 ) -> Examination:
-    """``target_exists``: False if the target of the definition is only an example, and is not checked."""
+    """``target_exists``: False if the target of the definition is only an example, and is not checked. ``hash_key``: the
+    key of hashes."""
     described: list[TableSchema] = []
     problems = problems_of(lambda: described.extend(source.tables()))
     tasks: list[TableTask] = []
     if not problems:
-        selections, found = select(definition, described, target.table_name)
+        selections, found = select(definition, described, target.table_name, hash_key)
         problems += found
         tasks += [selection.task(TableState.PENDING) for selection in selections]
-    problems += problems_of(lambda: source.check(tasks))
+    problems += problems_of(lambda: source.check([*map(source_task, tasks)]))
     problems += problems_of(lambda: target.check(tasks)) if target_exists else []
     return Examination(tuple(described), tuple(tasks), distinct(problems))
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
 from airflow_cdc_provider.core.decisions.run_plan import Mode
@@ -70,7 +71,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
     described = replicator.source.tables()
     described += _tables_without_messages(replicator, described, rows.values())
-    selections, problems = select(replicator.definition, described, replicator.target.table_name)
+    selections, problems = select(replicator.definition, described, replicator.target.table_name, replicator.hash_key)
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.table for selection in selections])
@@ -138,7 +139,8 @@ def _with_identity(
     control = table.task.control
     if identity is None or control is None or control.identity is None or control.schema is None:
         return replace(table, identity=identity)
-    changes = unlogged_changes(control.identity, identity, control.schema, table.task.schema)
+    copied, selected = source_schema(control.schema), source_schema(table.task.schema)
+    changes = unlogged_changes(control.identity, identity, copied, selected)
     if changes.attached or changes.detached or changes.added or changes.rewritten:
         truncated = any(
             Operation.TRUNCATE in part.counts
@@ -152,13 +154,13 @@ def _with_identity(
 def _tables_without_messages(
     replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
 ) -> list[TableSchema]:
-    """Tables that the source cannot describe now, because it learns its tables from messages: with their copies'
-    schemas."""
+    """Tables that the source cannot describe now, because it learns its tables from messages: as their copies have
+    them."""
     if not isinstance(replicator.source, StreamHoldsSnapshots):
         return []
     named = {schema.table for schema in described}
     return [
-        row.control.schema
+        source_schema(row.control.schema)
         for row in rows
         if row.control is not None and row.control.schema is not None and row.table not in named
     ]

@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.selected_columns import withheld_note
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.core.table.states import State, TableState
 
@@ -64,6 +65,9 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     decision = _ask(replicator, observation, decision, log_info)
     if decision.idle is not None:
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
+    for table in observation.facts.tables:
+        if table.task.withheld:
+            log_info(withheld_note(table.task.table, table.task.withheld))
     _claim_and_start(replicator, run, decision, observation.states)
     _write_decision(replicator, run.run_id, decision)
     return decision

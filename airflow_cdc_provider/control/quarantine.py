@@ -24,13 +24,15 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 @dataclass(frozen=True)
 class QuarantineCase:
     """``parked``: how many records of the same key wait for it. ``blocks_table``: the table has stopped before the
-    record's window. ``columns``: those of the table. ``decision``: the newest one about the record."""
+    record's window. ``columns``: those of the table; ``hidden``: those that are hashed, masked or truncated.
+    ``decision``: the newest one about the record."""
 
     record: BadRecord
     since: str
     parked: int = 0
     blocks_table: bool = False
     columns: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     decision: OperatorDecision | None = None
 
 
@@ -40,14 +42,16 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     log = replicator.log
     decisions = decisions_by_record(log.decisions(), table)
     waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
-    columns = control.schema.names if control.schema else ()
+    schema = control.schema.columns if control.schema else ()
+    columns = tuple(column.name for column in schema)
+    hidden = tuple(column.name for column in schema if column.origin is not None and column.origin.hidden)
     cases = []
     for record in log.bad_records(table):
         decision = decisions.get(record.id)
         if (entry := waiting.get(record.id)) is not None:
-            cases.append(QuarantineCase(record, entry.since, entry.behind, False, columns, decision))
+            cases.append(QuarantineCase(record, entry.since, entry.behind, False, columns, hidden, decision))
         elif record.window > control.window:
-            cases.append(QuarantineCase(record, record.first_seen, 0, True, columns, decision))
+            cases.append(QuarantineCase(record, record.first_seen, 0, True, columns, hidden, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 

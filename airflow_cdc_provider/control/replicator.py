@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
+from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -24,13 +25,14 @@ LogInfo = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Replicator:
-    """No member connects to its system before its first call."""
+    """No member connects to its system before its first call. ``hash_key``: the key of hashed columns."""
 
     definition: Definition
     source: SourceConnector
     target: TargetTables
     log: ChangeLog
     state: StateStore
+    hash_key: bytes = field(default=b"", repr=False)
 
     @property
     def name(self) -> str:
@@ -43,7 +45,8 @@ class Replicator:
 def open_replicator(definition: Definition, secrets: Secrets, state: StateStore) -> Replicator:
     log = open_log(definition, secrets.staging)
     source = open_source(definition, secrets.source, RegistryAccess(secrets.registry, log))
-    return Replicator(definition, source, open_target(definition, secrets, log), log, state)
+    key = hash_key(definition, secrets.hash)
+    return Replicator(definition, source, open_target(definition, secrets, log), log, state, key)
 
 
 def utc_now() -> str:

@@ -29,6 +29,7 @@ def opening_rows(
         if task.control is not None:
             seen_at = row.seen_at if row and task.table not in read else decision.at
             row = current_row(task.table, task.target, task.control, row, seen_at)
+            row = replace(row, withheld=task.withheld)
             yield blocked_row(row, verdict.problem, decision.at) if verdict.action is TableAction.BLOCKED else row
         elif verdict.action is TableAction.COPYING:
             continue

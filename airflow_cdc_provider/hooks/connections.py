@@ -51,14 +51,15 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of source, target and staging, and of the target's stage and the schema registry if they have
-    one."""
+    """The connections of source, target and staging, and, if they are used, of the target's stage, the schema registry
+    and the key of hashes."""
     return Secrets(
         source=connection_info(definition.source.connection),
         target=connection_info(definition.target.connection),
         staging=connection_info(definition.staging.connection),
         stage=connection_info(str(definition.target.options.get(STAGE_CONNECTION, ""))),
         registry=connection_info(registry_connection(definition)),
+        hash=connection_info(definition.hash_connection),
     )
 
 

@@ -29,6 +29,9 @@ Path = tuple[str | int, ...]
 Given = dict[str, tuple[Scalar, Node]]
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]{0,40})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+COLUMN_FORMS = frozenset({"cast", "column"})
+"""Forms of mappings whose keys are names of columns, of any text."""
+
 NOTHING_MORE: Map[str, Any] = types.MappingProxyType({})
 
 
@@ -58,7 +61,7 @@ class Builder:
         if origin is tuple:
             return self._list(arguments[0], node, path, more)
         if origin is dict:
-            return self._settings(node, path, more)
+            return self._settings(arguments[1], node, path, more)
         if not isinstance(node, Scalar):
             self._mismatch(kind, node, more)
         return self._scalar(kind, node, more)
@@ -182,15 +185,17 @@ class Builder:
             raise Unusable
         return tuple(values)
 
-    def _settings(self, node: Node, path: Path, more: Map[str, Any]) -> dict[str, str]:
-        """A mapping of arbitrary keys to texts; numbers and true/false are used as text."""
+    def _settings(self, kind: Any, node: Node, path: Path, more: Map[str, Any]) -> dict[str, Any]:
+        """A mapping of arbitrary keys to texts, or numbers; in texts, numbers and true/false are used as text."""
         if not isinstance(node, Mapping):
-            self._mismatch(dict, node, more)
+            self._mismatch(dict, node, NOTHING_MORE if kind is int or more.get("form") == "column" else more)
         values, valid = {}, True
         for key, value in node.entries:
             self.locations[(*path, key.text)] = key.at
             try:
-                values[key.text] = self._setting(key, value, more)
+                values[key.text] = (
+                    self.build(int, value, (*path, key.text), more) if kind is int else self._setting(key, value, more)
+                )
             except Unusable:
                 valid = False
         if not valid:
@@ -198,23 +203,23 @@ class Builder:
         return values
 
     def _setting(self, key: Scalar, value: Node, more: Map[str, Any]) -> str:
-        if self._secret_key(key) or isinstance(value, Broken):
+        form = more.get("form", "")
+        if (form not in COLUMN_FORMS and self._secret_key(key)) or isinstance(value, Broken):
             raise Unusable
-        reason = refusal_reason(key.text) if more.get("form") == "spark" else ""
+        reason = refusal_reason(key.text) if form == "spark" else ""
         if reason:
             self._refuse("DEF030", f"Spark setting {shown(key.text)} is not allowed: {reason}", key)
         if not isinstance(value, Scalar):
             self._mismatch(str, value, NOTHING_MORE)
         text = value.text if _is_unambiguous(value) else str(self._scalar(str, value, NOTHING_MORE))
-        if more.get("form") == "spark" and lacks_unit(key.text, text):
+        if form == "spark" and lacks_unit(key.text, text):
             self._refuse(
                 "DEF031", f"{shown(key.text)} requires a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
             )
-        if more.get("form") == "cast" and FORMS["cast"].error(text):
-            allowed = FORMS["cast"].allowed
-            what = f"{shown(key.text)} cannot be cast to this type"
-            self._refuse("DEF055", what, value, found=shown(text), allowed=allowed)
-        if more.get("form") == "spark" and (allowed := expected_format(key.text, text)):
+        if form in COLUMN_FORMS and (error := FORMS[form].error(text)):
+            what = f"{shown(key.text)} cannot be cast to this type" if form == "cast" else error
+            self._refuse(FORMS[form].code, what, value, found=shown(text), allowed=FORMS[form].allowed)
+        if form == "spark" and (allowed := expected_format(key.text, text)):
             what = f"the value of {shown(key.text)} is not allowed: it might name code"
             self._refuse("DEF030", what, value, found=shown(text), allowed=allowed)
         return text

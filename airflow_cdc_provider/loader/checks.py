@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
@@ -17,7 +18,9 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     Target,
 )
-from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern, selects
+from airflow_cdc_provider.core.spec.routing import has_placeholders, target_name
+from airflow_cdc_provider.core.spec.selected_columns import selects
+from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
@@ -53,6 +56,7 @@ def check(builder: Builder) -> None:
                 pass
     _check_twice(rules, builder)
     _check_texts(rules, builder)
+    _check_hash_key(rules, builder)
     _check_bucket(builder)
     _check_retain(builder)
 
@@ -76,6 +80,27 @@ def _check_columns(columns: Columns, at: Callable[..., YamlLocation], report: Re
         report.problem(
             "DEF022", "`include` and `exclude` together", at("exclude"), allowed="one of them", do="remove one of them"
         )
+    hiding = [(field, column) for field in ("hash", "mask", "truncate") for column in getattr(columns, field)]
+    for column, count in Counter(column for _, column in hiding).items():
+        if count > 1:
+            fields = [field for field, name in hiding if name == column]
+            report.problem(
+                "DEF063",
+                f"column {shown(column)} is in {' and '.join(f'`{field}`' for field in fields)}",
+                at(fields[-1], column),
+                found=shown(column),
+                allowed="one of `hash`, `mask`, `truncate`",
+                do="remove the column from the others",
+            )
+    for index, added in enumerate(columns.add):
+        if (added.value is None) == (added.metadata is None):
+            report.problem(
+                "DEF064",
+                f"column {shown(added.name)} requires `value` or `metadata`",
+                at("add", index),
+                found="neither" if added.value is None else "both",
+                allowed="one of them",
+            )
 
 
 def _check_condition(condition: Condition, at: Callable[..., YamlLocation], report: Report) -> None:
@@ -134,7 +159,7 @@ def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     if not isinstance(source, Source) or getattr(options_class("sources", source.type), KEEPS_TEXTS, False):
         return
     for path, rule in rules.items():
-        fields: list[tuple[str, ...]] = [("columns", "cast")] if rule.columns.cast else []
+        fields: list[tuple[str, ...]] = [("columns", "cast")] if rule.columns.as_text else []
         fields += [("on_unrepresentable",)] if rule.on_unrepresentable is not OnUnrepresentable.STOP else []
         for field in fields:
             builder.report.problem(
@@ -144,6 +169,18 @@ def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
                 found=f"`{'.'.join(field)}`",
                 allowed="source types that can: " + ", ".join(_types_with_texts()),
                 do="remove it; exclude columns whose values the target cannot hold",
+            )
+
+
+def _check_hash_key(rules: Mapping[Path, TableRule], builder: Builder) -> None:
+    for path, rule in rules.items():
+        if rule.columns.hash and ("hash_connection",) not in builder.locations:
+            builder.report.problem(
+                "DEF065",
+                "`hash` requires a key",
+                _finder(builder, path)("columns", "hash"),
+                found="no `hash_connection`",
+                do="add `hash_connection`, the id of an Airflow connection whose password is the key",
             )
 
 
@@ -189,13 +226,20 @@ def _check_retain(builder: Builder) -> None:
 
 
 def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report) -> None:
-    if is_pattern(rule.source) and rule.target:
+    if is_pattern(rule.source) and rule.target and not has_placeholders(rule.target):
         report.problem(
             "DEF049",
             "a pattern has a single target name",
             at("target"),
             found=shown(rule.source),
-            do="remove `target`, or list the tables one by one",
+            do="add placeholders, as in `{schema}_{table}`, remove `target`, or list the tables one by one",
+        )
+    if rule.columns.plain and not rule.sensitive:
+        report.problem(
+            "DEF066",
+            "`plain` columns of a table whose new columns are not withheld",
+            at("columns", "plain"),
+            do="add `sensitive: true` to the table, or remove `plain`",
         )
     if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
         report.problem(
@@ -205,15 +249,17 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             found=f"`on_bad_record: {rule.on_bad_record}`",
             do="add `on_bad_record: quarantine`, or remove the limits",
         )
-    for column in rule.columns.cast:
-        if not selects(rule, column):
-            report.problem(
-                "DEF021",
-                f"`cast` column {shown(column)} is omitted by `columns`",
-                at("columns", "cast", column),
-                found=shown(column),
-                do="include the column, or remove it from `cast`",
-            )
+    for field in ("cast", "hash", "mask", "truncate", "rename"):
+        names = getattr(rule.columns, field)
+        for index, column in enumerate(names):
+            if not selects(rule, column):
+                report.problem(
+                    "DEF021",
+                    f"`{field}` column {shown(column)} is omitted by `columns`",
+                    at("columns", field, column if isinstance(names, dict) else index),
+                    found=shown(column),
+                    do=f"include the column, or remove it from `{field}`",
+                )
     for name, index, column in _required_columns(rule):
         if not selects(rule, column):
             report.problem(
@@ -264,7 +310,9 @@ def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
             continue
         if is_pattern(rule.source) or not (rule.target or name_of):
             continue
-        name = rule.target or (name_of(rule.source) if name_of else "")
+        name, unnamed = target_name(rule, rule.source, name_of or str)
+        if unnamed:
+            continue
         if (first := targets.setdefault(name.lower(), path)) != path:
             builder.report.problem(
                 "DEF015",

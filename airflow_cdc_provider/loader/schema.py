@@ -15,7 +15,8 @@ from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, format_duration
-from airflow_cdc_provider.loader.text_formats import DURATION, FORMS
+from airflow_cdc_provider.core.table.schema import DECIMAL
+from airflow_cdc_provider.loader.text_formats import CASTS, DURATION, FORMS
 from airflow_cdc_provider.loader.types import NEEDS, known_kinds, options_class
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -88,8 +89,15 @@ def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
     if origin is tuple:
         least = {"minItems": 1} if more.get("non_empty") else {}
         return {"type": "array", "items": _schema(arguments[0], more), **least}
+    if origin is dict and arguments[1] is int:
+        return {"type": "object", "additionalProperties": _schema(int, more)}
     if origin is dict and more.get("form") == "cast":
-        return {"type": "object", "additionalProperties": {"enum": ["text"]}}
+        return {
+            "type": "object",
+            "additionalProperties": {"anyOf": [{"enum": CASTS}, {"pattern": f"^{DECIMAL.pattern}$"}]},
+        }
+    if origin is dict and more.get("form") == "column":
+        return {"type": "object", "additionalProperties": _schema(str, more)}
     if origin is dict:
         return {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
     if is_dataclass(kind):

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 from croniter import croniter
 
+from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, PLACEHOLDERS, unknown_placeholders
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.storage import locations
+from airflow_cdc_provider.core.table.schema import Kind, parse_type
 
 RESERVED_NAMES = frozenset(
     {"dags", "con", "prn", "aux", "nul", "log", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
@@ -20,6 +22,7 @@ MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", 
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST = timedelta(days=3650)
+CASTS = sorted(set(Kind) - {Kind.DECIMAL, Kind.BYTES})
 DURATION = r"^[1-9][0-9]{0,8}[smhd]$"
 
 
@@ -45,6 +48,20 @@ def _name(text: str) -> str:
 
 def _table(text: str) -> str:
     return "a reserved prefix" if text.lower().startswith(RESERVED_PREFIX) else ""
+
+
+def _target(text: str) -> str:
+    if unknown := unknown_placeholders(text):
+        return f"unknown placeholder {{{unknown[0]}}}"
+    rest = PLACEHOLDER.sub("", text)
+    return "a brace without its counterpart" if set(rest) & set("{}") else _table(text)
+
+
+def _cast(text: str) -> str:
+    try:
+        return "" if parse_type(text).kind is not Kind.BYTES else "no value can be cast to bytes"
+    except ValueError:
+        return "no such type"
 
 
 def _cron(text: str) -> str:
@@ -102,7 +119,19 @@ FORMS: dict[str, TextFormat] = {
         "DEF013", "the name of an Airflow asset: 1 to 1,500 characters of ASCII", r"^[!-~]([ -~]{0,1498}[!-~])?$"
     ),
     "filter": TextFormat("DEF027", "a list of {column, op, value}; SQL text is not allowed"),
-    "cast": TextFormat("DEF055", "`text`", "^text$"),
+    "cast": TextFormat("DEF055", "`decimal(precision,scale)`, " + ", ".join(CASTS), check=_cast),
+    "column": TextFormat(
+        "DEF013", f"1 to 100 printable characters; not starting with {RESERVED_PREFIX}", r"^[^`\"]{1,100}$", _table
+    ),
+    "characters": TextFormat("DEF046", "a whole number from 0 to 100"),
+    "length": TextFormat("DEF046", "a whole number from 1 to 1,000,000"),
+    "target": TextFormat(
+        "DEF013",
+        "a letter, then letters, digits and `_`, at most 100; with placeholders: "
+        + ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS),
+        r"^[A-Za-z{][A-Za-z0-9_{}]{0,99}$",
+        _target,
+    ),
     "spark": TextFormat("DEF030", "a mapping of Spark settings"),
     "version": TextFormat("DEF012", "1; a higher version requires a newer airflow-cdc-provider"),
 }

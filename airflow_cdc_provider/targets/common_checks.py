@@ -45,7 +45,7 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
     if not task.schema.key and task.rule.on_delete is OnDelete.SOFT:
         do = "give the table a key (tables.key), or use on_delete: hard"
         yield Problem("TGT016", "soft deletes need a key", task.table, "on_delete: soft, no key", "hard, ignore", do)
-    unknown = [name for name in task.rule.cluster_by if name not in task.schema.names]
+    unknown = [name for name in task.cluster_by if name not in task.schema.names]
     if unknown:
         yield Problem(
             "TGT017", "cluster_by names unknown columns", task.table, ", ".join(unknown), ", ".join(task.schema.names)

@@ -64,7 +64,7 @@ def plan_catch_up(
 def _without(schema: TableSchema, ignored: Sequence[str]) -> TableSchema:
     if not ignored:
         return schema
-    return replace(schema, columns=tuple(column for column in schema.columns if column.name not in ignored))
+    return replace(schema, columns=tuple(column for column in schema.columns if column.source_name not in ignored))
 
 
 def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -66,22 +67,22 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[CopiedRo
             return rows
 
         def each_split(run: RunSplits) -> EachSplit:
-            return partial(write_splits, job, copy, technical_columns(copy, work.task.rule), run)
+            return partial(write_splits, job, copy, work.task.rule, technical_columns(copy, work.task.rule), run)
 
         yield CopiedRows(
             frame,
             each_split(run_in_driver),
             each_split(run_in_tasks),
             lambda: (progress_readers or [reported_rows])[-1](),
-            sort_order(work.task.rule, copy),
+            sort_order(work.task, copy),
             copy.high_cardinality,
         )
 
 
-def sort_order(rule: TableRule, copy: Copy) -> tuple[str, ...]:
+def sort_order(task: TableTask, copy: Copy) -> tuple[str, ...]:
     """Each split is sorted by itself: splits follow the heap, which follows a growing key closely enough. A range
     shuffle would halve the rate."""
-    order = tuple(name for name in rule.cluster_by or copy.schema.key if name in copy.schema.names)
+    order = tuple(name for name in task.cluster_by or copy.schema.key if name in copy.schema.names)
     return () if order and order[0] in copy.clustered_by else order
 
 
@@ -93,7 +94,7 @@ def target_frame(work: TableWork, copy: Copy, frame: DataFrame) -> DataFrame:
         frame = frame.withColumn(name, F.lit(value))
     if copy.rows <= SMALL_ROWS:
         frame = frame.coalesce(1)
-    order = sort_order(work.task.rule, copy)
+    order = sort_order(work.task, copy)
     return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order)) if order else frame
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from airflow_cdc_provider.connectors.copied.reading import open_source_copy
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import CapturesLater, LimitsCopies, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.holes import hole_of
@@ -67,7 +68,7 @@ def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> Ste
 def open_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
     """A copy at the end of a sealed window, or later."""
     sealed = job.log.manifest(window).hi if window else {}
-    with job.source.copy(task, job.step.epoch, sealed, job.cores) as copy:
+    with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as copy:
         yield copy
 
 

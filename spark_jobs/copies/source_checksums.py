@@ -1,7 +1,7 @@
 """The source's side of a verify: checksums, row hashes, keys.
 
-A database computes them itself. Rows that are read in splits are hashed in Spark, like the target's side: an error in
-their conversion is not detected, every other difference is.
+A database computes them itself, unless the rule of the table changes columns. Rows that are read in splits are hashed
+in Spark, like the target's side: an error in their conversion is not detected, every other difference is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.source_features import ProvesRows
+from airflow_cdc_provider.core.columns.copied import changes_columns
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -44,7 +45,7 @@ class SourceSide(Protocol):
 @contextmanager
 def open_source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
     """Readable while the context and the copy are open."""
-    if isinstance(job.source, ProvesRows):
+    if isinstance(job.source, ProvesRows) and not changes_columns(work.task.rule):
         with from_remote_failure():
             yield _DatabaseSide(job, work, copy, job.source)
         return
@@ -74,7 +75,8 @@ class _DatabaseSide:
 
     def _read(self, read: SplitRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
         selected = replace(schema, columns=tuple(map(schema.column, names)))
-        return read_splits(self.work.spark, self.job.step.definition, self.job.secrets.source, read.splits, selected)
+        job, work = self.job, self.work
+        return read_splits(work.spark, job.step.definition, job.secrets, read.splits, selected, work.task.rule)
 
 
 @dataclass(frozen=True)

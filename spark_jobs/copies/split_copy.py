@@ -12,12 +12,15 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
+from airflow_cdc_provider.connectors.copied.reading import read_split
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
+from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step
 from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.copies.split_frames import require_all
@@ -46,6 +49,7 @@ class _SplitTask(Generic[R]):
     split: str
     number: int
     schema: TableSchema
+    rule: TableRule
     technical: Mapping[str, str | bool]
     function: Callable[[Rows], R]
 
@@ -61,13 +65,18 @@ class _SplitResult(Generic[R]):
 
 
 def write_splits(
-    job: Job, copy: Copy, technical: Mapping[str, str | bool], run: RunSplits, function: Callable[[Rows], R]
+    job: Job,
+    copy: Copy,
+    rule: TableRule,
+    technical: Mapping[str, str | bool],
+    run: RunSplits,
+    function: Callable[[Rows], R],
 ) -> WrittenSplits[R]:
     """Call ``function``, where ``run`` does, with the rows and technical columns of each split. Raises the errors of
     reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     step = replace(job.step, tables=())
     tasks = [
-        _SplitTask(step, job.secrets, split, number, copy.schema, technical, function)
+        _SplitTask(step, job.secrets, split, number, copy.schema, rule, technical, function)
         for number, split in enumerate(copy.read.splits)
     ]
     results: list[_SplitResult[R]] = run(job, _run_task, tasks)
@@ -101,7 +110,8 @@ class _CountingReader:
         source = open_source(task.step.definition, task.secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
-        for table in source.read_split(task.split, task.schema):
+        key = hash_key(task.step.definition, task.secrets.hash)
+        for table in read_split(source, task.split, task.schema, task.rule, key):
             self.rows += len(table)
             report(self.rows)
             yield _add_columns(task.technical, table.cast(target_schema))

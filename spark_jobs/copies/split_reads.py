@@ -8,10 +8,12 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.connectors.copied.reading import read_split
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.columns.functions import hash_key
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
@@ -23,30 +25,36 @@ ROWS_PER_BATCH = 10_000
 def read_splits(
     spark: SparkSession,
     definition: Definition,
-    connection: ConnectionInfo,
+    secrets: Secrets,
     splits: Sequence[str],
     schema: TableSchema,
+    rule: TableRule,
 ) -> DataFrame:
-    """One Spark task per split; each task opens the source, and a retried task reads its split again. The connection
-    travels only inside the serialised tasks. Read the frame inside ``from_remote_failure``."""
+    """One Spark task per split; each task opens the source, and a retried task reads its split again. The secrets
+    travel only inside the serialised tasks. Read the frame inside ``from_remote_failure``."""
     columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
     if not splits:
         return spark.createDataFrame([], columns)
     frame = spark.createDataFrame(
         spark.sparkContext.parallelize([(split,) for split in splits], len(splits)), "split STRING"
     )
-    rows = partial(_rows, definition, connection, schema)
+    rows = partial(_rows, definition, secrets, schema, rule)
     return frame.mapInArrow(rows, columns)
 
 
 def _rows(
-    definition: Definition, connection: ConnectionInfo, schema: TableSchema, batches: Iterator[pa.RecordBatch]
+    definition: Definition,
+    secrets: Secrets,
+    schema: TableSchema,
+    rule: TableRule,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
     with as_remote_failure():
-        source = open_source(definition, connection)
+        source = open_source(definition, secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
+        key = hash_key(definition, secrets.hash)
         for batch in batches:
             for split in batch.column("split").to_pylist():
-                for rows in source.read_split(split, schema):
+                for rows in read_split(source, split, schema, rule, key):
                     yield from rows.to_batches(ROWS_PER_BATCH)

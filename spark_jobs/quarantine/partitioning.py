@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from airflow_cdc_provider.connectors.copied import reading
 from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ARRIVES, ChangeRecord
@@ -217,7 +218,7 @@ class RecordPartitioner(Generic[E]):
         job, task = self.batch.job, self.batch.task
 
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
-            return job.source.reread(record, task, job.log.schema(record.schema_id))
+            return reading.reread(job.source, record, task, job.log.schema(record.schema_id), job.hash_key)
 
         resolution = apply_decisions(
             known, decisions_by_record(job.log.decisions(), task.table), reread, self.batch.plan.schema

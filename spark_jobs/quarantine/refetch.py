@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.connectors.copied import reading
 from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem, Retryable, SourceUnavailable
@@ -87,7 +88,7 @@ def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[D
     rows: dict[str, ChangeRecord] = {}
     error: Retryable | None = None
     try:
-        for row in source.fetch(task, schema, tuple(last.values())):
+        for row in reading.fetch_rows(source, task, schema, tuple(last.values()), job.hash_key):
             key = own_key(row) or ""
             rows[key] = replace(row, order_key=last[key].order_key, schema_id=schema.schema_id)
     except Retryable as failure:  # rows received so far are used, the others wait

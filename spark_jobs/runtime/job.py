@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.registry import fetches_rows, open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
+from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -89,6 +90,10 @@ class Resources:
         return open_source(self.definition, self.secrets.source, RegistryAccess(self.secrets.registry, self.log))
 
     @cached_property
+    def hash_key(self) -> bytes:
+        return hash_key(self.definition, self.secrets.hash)
+
+    @cached_property
     def tables(self) -> TargetTables:
         return open_target(self.definition, self.secrets, self.log)
 
@@ -125,6 +130,11 @@ class Job:
     @property
     def source(self) -> SourceConnector:
         return self.resources.source
+
+    @property
+    def hash_key(self) -> bytes:
+        """The key of hashed columns."""
+        return self.resources.hash_key
 
     @cached_property
     def fetches_rows(self) -> bool:

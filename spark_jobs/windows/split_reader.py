@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 
 from pyspark import TaskContext
 
+from airflow_cdc_provider.connectors.copied.reading import read_stream
 from airflow_cdc_provider.connectors.duplicates import drop_duplicates
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import StreamSplit
 from airflow_cdc_provider.connectors.source_features import RegistryAccess
+from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
@@ -94,7 +96,9 @@ def _land(split: WindowSplit) -> LandedSplit:
 
     source = open_source(step.definition, split.secrets.source, RegistryAccess(split.secrets.registry, log))
     known = split.known if source.has_transactions else None
-    items = source.read(split.stream, _with_known_schemas(step.tables, known or {}), step.epoch)
+    tasks = _with_known_schemas(step.tables, known or {})
+    key = hash_key(step.definition, split.secrets.hash)
+    items = read_stream(source, split.stream, tasks, step.epoch, key)
     if source.duplicates_within:
         seen = recent_event_ids(log, step.window, source.duplicates_within, datetime.now(UTC))
         items = drop_duplicates(items, seen)

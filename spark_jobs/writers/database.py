@@ -126,7 +126,7 @@ class DatabaseWriter:
         shadow = staging_table(task.target, COPIED, record.nonce)
         with translate_lost_race(self.tables, task, current, record):
             prepare_staging(server, task.target)
-            create_shadow_table(server, shadow, schema, soft, record.nonce, task.rule.cluster_by)
+            create_shadow_table(server, shadow, schema, soft, record.nonce, task.cluster_by)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
             rows = load(shadow, schema, columns, record.window)
             index_shadow_table(server, shadow, schema, task.target, record.nonce)

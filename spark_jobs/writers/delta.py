@@ -136,7 +136,7 @@ class DeltaWriter:
         writer = (
             frame.write.format("delta")
             .mode("overwrite")
-            .options(**table_properties(schema, (*schema.key, *task.rule.cluster_by)))
+            .options(**table_properties(schema, (*schema.key, *task.cluster_by)))
             .option("overwriteSchema", "true")
             .option("txnAppId", self.tables.app_id(task.table))
             .option("txnVersion", record.token)

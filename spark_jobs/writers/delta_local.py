@@ -102,7 +102,7 @@ class DeltaLocalWriter:
 
     def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
-        properties = table_properties(task.schema, (*task.schema.key, *task.rule.cluster_by))
+        properties = table_properties(task.schema, (*task.schema.key, *task.cluster_by))
         if not current.exists:
             return new_table(columns, properties)
         with self.tables.translate_errors(task.target):

@@ -44,7 +44,7 @@ def _statements(
 
 
 def _layout(task: TableTask) -> Sequence[str]:
-    return task.rule.cluster_by or task.schema.key
+    return task.cluster_by or task.schema.key
 
 
 def _sorted(layout: Sequence[str]) -> str:

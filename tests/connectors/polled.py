@@ -24,13 +24,17 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
     position_of,
 )
 from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COLUMNS = (Column("k", LogicalType(Kind.TEXT), False), Column("v", LogicalType(Kind.INT64)))
 SCHEMA = TableSchema("s.t", COLUMNS, ("k",))
+TASK = TableTask("s.t", "t", SCHEMA, TableRule("s.t"), "0" * 64, TableState.REPLICATING)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Polled:
     queries: int = 0
     position: Position = field(default_factory=dict)
     behind: list[ChangeRecord] = field(default_factory=list)
+    task: TableTask = TASK
 
     @property
     def now(self) -> datetime:
@@ -126,7 +131,7 @@ class Polled:
 
     def items(self, split: StreamSplit) -> Iterator[StreamItem]:
         assert split_bounds(split)[0] == "s.t"
-        return read_items(split, SCHEMA, 1, self.pages)
+        return read_items(split, self.task, 1, self.pages)
 
     def apply(self) -> None:
         """Applies each record above the floor of the copy, in the order of their keys."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState

@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.transports.messages.discovery import discov
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from tests.connectors.formats import ydb_goldens

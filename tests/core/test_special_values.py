@@ -8,7 +8,7 @@ import pytest
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import (
     MYSQL,

@@ -12,7 +12,7 @@ from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema
@@ -205,3 +205,23 @@ def test_status_shows_the_engine_of_the_last_commit(cdc: CommandLine, harness: R
     one, other = cdc("status", "shop", "--json").body["tables"]
     assert (one["engine"], other["engine"]) == ("local: 1 rows", "")
     assert "local: 1 rows" in cdc("status", "shop").out
+
+
+def test_status_and_the_run_name_the_withheld_columns_of_a_sensitive_table(
+    cdc: CommandLine, harness: RunHarness
+) -> None:
+    rule = TableRule("public.*", sensitive=True)
+    harness.definition = replace(harness.definition, tables=(rule,))
+    replicated(harness)
+    assert "new columns" not in cdc("status", "shop").out
+    first, other = (schema(table) for table in harness.tables)
+    wider = replace(first, columns=(*first.columns, replace(first.columns[1], name="ssn")))
+    harness.source.write(tables=[to_plain(wider), to_plain(other)])
+    harness.run("r2")
+    line = "public.a: new columns of the source are not copied until the YAML names them: ssn"
+    assert [text for text in harness.log_lines if line in text and "`plain: [ssn]`" in text]
+    assert f"shop: {line}" in cdc("status", "shop").out
+    assert [one["withheld"] for one in cdc("status", "shop", "--json").body["tables"]] == [["ssn"], []]
+    harness.definition = replace(harness.definition, tables=(replace(rule, columns=Columns(exclude=("ssn",))),))
+    harness.run("r3")
+    assert "new columns" not in cdc("status", "shop").out

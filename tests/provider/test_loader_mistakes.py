@@ -125,7 +125,7 @@ BAD = [
         "DEF021",
         "8:22",
     ),
-    ("a cast to no text", rule("columns: {cast: {at: date}}"), "DEF055", "7:26"),
+    ("a cast to no type", rule("columns: {cast: {at: number}}"), "DEF055", "7:26"),
     ("a cast of an excluded column", rule("columns: {exclude: [at], cast: {at: text}}"), "DEF021", "7:37"),
     (
         "texts of a source that has none",

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.log.change_log import DataFile, quarantine_path
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import BadRecord, QuarantinedRecord, QuarantineList
+from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -185,3 +186,16 @@ def test_bad_records_are_kept_while_a_version_names_them_or_their_window_is_not_
 
 def quarantine_files(harness: RunHarness) -> set[str]:
     return set(harness.replicator.log.store.names(f"quarantine/{TABLE}"))
+
+
+def test_no_clear_value_of_a_hidden_column_is_stored_in_a_decision(cdc: CommandLine, quarantined: RunHarness) -> None:
+    control = quarantined.control(TABLE).fenced(attempt="merge")
+    assert control.schema is not None
+    key, name = control.schema.columns
+    hidden = replace(name, origin=Origin("name", name.type, converted=True, hidden=True))
+    schema = replace(control.schema, columns=(key, hidden))
+    quarantined.commit("public_a", replace(control, schema=schema))
+    refused = cdc("quarantine", "replay", "shop", "one", "--set", "name=Ada")
+    assert refused.code == 64 and "CLI023" in refused.err and "Ada" not in refused.err
+    assert quarantined.replicator.log.decisions() == []
+    assert cdc("quarantine", "replay", "shop", "one", "--set", "id=7").code == 0

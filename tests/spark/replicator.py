@@ -18,10 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider import appcds, bundle, jars
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.serde import from_plain, to_plain
-from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target, rule_fingerprint
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.table.states import TableState
@@ -84,14 +85,13 @@ class Replicator:
 
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
         """The tasks of a run that starts now."""
-        chosen, problems = select(self.definition, self.source.tables(), self.target.table_name)
+        key = hash_key(self.definition, self.secrets.hash)
+        chosen, problems = select(self.definition, self.source.tables(), self.target.table_name, key)
         assert not problems, problems
         tasks = []
         for one in chosen:
             control = self.target.state(one.table, one.target).control
-            state = control.state.name if control else TableState.PENDING
-            fingerprint = rule_fingerprint(self.definition, one.rule)
-            tasks.append(TableTask(one.table, one.target, one.schema, one.rule, fingerprint, state, control))
+            tasks.append(one.task(control.state.name if control else TableState.PENDING, control))
         return tuple(task for task in tasks if not names or task.table in names)
 
     def step(self, kind: StepKind, tables: Sequence[TableTask] | None = None, **more: Any) -> Step:

@@ -26,10 +26,11 @@ class ConnectionInfo:
 @dataclass(frozen=True)
 class Secrets:
     """The connections that a job uses. ``stage``: of the bucket through which a target loads rows.
-    ``registry``: of the schema registry of the source's messages."""
+    ``registry``: of the schema registry of the source's messages. ``hash``: with the key of hashed columns."""
 
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
     target: ConnectionInfo = field(default_factory=ConnectionInfo)
     staging: ConnectionInfo = field(default_factory=ConnectionInfo)
     stage: ConnectionInfo = field(default_factory=ConnectionInfo)
     registry: ConnectionInfo = field(default_factory=ConnectionInfo)
+    hash: ConnectionInfo = field(default_factory=ConnectionInfo)

@@ -170,10 +170,12 @@ def _can_rename(stop: SchemaStop, renames: dict[str, str], statements: Statement
 
 
 def _ignorable(changes: Iterable[SchemaChange], key: Iterable[str]) -> tuple[str, ...]:
-    """The added and changed columns outside the key."""
+    """The added and changed columns outside the key, by their names in the source."""
     ignorable = (ChangeKind.ADD_COLUMN, ChangeKind.WIDEN, ChangeKind.NARROW)
-    names = [change.after.name for change in changes if change.kind in ignorable and change.after]
-    return () if set(names) & set(key) else tuple(dict.fromkeys(names))
+    columns = [change.after for change in changes if change.kind in ignorable and change.after]
+    if {column.name for column in columns} & set(key):
+        return ()
+    return tuple(dict.fromkeys(column.source_name for column in columns if column.source_name))
 
 
 def asked(control: ControlRecord, question: SchemaQuestion) -> Problem:

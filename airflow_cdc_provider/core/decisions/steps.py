@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.columns.copied import names_in_copy
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
@@ -31,11 +32,13 @@ class StepKind(StrEnum):
 class TableTask:
     """One table of a run.
 
-    ``schema``: the selected columns of the source now, with the effective key (of the YAML, or else of the source).
+    ``schema``: of the copy: the selected columns of the source now, with the names and types that the rule gives them,
+    and the effective key (of the YAML, or else of the source).
     ``control``: the newest control record of the target, None if the target has no table of this replicator.
     ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
-    source rewrote the rows, and a comparison must show whether they changed. ``ignored``: columns that are not copied
-    by an operator's decision; ``schema`` and ``rule`` leave them out.
+    source rewrote the rows, and a comparison must show whether they changed. ``withheld``: new columns of a sensitive
+    table, which are not copied. ``ignored``: columns that are not copied by an operator's decision; ``schema`` and
+    ``rule`` leave them out.
     """
 
     table: str
@@ -48,6 +51,12 @@ class TableTask:
     identity: TableIdentity | None = None
     rewritten: bool = False
     ignored: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def cluster_by(self) -> tuple[str, ...]:
+        """Columns of the copy."""
+        return names_in_copy(self.rule, self.rule.cluster_by)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ DISCARDED = "discarded"
 RECORD_CODEC = "change record"
 """The codec of records that could be decoded: their bytes are the change record as JSON."""
 
+WITHHELD_CODEC = "withheld"
+"""The codec of records without their bytes, which contain values that the copy must not have."""
+
 
 @dataclass(frozen=True)
 class UndecodedRecord:
@@ -80,7 +83,7 @@ def record_id(record: ChangeRecord) -> str:
     """A stable id of twelve hex digits."""
     parts = [record.table, *record_key(record)]
     if own_key(record) is None and (content := undecoded(record)):
-        parts.append(content.raw)
+        parts.append(content.raw or record.event_id)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 

@@ -11,8 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.columns import Columns as Columns
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
+from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
+from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 
 STAGE_CONNECTION = "stage_connection"
@@ -53,28 +55,12 @@ class Comparison(StrEnum):
     IS_NOT_NULL = "is not null"
 
 
-Scalar = str | int | float | bool
-
-
 @dataclass(frozen=True)
 class Condition:
     column: str = doc("Source column.")
     op: Comparison = doc("How the column is compared; comparisons with NULL are not true, as in SQL.")
     value: Scalar | tuple[Scalar, ...] | None = doc(
         "Value, a list for `in` and `not in`, absent for `is null` and `is not null`.", None
-    )
-
-
-@dataclass(frozen=True)
-class Columns:
-    include: tuple[str, ...] = doc(
-        "Columns to copy; all others are omitted. Not together with `exclude`.", tuple, non_empty=True
-    )
-    exclude: tuple[str, ...] = doc("Columns to omit. Their values never reach staging or target.", tuple)
-    cast: dict[str, str] = doc(
-        "Columns that the target stores as text, exactly as the source formats their values: `{valid_to: text}`.",
-        dict,
-        form="cast",
     )
 
 
@@ -94,18 +80,31 @@ class TableRule:
     source: str = doc(
         "Source table, or a pattern with `*` and `?` (`public.*`). A name takes precedence over patterns."
     )
-    target: str = doc("Target table name; by default derived from the source name. Not for patterns.", "", form="table")
-    columns: Columns = doc("Columns to copy.", Columns)
+    target: str = doc(
+        "Target table name; by default derived from the source name. For patterns with placeholders: "
+        "`{schema}_{table}`; `{database}` where names have three parts.",
+        "",
+        form="target",
+    )
+    columns: Columns = doc("Columns to copy, and what becomes of them.", Columns)
+    sensitive: bool = doc(
+        "New columns are withheld until `columns` names them, in any of its lists.",
+        False,
+    )
     where: tuple[Condition, ...] = doc(
         "Rows to copy: all conditions must be true. A row that stops matching is deleted. Requires full before images.",
         tuple,
         form="filter",
     )
-    key: tuple[str, ...] = doc("Columns that identify a row, instead of the source's own key.", tuple, non_empty=True)
+    key: tuple[str, ...] = doc(
+        "Columns of the source that identify a row, instead of the source's own key.", tuple, non_empty=True
+    )
     on_delete: OnDelete = doc(
         "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row unchanged.", OnDelete.HARD
     )
-    cluster_by: tuple[str, ...] = doc("Columns by which the target is clustered; the key by default.", tuple)
+    cluster_by: tuple[str, ...] = doc(
+        "Columns, by their names in the source, by which the target is clustered; the key by default.", tuple
+    )
     on_bad_record: OnBadRecord = doc(
         "A record that cannot be decoded or stored: `stop` blocks its table, `quarantine` moves it to quarantine.",
         OnBadRecord.STOP,
@@ -201,6 +200,12 @@ class Definition:
     schema_changes: SchemaPolicy = doc("What happens at schema changes of the source.", SchemaPolicy)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
+    hash_connection: str = doc(
+        "Airflow connection whose password is the key of `columns.hash`: at least 16 characters. A change of the "
+        "password requires a resync.",
+        "",
+        form="connection",
+    )
     dag: Dag = doc("Settings of the Airflow DAG.", Dag)
     version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
 
@@ -212,16 +217,19 @@ def format_duration(length: timedelta) -> str:
     return f"{seconds // size}{unit}"
 
 
-def rule_fingerprint(definition: Definition, rule: TableRule) -> str:
-    """SHA-256 over the settings that determine the content of a target table. A change of it requires a resync."""
-    columns = to_plain(rule.columns)
+def rule_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str = "") -> str:
+    """SHA-256 over the settings that determine the content of a target table. A change of it requires a resync.
+    ``hash_key_id`` identifies the key of ``columns.hash`` without revealing it."""
+    columns = {name: value for name, value in to_plain(rule.columns).items() if value or name in ("include", "exclude")}
     content = {
         "source": [definition.source.type, definition.source.connection],
-        "columns": columns if rule.columns.cast else {name: columns[name] for name in columns if name != "cast"},
+        "columns": columns,
         "where": to_plain(rule.where),
         "key": list(rule.key),
         "on_delete": rule.on_delete.value,
     }
     if rule.on_unrepresentable is not OnUnrepresentable.STOP:
         content["on_unrepresentable"] = rule.on_unrepresentable.value
+    if rule.columns.hash:
+        content["hash_key"] = hash_key_id
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

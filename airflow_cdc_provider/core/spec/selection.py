@@ -9,21 +9,25 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
+from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_columns
+from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.spec.column_problems import conversion_problems, named_columns
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
-    OnUnrepresentable,
     TableRule,
     rule_fingerprint,
 )
+from airflow_cdc_provider.core.spec.routing import target_name
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.schema import LIMITED, TEXT_OF, Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
 MAX_TABLES = 500
@@ -32,25 +36,46 @@ RESERVED_PREFIX = "_cdc_"
 
 @dataclass(frozen=True)
 class Selection:
-    """A source table and its rule. ``schema`` contains the selected columns and the effective key."""
+    """A source table and its rule. ``selected``: the selected columns of the source, with the effective key.
+    ``hash_key``: the key of hashes."""
 
     table: str
     target: str
-    schema: TableSchema
+    selected: TableSchema
     rule: TableRule
     definition_sha256: str
+    hash_key: bytes = field(default=b"", repr=False)
 
-    def task(self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()) -> TableTask:
-        """``ignored``: columns that are not copied by an operator's decision."""
-        rule, schema = self.rule, self.schema
-        if ignored:
-            rule = _without(rule, ignored)
-            schema = replace(schema, columns=tuple(column for column in schema.columns if column.name not in ignored))
+    @property
+    def schema(self) -> TableSchema:
+        """The schema of the copy."""
+        return copied_schema(self.rule, self.selected, self.hash_key)
+
+    def task(
+        self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()
+    ) -> TableTask:
+        """``ignored``: columns of the source that are not copied by an operator's decision."""
+        copied = control.schema if control else None
+        rule, withheld = withhold(_without(self.rule, ignored), self.selected, copied)
+        columns = tuple(column for column in self.selected.columns if selects(rule, column.text_of or column.name))
+        schema = copied_schema(rule, replace(self.selected, columns=columns), self.hash_key)
         sha256 = self.definition_sha256
-        return TableTask(self.table, self.target, schema, rule, sha256, state, control, ignored=tuple(ignored))
+        return TableTask(
+            self.table,
+            self.target,
+            schema,
+            rule,
+            sha256,
+            state,
+            control,
+            withheld=withheld,
+            ignored=tuple(ignored),
+        )
 
 
 def _without(rule: TableRule, ignored: Sequence[str]) -> TableRule:
+    if not ignored:
+        return rule
     columns = rule.columns
     if columns.include:
         columns = replace(columns, include=tuple(name for name in columns.include if name not in ignored))
@@ -59,13 +84,20 @@ def _without(rule: TableRule, ignored: Sequence[str]) -> TableRule:
     return replace(rule, columns=columns)
 
 
+def copied_schema(rule: TableRule, selected: TableSchema, hash_key: bytes) -> TableSchema:
+    return CopiedColumns(rule, selected, hash_key).copied_schema if changes_columns(rule) else selected
+
+
 def select(
-    definition: Definition, described: Sequence[TableSchema], table_name: Callable[[str], str]
+    definition: Definition,
+    described: Sequence[TableSchema],
+    table_name: Callable[[str], str],
+    hash_key: bytes = b"",
 ) -> tuple[tuple[Selection, ...], tuple[Problem, ...]]:
     """All tables that can be copied, sorted by name, and all problems.
 
     ``described``: the tables of the source. ``table_name`` derives the target name if the YAML has none. If there are
-    more than ``MAX_TABLES`` tables, nothing is selected.
+    more than ``MAX_TABLES`` tables, nothing is selected. ``hash_key``: the key of hashes.
     """
     by_name = {schema.table: schema for schema in described}
     rules, problems = _assign(definition.tables, by_name)
@@ -74,18 +106,13 @@ def select(
 
     selections = []
     for table, rule in sorted(rules.items()):
-        table_problems = list(of_table(table, _table_problems(rule, by_name[table])))
+        target, routing_problems = target_name(rule, table, table_name)
+        table_problems = list(of_table(table, [*routing_problems, *_table_problems(rule, by_name[table], hash_key)]))
         problems += table_problems
         if not table_problems:
-            selections.append(
-                Selection(
-                    table,
-                    rule.target or table_name(table),
-                    selected_schema(rule, by_name[table]),
-                    rule,
-                    rule_fingerprint(definition, rule),
-                )
-            )
+            fingerprint = rule_fingerprint(definition, rule, hash_key_id(hash_key))
+            selected = selected_schema(rule, by_name[table])
+            selections.append(Selection(table, target, selected, rule, fingerprint, hash_key))
     collisions = _collisions(selections)
     problems += collisions
     colliding = {problem.where for problem in collisions}
@@ -105,38 +132,6 @@ def matches(pattern: str, table: str) -> bool:
 def _regex(pattern: str) -> re.Pattern[str]:
     parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
     return re.compile("".join(parts), re.DOTALL)
-
-
-def selected_schema(rule: TableRule, schema: TableSchema) -> TableSchema:
-    """The columns that the rule selects, in the source's order, with the effective key."""
-    columns = selected_columns(rule, schema.columns, rule.key or schema.key)
-    if not rule.key or set(rule.key) == set(schema.key):
-        return replace(schema, columns=columns, key=rule.key or schema.key)
-    regime = Regime.DOUBLE if schema.regime is Regime.SINGLE else schema.regime
-    return replace(schema, columns=columns, key=rule.key, regime=regime)
-
-
-def selected_columns(rule: TableRule, columns: Iterable[Column], key: Sequence[str]) -> tuple[Column, ...]:
-    """The columns that the rule selects, with its casts and with the text columns of ``on_unrepresentable``."""
-    selected = list[Column]()
-    for column in columns:
-        if not selects(rule, column.name):
-            continue
-        if column.name in rule.columns.cast:
-            selected.append(replace(column, type=LogicalType(Kind.TEXT), initial=None))
-            continue
-        selected.append(column)
-        set_null = rule.on_unrepresentable is OnUnrepresentable.SET_NULL and column.name not in key
-        if set_null and column.type.kind in LIMITED:
-            text_id = f"{column.id}.text" if column.id else ""
-            selected.append(Column(f"{TEXT_OF}{column.name}", LogicalType(Kind.TEXT), id=text_id))
-    return tuple(selected)
-
-
-def selects(rule: TableRule, column: str) -> bool:
-    if rule.columns.include:
-        return column in rule.columns.include
-    return column not in rule.columns.exclude
 
 
 def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tuple[dict[str, TableRule], list[Problem]]:
@@ -182,28 +177,24 @@ def _pattern_problems(rule: TableRule, schemas: list[TableSchema]) -> list[Probl
             )
         ]
     known = {name for schema in schemas for name in schema.names}
-    return [
-        _unknown_column(rule.source, field, name, known)
-        for field, names in (("columns.exclude", rule.columns.exclude), ("columns.cast", rule.columns.cast))
-        for name in names
-        if name not in known
-    ]
+    named = named_columns(rule.columns)
+    return [_unknown_column(rule.source, field, name, known) for field, name in named if name not in known]
 
 
-def _table_problems(rule: TableRule, schema: TableSchema) -> list[Problem]:
+def _table_problems(rule: TableRule, schema: TableSchema, hash_key: bytes) -> list[Problem]:
     """All problems that prevent a copy of this table by its rule."""
-    exclusions = () if is_pattern(rule.source) else rule.columns.exclude
     named = [
         *(("columns.include", name) for name in rule.columns.include),
-        *(("columns.exclude", name) for name in exclusions),
-        *(("columns.cast", name) for name in (() if is_pattern(rule.source) else rule.columns.cast)),
+        *(() if is_pattern(rule.source) else named_columns(rule.columns)),
         *(("key", name) for name in rule.key),
         *(("where", condition.column) for condition in rule.where),
         *(("cluster_by", name) for name in rule.cluster_by),
     ]
     unknown = [_unknown_column(schema.table, f, n, schema.names) for f, n in named if n not in schema.names]
     selected = selected_schema(rule, schema)
-    return unknown + _omitted(rule, selected, schema) + _bad_names(schema, selected) + _keyless(rule, selected)
+    conversions = [*conversion_problems(rule, selected)]
+    names = [] if conversions else _bad_names(schema, selected, copied_schema(rule, selected, hash_key))
+    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected)
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
@@ -240,7 +231,7 @@ def _omitted(rule: TableRule, selected: TableSchema, schema: TableSchema) -> lis
     ]
 
 
-def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
+def _bad_names(schema: TableSchema, selected: TableSchema, copied: TableSchema) -> list[Problem]:
     problems = [
         Problem(
             "DEF026",
@@ -254,7 +245,7 @@ def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
         for name in selected.names
         if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
     ]
-    for names in _equal_ignoring_case(selected.names):
+    for names in _equal_ignoring_case(copied.names):
         problems.append(
             Problem(
                 "DEF025",
@@ -262,7 +253,7 @@ def _bad_names(schema: TableSchema, selected: TableSchema) -> list[Problem]:
                 where=selected.table,
                 found=", ".join(names),
                 allowed="names that differ when case is ignored",
-                do="omit all but one with `columns.exclude`",
+                do="omit all but one with `columns.exclude`, or use other names with `columns.rename`",
                 columns=all_but_one(names, selected.key),
             )
         )

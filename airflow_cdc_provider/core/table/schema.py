@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -53,11 +54,40 @@ class LogicalType:
         return f"decimal({self.precision},{self.scale})" if self.kind is Kind.DECIMAL else self.kind.value
 
 
+DECIMAL = re.compile(r"decimal\(([1-9]\d?),(\d\d?)\)")
+MAX_DIGITS = 38
+
+
+def parse_type(text: str) -> LogicalType:
+    """The opposite of ``str``. Raises ValueError."""
+    if not (match := DECIMAL.fullmatch(text)):
+        if text == Kind.DECIMAL:
+            raise ValueError("precision and scale are required")
+        return LogicalType(Kind(text))
+    precision, scale = int(match[1]), int(match[2])
+    if not scale <= precision <= MAX_DIGITS:
+        raise ValueError("too many digits")
+    return LogicalType(Kind.DECIMAL, precision, scale)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The column of the source that a column of the copy is made from. ``name``: empty if the source has no such
+    column. ``converted``: whether the copy has other values. ``hidden``: whether these do not reveal the source's."""
+
+    name: str
+    type: LogicalType
+    native: str = ""
+    converted: bool = False
+    hidden: bool = False
+
+
 @dataclass(frozen=True)
 class Column:
     """``native``: the type text of the source. ``initial``: the value of rows older than the column, as canonical JSON
     (an added column with a constant default); None if it is NULL. ``id``: the source's own id of the column, which it
-    keeps when it is renamed; empty if the source has none."""
+    keeps when it is renamed; empty if the source has none. ``origin``: None if the column of the source has the same
+    name and the same values."""
 
     name: str
     type: LogicalType
@@ -65,6 +95,12 @@ class Column:
     native: str = ""
     initial: str | None = None
     id: str = ""
+    origin: Origin | None = None
+
+    @property
+    def source_name(self) -> str:
+        """Its name in the source; empty if the source does not have it."""
+        return self.origin.name if self.origin else self.name
 
     @property
     def text_of(self) -> str:
@@ -109,9 +145,11 @@ class TableSchema:
 
     @cached_property
     def schema_id(self) -> str:
-        """Sixteen hex digits, derived from the content only. Columns without an id count as before there were ids."""
+        """Sixteen hex digits, derived from the content only. Columns without an id or an origin count as before there
+        were any."""
         content = to_plain(self)
         for column in content["columns"]:
-            if not column["id"]:
-                del column["id"]
+            for name in ("id", "origin"):
+                if not column[name]:
+                    del column[name]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -56,7 +56,7 @@ class TableRow:
     ``window``: of the cursor; ``fence``: of the target; ``passed``: the last window up to which the log contains
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
-    ``engine``: what did the work of the last commit.
+    ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
     ``control``: the record as last read."""
 
     table: str
@@ -79,6 +79,7 @@ class TableRow:
     passed: int = 0
     counted_run: str = ""
     engine: str = ""
+    withheld: tuple[str, ...] = ()
     control: ControlRecord | None = None
 
 

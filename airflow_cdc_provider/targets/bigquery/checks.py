@@ -83,7 +83,7 @@ def _column_problems(task: TableTask) -> Iterator[Problem]:
 
 
 def _cluster_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
-    wanted = [name for name in task.rule.cluster_by if name in task.schema.names]
+    wanted = [name for name in task.cluster_by if name in task.schema.names]
     wrong = [name for name in wanted if not sql.clusters(task.schema, name)]
     if wrong or len(wanted) > CLUSTER_COLUMNS:
         allowed = f"{CLUSTER_COLUMNS} columns, without floats, bytes and JSON"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.definition import Target
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.storage.locations import S3, parse_location
 
 

@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable,
 from airflow_cdc_provider.connectors.decoders.datastream import types as datastream
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable, TableRule
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.formats import debezium_messages as debezium
 from tests.connectors.formats import ydb_goldens as ydb

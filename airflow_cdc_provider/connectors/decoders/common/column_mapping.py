@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import DecoderSetti
 from airflow_cdc_provider.connectors.decoders.common.times import NANOSECONDS_CUT
 from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.spec.selection import selected_columns
+from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
 
 NULL = "null"
@@ -52,7 +52,7 @@ def map_columns(
         convert = converter_of(by_name[column.text_of or column.name])
         if column.text_of:
             mappings.append(ColumnMapping(column, _unrepresentable_text(convert), as_in_source=False))
-        elif column.name in rule.columns.cast:
+        elif column.name in rule.columns.as_text:
             convert = _unsigned_zero(convert) if column.name in key else convert
             mappings.append(ColumnMapping(column, _as_text(convert, warnings), as_in_source=False))
         elif column.name in have_text_column:
@@ -79,7 +79,7 @@ def source_columns(
 ) -> list[Column]:
     """The source's columns, given the ``columns`` of a copy. ``source_type``: the type that a column's ``native``
     means, or None; a column that is cast and has None is read as the text in the message."""
-    cast = rule.columns.cast if rule else {}
+    cast = rule.columns.as_text if rule else frozenset()
     return [
         replace(column, type=source_type(column) or column.type) if column.name in cast else column
         for column in columns

@@ -11,7 +11,7 @@ from airflow_cdc_provider.connectors.source import HoleFound, Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.spec.selection import selects
+from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 SMALL_BATCH = 24

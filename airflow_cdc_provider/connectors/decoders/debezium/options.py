@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 
 @dataclass(frozen=True)

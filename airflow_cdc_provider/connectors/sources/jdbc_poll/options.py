@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
 

@@ -27,7 +27,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPl
 from airflow_cdc_provider.connectors.sources.polling.pages import Page, Query, Row, read_pages
 from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition, table_positions
 from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items
-from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, task_of
+from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, require_visible_timestamp, task_of
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
@@ -135,7 +135,8 @@ class JdbcPollSource(PollingSource):
         task = task_of(split, tables)
         queries = self._queries(task.table, task.schema, task.rule.where)
         require_pageable(queries)
-        yield from read_items(split, task.schema, epoch, partial(self._read_pages, queries))
+        require_visible_timestamp(task, queries.timestamp_column)
+        yield from read_items(split, task, epoch, partial(self._read_pages, queries))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""

@@ -67,7 +67,7 @@ def _missing_select(table: str, found: str, user: str, server: str) -> Problem:
 
 def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
     for column in table.schema.columns:
-        if column.name in task.rule.columns.cast and column.type.kind in NOT_CASTABLE:
+        if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
             yield Problem(
                 "SRC103",
                 f"column {column.name} of {task.table} cannot be cast: the binlog has no text of its values",

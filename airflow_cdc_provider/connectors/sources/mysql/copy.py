@@ -36,7 +36,7 @@ from airflow_cdc_provider.core.errors import BadRecordFound, SourceUnavailable, 
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 if TYPE_CHECKING:

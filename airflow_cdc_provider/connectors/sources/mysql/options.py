@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from airflow_cdc_provider.core.serde import from_plain
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 SERVER_IDS = 1 << 31
 

@@ -21,7 +21,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import (
     matches_field,
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.selection import selected_columns
+from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 

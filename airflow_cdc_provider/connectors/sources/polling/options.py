@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 
 @dataclass(frozen=True, kw_only=True)

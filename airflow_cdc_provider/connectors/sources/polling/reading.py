@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
     position_of,
     round_time,
 )
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_log import AUDIT, RELOAD
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -33,12 +34,14 @@ def first_query(lo: PollPosition, limit: PollPosition, options: PollingOptions) 
 
 def read_items(
     split: StreamSplit,
-    schema: TableSchema,
+    task: TableTask,
     epoch: int,
     read: Callable[[PollPosition, PollPosition], Iterator[Page]],
 ) -> Iterator[StreamItem]:
     """Complete rows, and deletes. A window may end after every page, and ends at its limit after the last one. ``read``
-    returns the pages between two positions."""
+    returns the pages between two positions. The position after a page contains a key: a window of a table with hashed
+    keys only ends at its limit."""
+    schema, has_hashed_key = task.schema, not set(task.rule.columns.hash).isdisjoint(task.schema.key)
     table, lo, limit = split_bounds(split)
     rank = 0
     if is_schema_changed(lo, limit):
@@ -54,7 +57,7 @@ def read_items(
             for row in page.rows:
                 yield _record(row, table, schema, order_key(epoch, limit.round, rank))
                 rank += 1
-            if page.after:
+            if page.after and not has_hashed_key:
                 yield Boundary(position_of({table: replace(limit, after=page.after)}))
     except DeletesExpired:
         position = PollPosition(limit.round, lo.upto, round_time(limit.round), schema=limit.schema)

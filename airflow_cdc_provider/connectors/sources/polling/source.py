@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPl
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.polling.positions import position_of
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -46,6 +47,21 @@ class PollingSource(KeepsNoState, ABC):
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
         """The source has no unreadable records: an unreadable page is read again."""
         return [record]
+
+
+def require_visible_timestamp(task: TableTask, column: str) -> None:
+    """Raises CheckFailed (SRC130) if the rule hides the column whose values are the positions of the stream."""
+    columns = task.rule.columns
+    if column not in {*columns.hash, *columns.mask, *columns.truncate}:
+        return
+    raise CheckFailed.of(
+        "SRC130",
+        f"column {column} of {task.table} cannot be hashed, masked or truncated",
+        where=task.table,
+        found="the time of the last change, which is the position of the stream",
+        do="exclude the column, or use another one in `timestamp_columns`",
+        data="nothing was read",
+    )
 
 
 def task_of(split: StreamSplit, tables: Sequence[TableTask]) -> TableTask:

@@ -29,7 +29,7 @@ from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condit
 from airflow_cdc_provider.connectors.sources.postgres.splits import SnapshotTable, TableSplit
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.sources.postgres.messages import Attribute, Relation
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, logical_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.selection import selected_columns
+from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
@@ -57,7 +57,7 @@ def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) 
     target_schema = task.control.schema if task.control else None
     if table is None or target_schema is None:
         return False
-    unknown = {*table.unknown_initial, *task.rule.columns.cast}
+    unknown = {*table.unknown_initial, *task.rule.columns.as_text}
     return any(name in unknown and name not in target_schema.names for name in schema.names)
 
 

@@ -58,6 +58,15 @@ def _rule_problems(task: TableTask) -> Iterator[Problem]:
             allowed=f"key: [{ID}], which is the default",
             do="remove `key` from the table's rule",
         )
+    if ID in task.rule.columns.hash:
+        yield Problem(
+            "SRC131",
+            f"the {ID} of {task.table} cannot be hashed: rows that events do not contain are fetched by it",
+            where=task.table,
+            found=f"columns: {{hash: [{ID}]}}",
+            allowed="hashes of other columns",
+            do=f"remove {ID} from `hash`",
+        )
     if task.rule.where:
         yield Problem(
             "SRC018",

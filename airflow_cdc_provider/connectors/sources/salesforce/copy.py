@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchem
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 if TYPE_CHECKING:

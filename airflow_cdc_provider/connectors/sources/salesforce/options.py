@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 
 class Environment(StrEnum):

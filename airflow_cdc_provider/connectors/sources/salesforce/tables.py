@@ -8,7 +8,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.event_schema import Even
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventLayout
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.salesforce.options import Environment, SalesforceOptions
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 LEAST_COMMIT_LATENCY = timedelta(seconds=60)
 

@@ -19,7 +19,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import (
 from airflow_cdc_provider.connectors.sources.polling.pages import DeletesExpired, Page
 from airflow_cdc_provider.connectors.sources.polling.positions import PollPosition
 from airflow_cdc_provider.connectors.sources.polling.reading import first_query, read_items, reload_items
-from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, task_of
+from airflow_cdc_provider.connectors.sources.polling.source import PollingSource, require_visible_timestamp, task_of
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_splits, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
@@ -97,10 +97,12 @@ class SalesforcePollSource(PollingSource):
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         task = task_of(split, tables)
         require_supported_rules([task])
-        if not self._timestamp_column(task.table):
+        timestamp_column = self._timestamp_column(task.table)
+        if not timestamp_column:
             yield from reload_items(split, epoch)
             return
-        yield from read_items(split, task.schema, epoch, partial(self._read, self._object(task.table, task.schema)))
+        require_visible_timestamp(task, timestamp_column)
+        yield from read_items(split, task, epoch, partial(self._read, self._object(task.table, task.schema)))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in a Spark task."""

@@ -147,7 +147,7 @@ def _collation_problems(
 
 def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
     for column in table.schema.columns:
-        if column.name in task.rule.columns.cast and column.type.kind in NOT_CASTABLE:
+        if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
             yield Problem(
                 "SRC103",
                 f"column {column.name} of {task.table} cannot be cast to text",

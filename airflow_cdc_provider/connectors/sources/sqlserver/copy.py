@@ -42,7 +42,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.filters import matches
-from airflow_cdc_provider.core.spec.selection import selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 if TYPE_CHECKING:

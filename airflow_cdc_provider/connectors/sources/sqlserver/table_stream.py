@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_log import EXPIRED, UNLOGGED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.spec.selection import selected_columns
+from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.schema import TEXT_OF, Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.transports.messages.options import FeedOptions
-from airflow_cdc_provider.core.spec.documented import doc
+from airflow_cdc_provider.core.spec.fields import doc
 
 
 @dataclass(frozen=True, kw_only=True)

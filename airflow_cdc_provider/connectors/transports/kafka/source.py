@@ -38,7 +38,8 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.spec.selection import matches, selected_schema
+from airflow_cdc_provider.core.spec.selected_columns import selected_schema
+from airflow_cdc_provider.core.spec.selection import matches
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 HEAD_MESSAGES = 20

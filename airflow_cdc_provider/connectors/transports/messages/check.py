@@ -25,7 +25,7 @@ def table_problems(
 def rule_problems(task: TableTask) -> Iterator[Problem]:
     yield from operand_problems(task, "SRC072")
     for condition in task.rule.where:
-        if condition.column in task.rule.columns.cast or task.schema.has_text_of(condition.column):
+        if condition.column in task.rule.columns.as_text or task.schema.has_text_of(condition.column):
             yield _converted_operand(task.table, condition.column)
     if not task.schema.key:
         yield Problem(

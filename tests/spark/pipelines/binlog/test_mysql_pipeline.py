@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults.worker import request
 from tests.model.seeds import seed
+from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -116,3 +117,31 @@ def test_verify_reads_up_to_now_and_reports_that_it_is_not_exact(shop: PollingPi
     request(shop.replicator(), CommandKind.VERIFY, {"tables": ["binlog.a", "binlog.b"], "key": "v"})
     results = shop.results(shop.run_successfully(), "verify")
     assert all(one.detail["identical"] and one.detail["inexact"] for one in results.values()), results
+
+
+@pytest.mark.nightly
+def test_hidden_columns_follow_every_transaction(
+    shop: PollingPipeline, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = HiddenColumns(
+        shop,
+        shop.truth,
+        lambda row: {
+            "no": hashed(row["id"]),
+            "n": row["n"],
+            "word": hashed(row["word"]),
+            "price": row["price"],
+            "at": row["at"] and "****",
+        },
+        key="no",
+        clear="ü",
+    )
+    settings = Columns(
+        hash=("id", "word"), mask={"at": 0}, cast={"price": "decimal(14,4)", "n": "decimal(22,2)"}, rename={"id": "no"}
+    )
+    hidden.hide(settings, monkeypatch)
+    assert hidden.differences() == []
+    write(server, random.Random(SEED), 25)
+    shop.run_successfully()
+    assert (hidden.differences(), hidden.clear_windows()) == ([], []), f"CDC_SEED={SEED}"
+    hidden.verify()

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import Reconcile, TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, Reconcile, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults import attempts
 from tests.model.seeds import seed
@@ -26,6 +26,7 @@ from tests.simulators.sqlserver.capture import Capture
 from tests.simulators.sqlserver.engine import Engine
 from tests.simulators.sqlserver.source import NAME, SimulatedSource
 from tests.simulators.sqlserver.tables import Col
+from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
 
 pytestmark = pytest.mark.jvm
@@ -256,3 +257,21 @@ def test_verify_waits_for_the_capture_job_and_reports_that_it_is_not_exact(
     shop.record_command(CommandKind.VERIFY, "dbo.a", "dbo.b")
     results = shop.results(shop.run_successfully(), "verify")
     assert all(one.detail["identical"] and one.detail["inexact"] for one in results.values()), results
+
+
+@pytest.mark.nightly
+def test_hidden_columns_follow_every_transaction(
+    shop: PollingPipeline, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = HiddenColumns(
+        shop,
+        server.truth,
+        lambda row: {"no": hashed(row["id"]), "n": row["n"], "word": hashed(row["word"])},
+        key="no",
+        clear="ü",
+    )
+    hidden.hide(Columns(hash=("id", "word"), rename={"id": "no"}, cast={"n": "decimal(20,0)"}), monkeypatch)
+    server.write(random.Random(SEED), 12)
+    shop.run_successfully()
+    assert (hidden.differences(), hidden.clear_windows()) == ([], []), f"CDC_SEED={SEED}"
+    hidden.verify()

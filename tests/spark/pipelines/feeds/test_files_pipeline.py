@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import OnBadRecord, Source
+from airflow_cdc_provider.core.spec.definition import Columns, OnBadRecord, Source
 from airflow_cdc_provider.core.table.states import TableState
+from tests.connectors.formats.debezium_encoder import ConnectorSetup
 from tests.model.seeds import seed
 from tests.spark.pipelines.feeds.pipeline import (
+    MYSQL,
     POSTGRES,
     FeedPipeline,
     SimulatedTable,
@@ -24,6 +26,7 @@ from tests.spark.pipelines.feeds.pipeline import (
     table,
     with_tables,
 )
+from tests.spark.pipelines.hidden_columns import hashed, with_hash_key
 
 pytestmark = pytest.mark.jvm
 SEED = seed()
@@ -155,3 +158,23 @@ def test_a_file_that_is_deleted_before_it_is_read_is_a_hole_for_every_table(
     assert "1 files were removed" in hole.detail
     dag_run = feed.run()
     assert any("LOG004" in problem for problem in dag_run.problems), dag_run.problems
+
+
+@pytest.mark.parametrize(
+    "manner", [pytest.param(MYSQL, marks=pytest.mark.nightly), POSTGRES], ids=["mysql", "postgresql"]
+)
+def test_hidden_columns_of_a_feed(
+    tmp_path: Path, spark: SparkSession, write: Write, manner: ConnectorSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = table("t", f"{SEED} hidden", manner=manner)
+    settings = Columns(hash=("id", "name"), rename={"name": "word"}, cast={"amount": "decimal(30,6)"})
+    write("0.jsonl", one.next(3))
+    feed = feed_pipeline(tmp_path, spark, one, columns=settings)
+    with_hash_key(feed, monkeypatch)
+    feed.run_successfully()
+    write("1.jsonl", one.rest())
+    feed.run_successfully()
+    copied = feed.copied_rows(one.name, "id", "id", "word", "amount")
+    assert copied == {
+        hashed(key): {"id": hashed(key), "word": hashed(row[1]), "amount": row[2]} for key, row in one.end.items()
+    }, f"CDC_SEED={SEED}"

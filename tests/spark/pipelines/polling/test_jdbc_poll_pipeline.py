@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, OnDelete, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults.worker import request
 from tests.model.seeds import seed
+from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -184,3 +185,27 @@ def test_verify_reads_up_to_now_and_reports_that_it_is_not_exact(shop: PollingPi
     request(shop.replicator(), CommandKind.VERIFY, {"tables": list(TABLES), "key": "v"})
     results = shop.results(shop.run_successfully(), "verify")
     assert all(one.detail["identical"] and one.detail["inexact"] for one in results.values()), results
+
+
+@pytest.mark.nightly
+def test_hidden_columns_follow_every_write(
+    shop: PollingPipeline, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = HiddenColumns(
+        shop,
+        shop.truth,
+        lambda row: {"no": hashed(row["id"]), "price": row["price"], "note": hashed(row["note"])},
+        key="no",
+        clear='"note":"0.',
+    )
+    hidden.hide(Columns(hash=("id", "note"), rename={"id": "no"}, cast={"price": "decimal(12,4)"}), monkeypatch)
+    write(database, random.Random(SEED), 25)
+    old_enough()
+    shop.run_successfully()
+    assert (hidden.differences(), hidden.clear_windows()) == ([], []), f"CDC_SEED={SEED}"
+    hidden.verify()
+    database.execute("DELETE FROM a WHERE id IN (3, 4)")
+    shop.with_source(options={"key_audit": 1.0, "page_rows": 100})
+    old_enough()
+    result = shop.results(shop.run_successfully(), "reconcile.resync")["public.a"]
+    assert result.counts["deleted"] == 2 and hidden.differences() == [], "an audit compares hashed keys"

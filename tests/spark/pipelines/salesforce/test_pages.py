@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.sources.salesforce.source import SalesforceSource
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -18,6 +18,8 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
 from spark_jobs.copies.split_reads import read_splits
+
+RULE = TableRule("*")
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
         no = "Entity 'Invoice__c' is not supported by the Bulk API."
         sandbox.faults.http.append(HttpFault("POST .*jobs/query", 400, "INVALIDENTITY", no))
     with source.copy(task, 1, source.open_stream([]), 1) as copy:
-        frame = read_splits(spark, definition, connection, copy.read.splits, copy.schema).cache()
+        frame = read_splits(spark, definition, Secrets(connection), copy.read.splits, copy.schema, RULE).cache()
         assert frame.count() == 2500
         (row,) = frame.where("Number__c = '7'").select("*", F.unix_millis("Due__c").alias("due_ms")).collect()
     frame.unpersist()
@@ -59,4 +61,4 @@ def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
 def test_a_table_without_splits_has_no_rows(spark: SparkSession) -> None:
     schema = TableSchema("Account", (Column("Id", LogicalType(Kind.TEXT), nullable=False),), ("Id",))
     definition = Definition("crm", Source("salesforce", "crm"), Target("delta"), (), Staging("/nowhere"))
-    assert read_splits(spark, definition, ConnectionInfo("crm"), (), schema).count() == 0
+    assert read_splits(spark, definition, Secrets(ConnectionInfo("crm")), (), schema, RULE).count() == 0

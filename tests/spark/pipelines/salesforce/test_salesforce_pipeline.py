@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.connectors.sources.salesforce import bulk
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
-from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.definition import Columns, Reconcile
 from airflow_cdc_provider.core.table.published_cut import select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.core.table.states import TableState
@@ -28,6 +28,7 @@ from tests.faults import attempts
 from tests.faults.injection import process
 from tests.faults.worker import request
 from tests.model.seeds import seed
+from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.salesforce.pipeline import TABLES, SalesforcePipeline, Writer, salesforce_pipeline
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -348,3 +349,36 @@ def test_case_56_the_channel_is_left_to_the_run_that_holds_it(
     state.release("crm", Lane.STREAM, "another")
     crm.run_until_idle()
     assert crm.differences() == []
+
+
+@pytest.mark.nightly
+def test_hidden_columns_follow_partial_events_and_fetched_rows(
+    copied: Callable[..., SalesforcePipeline], org: SalesforceOrg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crm = copied("Account")
+    hidden = HiddenColumns(
+        crm,
+        org.ledger.state,
+        lambda row: {"Id": row["Id"], "Title": hashed(row["Name"]), "Description": hashed(row["Description"])},
+        key="Id",
+        clear="secret",
+    )
+    hidden.hide(Columns(hash=("Name", "Description"), rename={"Name": "Title"}), monkeypatch)
+    one, other = sorted(org.ledger.state("Account"))[:2]
+    with org.transaction() as tx:
+        tx.update("Account", one, {"Name": "secret name"})
+    with org.transaction() as tx:
+        tx.update("Account", other, {"Description": "secret " * 99})
+    crm.run_successfully()
+    crm.run_until_idle()
+    assert (hidden.differences(), hidden.clear_windows()) == ([], [])
+
+
+@pytest.mark.nightly
+def test_the_id_cannot_be_hashed_because_rows_are_fetched_by_it(
+    copied: Callable[..., SalesforcePipeline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crm = copied("Account")
+    hidden = HiddenColumns(crm, lambda _: {}, lambda row: row, key="Id", clear="")
+    with pytest.raises(AssertionError, match="SRC131"):
+        hidden.hide(Columns(hash=("Id",)), monkeypatch)

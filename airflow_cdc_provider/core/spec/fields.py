@@ -1,9 +1,12 @@
-"""Fields of the definition, with their documentation."""
+"""Fields of the definition with their documentation."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from typing import Any
+
+Scalar = str | int | float | bool
+"""A value in the YAML."""
 
 
 def doc(text: str, default: Any = ..., **more: Any) -> Any:

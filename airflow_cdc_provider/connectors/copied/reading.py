@@ -1,0 +1,128 @@
+"""Rows and changes of a source as those of the copies.
+
+Every job reads its source with these functions. A connector has the source's columns only; what the rule of a table
+makes of them is decided here, in the process that reads them and before it writes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from airflow_cdc_provider.connectors.copied.records import OF_CHANGES, CopiedRecords, CopiedStream, drops_bytes
+from airflow_cdc_provider.connectors.source import Copy, SourceConnector, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import FetchesRows, ReadsSplits
+from airflow_cdc_provider.core.columns.copied import (
+    CopiedColumns,
+    changes_columns,
+    copied_name,
+    names_in_copy,
+    source_schema,
+    without_renamed,
+)
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.special_values import IN_TYPE, MayHold, Specials
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def source_task(task: TableTask) -> TableTask:
+    """The task with the columns of the source, for its connector."""
+    control = task.control
+    if control is not None and control.schema is not None:
+        control = replace(control, schema=source_schema(control.schema))
+    return replace(task, schema=source_schema(task.schema), control=control)
+
+
+def read_stream(
+    source: SourceConnector, split: StreamSplit, tasks: Sequence[TableTask], epoch: int, key: bytes
+) -> Iterator[StreamItem]:
+    items = source.read(split, [*map(source_task, tasks)], epoch)
+    if not any(changes_columns(task.rule) or drops_bytes(task.rule) for task in tasks):
+        return items
+    return CopiedStream(tasks, key).items(items)
+
+
+@contextmanager
+def open_source_copy(
+    source: SourceConnector, task: TableTask, epoch: int, sealed: Position, cores: int, key: bytes
+) -> Iterator[Copy]:
+    """The view of the source, with the schema of the copy."""
+    with source.copy(source_task(task), epoch, sealed, cores) as copy:
+        yield copied_copy(task, copy, key) if changes_columns(task.rule) else copy
+
+
+def copied_copy(task: TableTask, copy: Copy, key: bytes) -> Copy:
+    schema = without_renamed(task.rule, copy.schema, source_schema(task.schema).names)
+    columns = CopiedColumns(task.rule, schema, key, task.schema.columns)
+    changes = tuple(added.name for added in task.rule.columns.add if added.metadata in OF_CHANGES)
+    return replace(
+        copy,
+        schema=columns.copied_schema,
+        high_cardinality=names_in_copy(task.rule, copy.high_cardinality),
+        clustered_by=tuple(
+            copied_name(task.rule, name)
+            for name in copy.clustered_by
+            if not any(one.source and one.source.name == name and one.convert for one in columns.columns)
+        ),
+        unlogged=(*names_in_copy(task.rule, copy.unlogged), *changes),
+    )
+
+
+def read_split(source: ReadsSplits, split: str, schema: TableSchema, rule: TableRule, key: bytes) -> Iterator[pa.Table]:
+    """``schema``: columns of the copy. Raises CheckFailed (CPY009) where a value cannot be cast."""
+    tables = source.read_split(split, source_schema(schema))
+    if not changes_columns(rule):
+        return tables
+    return _copied_tables(tables, schema, rule, key)
+
+
+def _copied_tables(tables: Iterable[pa.Table], schema: TableSchema, rule: TableRule, key: bytes) -> Iterator[pa.Table]:
+    from airflow_cdc_provider.connectors.copied.columns import CopiedTables
+
+    copied = CopiedTables(CopiedColumns(rule, source_schema(schema), key))
+    return (copied.table(rows).select(list(schema.names)) for rows in tables)
+
+
+def fetch_rows(
+    source: FetchesRows, task: TableTask, schema: TableSchema, records: Sequence[ChangeRecord], key: bytes
+) -> Iterator[ChangeRecord]:
+    rows = source.fetch(source_task(task), source_schema(schema), records)
+    if not changes_columns(task.rule):
+        return rows
+    copied = CopiedRecords(replace(task, schema=schema), key)
+    return map(copied.record, rows)
+
+
+def reread(
+    source: SourceConnector, record: ChangeRecord, task: TableTask, schema: TableSchema, key: bytes
+) -> list[ChangeRecord]:
+    content = undecoded(record)
+    if content is None or content.codec == WITHHELD_CODEC:
+        return [record]
+    records = source.reread(record, source_task(task), source_schema(schema))
+    if records == [record] or not changes_columns(task.rule):
+        return records
+    copied = CopiedRecords(replace(task, schema=schema), key)
+    return [copied.record(replace(one, schema_id=source_schema(schema).schema_id)) for one in records]
+
+
+def may_hold(source: SourceConnector) -> MayHold:
+    """For columns of copies."""
+
+    def of_column(column: Column) -> Specials:
+        origin = column.origin
+        if origin is None or not origin.name:
+            return source.may_hold(column) if origin is None else frozenset()
+        found = source.may_hold(Column(origin.name, origin.type, column.nullable, origin.native))
+        return found & IN_TYPE if origin.converted else found
+
+    return of_column

@@ -1,0 +1,67 @@
+"""The name of a target table. Pure.
+
+``{table}`` is the last part of the source table's name, ``{schema}`` the one before it, ``{database}`` the first of
+three.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import TableRule
+
+PLACEHOLDERS = ("table", "schema", "database")
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+NAME_FORMAT = "a letter, then letters, digits and `_`, at most 100"
+
+
+def has_placeholders(target: str) -> bool:
+    return PLACEHOLDER.search(target) is not None
+
+
+def unknown_placeholders(target: str) -> list[str]:
+    return [name for name in PLACEHOLDER.findall(target) if name not in PLACEHOLDERS]
+
+
+def target_name(rule: TableRule, table: str, table_name: Callable[[str], str]) -> tuple[str, list[Problem]]:
+    """The target's name for a source table, and why it has none. ``table_name`` derives the default name."""
+    if not rule.target:
+        return table_name(table), []
+    if not has_placeholders(rule.target):
+        return rule.target, []
+    parts = name_parts(table)
+    missing = [name for name in PLACEHOLDER.findall(rule.target) if name not in parts]
+    if missing:
+        return "", [_no_part(rule.target, table, missing[0], parts)]
+    name = PLACEHOLDER.sub(lambda match: re.sub(r"\W", "_", parts[match[1]], flags=re.ASCII), rule.target)
+    return (name, []) if NAME.fullmatch(name) else ("", [_no_name(rule.target, table, name)])
+
+
+def name_parts(table: str) -> Mapping[str, str]:
+    """The parts of a source table's name, as far as it has them."""
+    return dict(zip(PLACEHOLDERS, reversed(table.rsplit(".", len(PLACEHOLDERS) - 1)), strict=False))
+
+
+def _no_part(target: str, table: str, name: str, parts: Mapping[str, str]) -> Problem:
+    return Problem(
+        "DEF061",
+        f"`target: {target}` needs the {name} of {table}, whose name has none",
+        where=table,
+        found=f"{{{name}}}",
+        allowed=", ".join(f"{{{part}}}" for part in parts),
+        do="remove the placeholder, or set a `target` for this table",
+    )
+
+
+def _no_name(target: str, table: str, name: str) -> Problem:
+    return Problem(
+        "DEF062",
+        f"`target: {target}` makes an invalid name of {table}",
+        where=table,
+        found=name[:200],
+        allowed=NAME_FORMAT,
+        do="put a letter first, shorten the name, or set a `target` for this table",
+    )
