@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
 
@@ -109,9 +110,13 @@ class TableSchema:
 
     @cached_property
     def schema_id(self) -> str:
-        """Sixteen hex digits, derived from the content only. Columns without an id count as before there were ids."""
-        content = to_plain(self)
+        """Sixteen hex digits, derived from the content only."""
+        return hashlib.sha256(json.dumps(self.plain(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def plain(self) -> dict[str, Any]:
+        """As ``to_plain``, without the ids of columns that have none: as before there were ids."""
+        content: dict[str, Any] = to_plain(self)
         for column in content["columns"]:
             if not column["id"]:
                 del column["id"]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        return content
