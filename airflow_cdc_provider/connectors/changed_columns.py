@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.schema_changes import column_changes
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 
@@ -25,7 +24,10 @@ def changed_columns(
     items: list[StreamItem] = []
     for task in tasks:
         previous = latest.get(task.table, task.control.schema if task.control else None)
-        if previous and column_changes(previous, task.schema) and task.state in TAKES_CHANGES:
+        changes = column_changes(previous, task.schema) if previous else ()
+        if task.table in latest:  # the catalog may have been read before the table's last change
+            changes = tuple(change for change in changes if change.kind is ChangeKind.ADD_COLUMN)
+        if previous and changes and task.state in TAKES_CHANGES:
             added = frozenset(task.schema.names) - set(previous.names)
             items += [task.schema, schema_record(task.schema, order_key, position, has_unknown_initial(task, added))]
     return items
@@ -37,7 +39,7 @@ def schema_record(schema: TableSchema, order_key: str, position: str, unknown_in
         Operation.SCHEMA,
         order_key,
         schema.schema_id,
-        after=canonical(to_plain(schema)),
+        after=canonical(schema.plain()),
         position=position,
         event_id=order_key,
         warnings=("initial_unknown",) if unknown_initial else (),

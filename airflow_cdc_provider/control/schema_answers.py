@@ -110,7 +110,14 @@ def carry_out_answers(
 ) -> bool:
     """Carry out the answers to the questions of these tables. Returns whether a table may have been fenced, so that
     ``states`` is stale. A table with a newer commit, or in a target that does not answer, waits for the next run."""
-    waiting = [(table, question) for table, current in states.items() if (question := question_of(current.control))]
+    owner = replicator.state.owner()
+    waiting = [
+        (table, question)
+        for table, current in states.items()
+        if (control := current.control)
+        and (control.replicator, control.owner) == (replicator.name, owner)
+        and (question := question_of(control))
+    ]
     decisions = replicator.log.decisions() if waiting else []
     fenced = False
     for table, question in waiting:

@@ -20,7 +20,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.alterations import (
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.identity import unlogged_changes
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.schema_evolution import compare
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from tests.connectors.sqlserver_database import IDLE_S, Shop, apply, records
 from tests.simulators.sqlserver.capture import Instance
 from tests.simulators.sqlserver.tables import Col, Table
@@ -32,6 +32,8 @@ COLUMNS = (
     Col("v", "varchar(20)"),
     Col("at", "datetime2(7)"),
 )
+
+BREAKING = frozenset({ChangeKind.RENAME, ChangeKind.NARROW, ChangeKind.CHANGE_KEY})
 SAME, STOPPED = "same", "stopped"
 Step = Callable[[Shop, Table], None]
 
@@ -182,8 +184,8 @@ def stopped(shop: Shop, copied: dict[str, dict[str, Any]], held: TableSchema, co
             if isinstance(item, ChangeRecord) and "initial_unknown" in item.warnings:
                 return "the value of a new column in older rows is unknown"
             if isinstance(item, TableSchema):
-                if breaking := compare(held, item).breaking:
-                    return breaking
+                if breaking := [change for change in compare(held, item) if change.kind in BREAKING]:
+                    return "; ".join(map(str, breaking))
                 held = item
         apply(copied, records(items), held, copy.floor)
         known = now

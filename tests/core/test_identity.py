@@ -122,6 +122,23 @@ def test_a_column_that_was_not_copied_and_is_older_than_the_copy_is_reported() -
     assert found.columns == ("column b was a generated column and is an ordinary column now",)
 
 
+def test_a_column_that_is_not_copied_and_gets_a_name_that_is_copied_is_reported() -> None:
+    now = replace(KNOWN, columns={"id": ID, "a": A, "b2": B})
+    found = unlogged_changes(KNOWN, now, schema("id", "a"), schema("id", "a", "b2"))
+    assert found.columns == ("column b, which is not copied, was renamed to b2",)
+
+
+def test_a_renamed_or_widened_column_with_an_id_is_left_to_the_stream() -> None:
+    copied = replace(schema("id", "a"), columns=tuple(replace(one, id=one.name) for one in schema("id", "a").columns))
+    key, a = copied.columns
+    now = replace(KNOWN, columns={"id": ID, "a2": replace(A, type="int8")})
+    known = replace(KNOWN, columns={"id": ID, "a": A})
+    later = replace(copied, columns=(key, replace(a, name="a2", type=LogicalType(Kind.INT64))))
+    assert unlogged_changes(known, now, copied, later).columns == ()
+    taken = replace(now, columns={**now.columns, "a": ColumnIdentity(7, "int4")})
+    assert unlogged_changes(known, taken, copied, later).columns == ("column a was renamed to a2",)
+
+
 def test_a_column_dropped_and_added_again_unseen_by_the_copy_is_reported() -> None:
     known = replace(KNOWN, columns={"id": ID, "a": A})
     now = replace(KNOWN, columns={"id": ID, "a": A, "b": ColumnIdentity(4, "text")}, last_number=4)

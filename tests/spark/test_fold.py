@@ -228,7 +228,7 @@ def test_a_breaking_change_blocks_after_all_earlier_changes_are_applied(
     assert table.merged(job).window == 1
     assert (1, "A") in {values[:2] for values in table.rows()}
     _, result = table.staged()
-    assert (result.outcome, result.window) == (Outcome.BLOCKED, None)
+    assert (result.outcome, result.window) == (Outcome.BLOCKED, 1)
 
 
 def test_an_added_column_whose_older_values_are_unknown_blocks(table: ScriptedTable, changes: KeyedChanges) -> None:

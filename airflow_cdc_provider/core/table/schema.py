@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
 
@@ -145,11 +146,14 @@ class TableSchema:
 
     @cached_property
     def schema_id(self) -> str:
-        """Sixteen hex digits, derived from the content only. Columns without an id or an origin count as before there
-        were any."""
-        content = to_plain(self)
+        """Sixteen hex digits, derived from the content only."""
+        return hashlib.sha256(json.dumps(self.plain(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def plain(self) -> dict[str, Any]:
+        """As ``to_plain``, without the ids and origins of columns that have none: as before there were any."""
+        content: dict[str, Any] = to_plain(self)
         for column in content["columns"]:
             for name in ("id", "origin"):
                 if not column[name]:
                     del column[name]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        return content

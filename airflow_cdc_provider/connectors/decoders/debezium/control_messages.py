@@ -28,7 +28,6 @@ from airflow_cdc_provider.connectors.decoders.debezium.source_block import Sourc
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
-from airflow_cdc_provider.core.serde import to_plain
 
 POSTGRESQL_ID = re.compile(r"(\d+):\d+")
 HEARTBEAT = frozenset({"ts_ms", "ts_us", "ts_ns"})
@@ -144,5 +143,5 @@ def _table_change(
         record.after = dumps({"kind": "table", "type": change.get("type")})
         return [record]
     schema = schema_of(table, connector, as_row(change["table"], "the table"), options)
-    record.op, record.schema_id, record.after = Operation.SCHEMA, schema.schema_id, canonical(to_plain(schema))
+    record.op, record.schema_id, record.after = Operation.SCHEMA, schema.schema_id, canonical(schema.plain())
     return [schema, record]

@@ -23,7 +23,6 @@ from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, Ro
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables, feed_schema
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
-from airflow_cdc_provider.core.serde import to_plain
 
 KINDS = ("update", "reset", "erase")
 IMAGES = ("newImage", "oldImage")
@@ -112,7 +111,7 @@ class YdbJson:
         definition = as_row(as_row(changes[0], "the change").get("table"), "the table")
         schema = feed_schema(table, definition)
         record = self._control(message, table, timestamp, Operation.SCHEMA)
-        record.schema_id, record.after = schema.schema_id, canonical(to_plain(schema))
+        record.schema_id, record.after = schema.schema_id, canonical(schema.plain())
         record.position = dumps({**value, "channel": message.channel, "offset": message.offset})
         record.event_id = f"{table}:schema:{dumps(definition.get('schemaVersion'))}"
         return [*self._tables.announce(schema), record]

@@ -283,7 +283,7 @@ class BinlogDecoder:
         if before is None or before.shape != reader.schema.shape:
             record = self._control(event, reader.schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
             unknown = columns_with_unknown_defaults(reader.task, reader.found)
-            after = canonical(to_plain(reader.schema))
+            after = canonical(reader.schema.plain())
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown else ()))
 
     def _rename(self, event: BinlogEvent, schema: TableSchema) -> None:
@@ -291,7 +291,7 @@ class BinlogDecoder:
         self._current[schema.table] = schema
         self._announced.add(schema.schema_id)
         record = self._control(event, schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
-        self.items += [schema, replace(record, after=canonical(to_plain(schema)))]
+        self.items += [schema, replace(record, after=canonical(schema.plain()))]
 
     def _truncate(self, event: BinlogEvent, task: TableTask) -> None:
         schema = self._current.get(task.table)

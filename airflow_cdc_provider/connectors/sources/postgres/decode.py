@@ -18,7 +18,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 ROW_LETTERS = frozenset({messages.INSERT, messages.UPDATE, messages.DELETE})
@@ -209,7 +208,7 @@ class PgoutputDecoder:
         if previous is None or previous.shape != reader.schema.shape:
             unknown_initial = has_unknown_initial(reader.schema, reader.task, self._catalog)
             record = self._control_event(reader, Operation.SCHEMA, self._order_before_next(lsn))
-            after = canonical(to_plain(reader.schema))
+            after = canonical(reader.schema.plain())
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown_initial else ()))
 
     def _next_order(self, lsn: int) -> str:

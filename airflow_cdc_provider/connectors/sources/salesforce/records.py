@@ -14,7 +14,6 @@ from airflow_cdc_provider.connectors.sources.salesforce.header import GAPS, Chan
 from airflow_cdc_provider.connectors.sources.salesforce.ids import full_id
 from airflow_cdc_provider.connectors.sources.salesforce.table_layout import EventImage, EventLayout
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +59,7 @@ class EventRecords:
         return self._record(op, record_id or "*", None, record_id and f'["{record_id}"]', after, False, None)
 
     def schema(self) -> ChangeRecord:
-        record = self._record(Operation.SCHEMA, "*", None, None, canonical(to_plain(self._schema)), False, None)
+        record = self._record(Operation.SCHEMA, "*", None, None, canonical(self._schema.plain()), False, None)
         return replace(record, event_id=f"{record.event_id}:{self._schema.schema_id}")
 
     def unreadable(self, record_id: str | None, after: str) -> ChangeRecord:

@@ -94,6 +94,7 @@ def test_a_new_column_is_added_or_ignored(questions: Questions) -> None:
     assert questions.alter("q2", "ADD y int").changes == ("column y int32 was added",)
 
 
+@pytest.mark.nightly
 def test_a_narrower_type_is_copied_again(questions: Questions) -> None:
     asked = questions.alter("q3", "ALTER b TYPE smallint", row="INSERT INTO {t} (id, b) VALUES (4, 4)")
     assert Answer.APPLY not in asked.answers and asked.statements == ()
@@ -101,6 +102,7 @@ def test_a_narrower_type_is_copied_again(questions: Questions) -> None:
     assert questions.outcome("q3") == SAME
 
 
+@pytest.mark.nightly
 def test_other_values_that_the_stream_does_not_show_are_copied_again(questions: Questions) -> None:
     asked = questions.alter("q4", "ALTER v TYPE char(9)")
     assert asked.answers == (Answer.RESYNC, Answer.LEAVE)
@@ -108,6 +110,7 @@ def test_other_values_that_the_stream_does_not_show_are_copied_again(questions: 
     assert questions.outcome("q4") == SAME
 
 
+@pytest.mark.nightly
 def test_a_renamed_column_is_renamed(questions: Questions) -> None:
     asked = questions.alter("q5", "RENAME v TO w", row="INSERT INTO {t} (id, b, w) VALUES (4, 4, 'w4')")
     assert asked.changes == ("column v was renamed to w",)
