@@ -11,7 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
-from airflow_cdc_provider.connectors.copied.reading import may_hold, source_task
+from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.examine import distinct, examine, problems_of
 from airflow_cdc_provider.control.replicator import Replicator

@@ -33,8 +33,8 @@ def examine(
     target_exists: bool = True,
     hash_key: bytes = b"",
 ) -> Examination:
-    """``target_exists``: False if the target of the definition is only an example, and is not checked. ``hash_key``: the
-    key of hashes."""
+    """``target_exists``: False if the target of the definition is only an example, and is not checked. ``hash_key``:
+    the key of hashes."""
     described: list[TableSchema] = []
     problems = problems_of(lambda: described.extend(source.tables()))
     tasks: list[TableTask] = []

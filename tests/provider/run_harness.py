@@ -35,8 +35,8 @@ from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, T
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.spec.engines import EngineName, EngineUse
+from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold

@@ -51,9 +51,7 @@ class Selection:
         """The schema of the copy."""
         return copied_schema(self.rule, self.selected, self.hash_key)
 
-    def task(
-        self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()
-    ) -> TableTask:
+    def task(self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()) -> TableTask:
         """``ignored``: columns of the source that are not copied by an operator's decision."""
         copied = control.schema if control else None
         rule, withheld = withhold(_without(self.rule, ignored), self.selected, copied)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_cdc_provider.connectors.sources.mysql.alterations import added_columns, renamed_columns, unlogged_changes
 from airflow_cdc_provider.connectors.sources.mysql.statements import Statement
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.selection import selects
+from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
