@@ -71,7 +71,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         record = build_control_record(job, task, named_fence, current, copy, current.control.state)
         rows = target_frame(work, copy, new)
         missing = MissingRows(0, 0)
-        if task.rule.on_delete is not OnDelete.IGNORE or not copy.schema.key:
+        if not task.rule.keeps_rows or not copy.schema.key:
             with work.phase("compare"):
                 missing = _missing(copy, old, new)
             if not (
@@ -79,7 +79,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
                 and has_reload(job.log.manifest(job.step.window), task.table)
             ):
                 require_delete_approval(job, work, current.control, missing, "resync")
-        if task.rule.on_delete is not OnDelete.HARD and copy.schema.key:
+        if (task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT) and copy.schema.key:
             rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)

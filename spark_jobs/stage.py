@@ -13,6 +13,7 @@ from operator import methodcaller
 
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, SchemaDecision
 from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, StepResult, TableResult
+from airflow_cdc_provider.core.decisions.truncates import decide_truncate
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
@@ -53,9 +54,9 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
             verify_files(log, plan.windows)
         if stopped and not plan.windows:
             raise Stopped(upto + 1, stopped)
-        schema = schema_decision(job, task, control, plan.stop) if plan.stop and not stopped else None
-        if schema and plan.stop and not plan.windows:
-            if schema.action is SchemaAction.ALTER:
+        schema = None if stopped else _decision(job, work, control, plan)
+        if schema and not plan.windows:
+            if schema.action is SchemaAction.ALTER and plan.stop:
                 with work.phase("alter"):
                     alter_table(job, task, current, plan.stop, schema)
                 control, current = require_writable(job, task, more_states)
@@ -78,6 +79,15 @@ def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> Batch
     if step.repair:
         return plan_repair(job.log, control, step.repair[0], step.repair[-1])
     return plan_catch_up(job.log, work.task, control, upto, schema_policy(job, work.task))
+
+
+def _decision(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan) -> SchemaDecision | None:
+    """About the change before which the batch ends."""
+    if plan.stop:
+        return schema_decision(job, work.task, control, plan.stop)
+    if plan.truncate:
+        return decide_truncate(control, plan.truncate, schema_policy(job, work.task))
+    return None
 
 
 def _schema_stopped(job: Job, work: TableWork, current: TargetState, schema: SchemaDecision) -> TableResult:

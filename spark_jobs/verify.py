@@ -197,7 +197,7 @@ def _with_missing_columns(rows: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def _allows_surplus(task: TableTask, schema: TableSchema) -> bool:
-    return task.rule.on_delete is OnDelete.IGNORE and not schema.key
+    return task.rule.keeps_rows and not schema.key
 
 
 def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> DataFrame:
@@ -206,7 +206,7 @@ def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, vers
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
     rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
-    if task.rule.on_delete is not OnDelete.IGNORE or _allows_surplus(task, copy.schema):
+    if not task.rule.keeps_rows or _allows_surplus(task, copy.schema):
         return rows
     keys = source.keys().alias("source")
     same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]

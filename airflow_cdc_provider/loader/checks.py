@@ -10,7 +10,9 @@ from airflow_cdc_provider.core.spec.definition import (
     Columns,
     Comparison,
     Condition,
+    Ignorable,
     OnBadRecord,
+    OnDelete,
     OnUnrepresentable,
     Quarantine,
     Source,
@@ -240,6 +242,15 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             "`plain` columns of a table whose new columns are not withheld",
             at("columns", "plain"),
             do="add `sensitive: true` to the table, or remove `plain`",
+        )
+    if rule.on_delete is OnDelete.SOFT and Ignorable.DELETE in rule.ignore:
+        report.problem(
+            "DEF070",
+            "deletes are ignored and marked",
+            at("ignore", rule.ignore.index(Ignorable.DELETE)),
+            found="`on_delete: soft`",
+            allowed="one of `on_delete: soft` and `ignore: [delete]`",
+            do="remove one of them",
         )
     if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
         report.problem(

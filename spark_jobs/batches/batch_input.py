@@ -25,6 +25,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.batches.truncates import last_truncate
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.quarantine import refetch
@@ -81,9 +82,14 @@ class BatchInput:
     def stats(self) -> BatchStats:
         return batch_stats(self.job.log, self.plan.windows, self.control.floor)
 
-    @property
+    @cached_property
     def truncated_at(self) -> str | None:
-        return None if self.task.rule.on_delete is OnDelete.IGNORE else self.stats.truncated_at
+        if self.task.rule.ignores_truncates:
+            return None
+        if ignored := self.plan.ignored_truncates:
+            applied = [window for window in self.plan.windows if window.window not in ignored]
+            return last_truncate(self.job.log, applied, self.control.floor)
+        return self.stats.truncated_at
 
     @property
     def after(self) -> str:
@@ -143,7 +149,7 @@ class BatchInput:
             schema.key,
             self.images.initials(),
             keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
-            ignore_deletes=deletes and self.task.rule.on_delete is OnDelete.IGNORE,
+            ignore_deletes=deletes and self.task.rule.ignores_deletes,
             truncated=self.truncated_at is not None,
             own_row=bool(self.plan.touched),
         )

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.schema_evolution import walk_schemas
+from spark_jobs.batches.truncates import Truncates, find_truncates
 from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_between
 
 
@@ -24,7 +25,8 @@ from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_b
 class BatchPlan:
     """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
     ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``: the schema change
-    before which the batch ends."""
+    before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends. ``ignored_truncates``:
+    windows whose TRUNCATEs are not applied."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -32,6 +34,8 @@ class BatchPlan:
     added: tuple[Column, ...] = ()
     touched: tuple[WindowSlice, ...] = ()
     stop: SchemaStop | None = None
+    truncate: int | None = None
+    ignored_truncates: frozenset[int] = frozenset()
 
     @property
     def rows(self) -> int:
@@ -41,23 +45,29 @@ class BatchPlan:
 def plan_catch_up(
     log: ChangeLog, task: TableTask, control: ControlRecord, upto: int, policy: SchemaPolicy | None = None
 ) -> BatchPlan:
-    """All windows after the cursor, up to the first hole, and to the first schema change that needs more than an added
-    column. ``policy``: for schema changes, the default one if it is None."""
+    """All windows after the cursor, up to the first hole, to the first schema change that needs more than an added
+    column, and to the first TRUNCATE that may not be applied. ``policy``: for schema changes, the default one if it is
+    None."""
+    policy = policy or SchemaPolicy()
     windows = windows_between(log, task.table, control.window, last_window_before_hole(log, control, upto))
+    truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
+    if truncates.waiting:
+        windows = [window for window in windows if window.window < truncates.waiting]
     current = _without(control.schema or task.schema, control.ignored)
     schemas = [
         replace(window, schemas=tuple(_without(schema, control.ignored) for schema in window.schemas))
         for window in window_schemas(log, windows, current, control.floor)
     ]
-    walked = walk_schemas(
-        current, control.window, schemas, policy or SchemaPolicy(), partial(_is_approved, log, control)
-    )
+    walked = walk_schemas(current, control.window, schemas, policy, partial(_is_approved, log, control))
+    reached = walked.window == (windows[-1].window if windows else control.window)
     return BatchPlan(
         tuple(window for window in windows if window.window <= walked.window and window.part.rows),
         walked.window,
         walked.schema,
         walked.added,
         stop=walked.stop,
+        truncate=truncates.waiting if reached else None,
+        ignored_truncates=truncates.ignored,
     )
 
 
@@ -101,7 +111,13 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
         raise _repair_refused(control, "columns were dropped since then", ", ".join(dropped))
     with_records = tuple(window for window in windows if window.part.rows)
     touched = tuple(window for window in with_records if window.window <= last)
-    return BatchPlan(with_records if touched else (), control.window, control.schema, touched=touched)
+    return BatchPlan(
+        with_records if touched else (),
+        control.window,
+        control.schema,
+        touched=touched,
+        ignored_truncates=find_truncates(log, control, windows, SchemaPolicy()).ignored,
+    )
 
 
 def _repair_refused(control: ControlRecord, what: str, found: str) -> CommandRefused:

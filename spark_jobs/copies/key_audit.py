@@ -20,7 +20,6 @@ from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -71,7 +70,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         writer = open_writer(job.step.definition.target.type, work.session, job.tables)
         rows = live_rows(writer.read(task, current.version))
         deleted = absent_rows(control.schema.key, rows, source)
-        if task.rule.on_delete is OnDelete.IGNORE:
+        if task.rule.ignores_deletes:
             deleted = deleted.where("false")
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
-from airflow_cdc_provider.core.spec.definition import OnDelete
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.folds.frames import fold_in_tasks
@@ -42,7 +41,7 @@ def fold_frame(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitte
 
 
 def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:
-    ignore = batch.task.rule.on_delete is OnDelete.IGNORE
+    ignore = batch.task.rule.ignores_deletes
     truncated = batch.truncated_at is not None
     return fold_keyless(entries, KeylessFold(batch.images, ignore, truncated, batch.target))
 
@@ -56,7 +55,7 @@ def _keyed(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFram
 def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None) -> FoldResult:
     batch.require_unordered(shape)
     repair = bool(batch.plan.touched)
-    ignore = batch.task.rule.on_delete is OnDelete.IGNORE
+    ignore = batch.task.rule.ignores_deletes
     fold = UnorderedFold(
         batch.images,
         retired_before="" if repair else batch.control.retired_below,

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.batch_input import BatchInput
@@ -95,7 +94,7 @@ def _unordered(
     """The newest change of each key, and the tombstones of the new carry-over."""
     batch.require_unordered(shape)
     entries = parts.entries.table
-    if batch.task.rule.on_delete is OnDelete.IGNORE:
+    if batch.task.rule.ignores_deletes:
         entries = entries.filter(pc.not_equal(entries["op"], DELETE))
     with batch.integrity_errors():
         newest = newest_changes(pa.concat_tables([entries, carried.filter(pc.equal(carried["kind"], TOMBSTONE))]))
@@ -128,7 +127,7 @@ def _keyed(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
 
 def _keyless(batch: BatchInput, entries: pa.Table) -> pa.Table:
     count = TargetRows(batch).count if batch.truncated_at is None else _count_none
-    ignore = batch.task.rule.on_delete is OnDelete.IGNORE
+    ignore = batch.task.rule.ignores_deletes
     return KeylessRows(batch.plan.schema, batch.images.initials(), ignore, count).fold(entries)
 
 

@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_
 from airflow_cdc_provider.core.errors import BadRecordFound, Problem, Retryable, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ARRIVES, ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import BadRecordProblems, is_insert, max_bad_records, own_key, record_key
-from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.spec.definition import OnBadRecord
 from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import EMPTY_SHAPE, BatchShape, parked_shape, shape_of
@@ -238,7 +238,7 @@ class RecordPartitioner(Generic[E]):
 
     @property
     def _ignores_deletes(self) -> bool:
-        return self.batch.task.rule.on_delete is OnDelete.IGNORE
+        return self.batch.task.rule.ignores_deletes
 
 
 def _mark(record: ChangeRecord) -> Mark:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.registry import load_class
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.schema import Column
@@ -76,7 +77,7 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
     """``added``: the columns that are new to the target."""
     return MergePlan(
         batch.schema,
-        task.rule.on_delete,
+        OnDelete.IGNORE if task.rule.ignores_deletes else task.rule.on_delete,
         batch.partial,
         batch.truncated,
         batch.repair,

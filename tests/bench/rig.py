@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -101,6 +104,18 @@ def of_table(result: StepResult) -> float:
     """Seconds of a job with one table, after the start of its session."""
     (table,) = result.tables
     return sum(table.phases.values())
+
+
+def run_naive(replicator: Replicator, wanted: Mapping[str, Any]) -> float:
+    """Seconds of ``naive_merge.py``, after the start of Spark, with the changes of all windows."""
+    files = sorted(Path(replicator.folder, "staging").rglob("windows/*/*/*/*.parquet"))
+    variables = {"NAIVE": json.dumps({**wanted, "files": [str(file) for file in files]})}
+    step = replicator.step(StepKind.MERGE, tables=())
+    process = replicator.submit(step, Path(__file__).with_name("naive_merge.py"), environment=variables)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output[-4000:]
+    (found,) = re.findall(r"naive seconds (\d+\.\d+)", output)  # a log line can follow without a line break
+    return float(found)
 
 
 def run_bare(replicator: Replicator) -> float:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from pathlib import Path
 
 import psycopg
 
@@ -14,8 +11,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from tests.bench.equality import must_be_identical
 from tests.bench.figures import Figure, seconds
-from tests.bench.rig import Rig, of_table, submit
-from tests.spark.replicator import Replicator
+from tests.bench.rig import Rig, of_table, run_naive, submit
 
 MIXED = (
     "update items set total = total + 1, note = 'changed' where id % {step} between 1 and 7",
@@ -108,10 +104,7 @@ def mixed_merge(rig: Rig, rows: int, changes: int, kind: str = "delta") -> list[
 
 def naive(stream: Stream) -> float:
     """The hand-written merge, on a copy of the table, of the same window."""
-    replicator: Replicator = stream.replicator
-    job = Path(__file__).with_name("naive_merge.py")
-    step = replicator.step(StepKind.MERGE, tables=())
-    files = sorted(Path(replicator.folder, "staging").rglob("windows/*/*/*/*.parquet"))
+    replicator = stream.replicator
     target = replicator.definition.target
     iceberg = target.type == "iceberg"
     wanted = {
@@ -119,13 +112,8 @@ def naive(stream: Stream) -> float:
         "target": replicator.named("items"),
         "copy": replicator.target.locate("by_hand") if iceberg else f"delta.`{replicator.folder}/by_hand`",
         "format": target.type,
-        "files": [str(file) for file in files],
     }
-    process = replicator.submit(step, job, environment={"NAIVE": json.dumps(wanted)})
-    output, _ = process.communicate()
-    assert process.returncode == 0, output[-4000:]
-    (found,) = re.findall(r"naive seconds (\d+\.\d+)", output)  # a log line can follow without a line break
-    return float(found)
+    return run_naive(replicator, wanted)
 
 
 def slope(rig: Rig, small: int, large: int, changes: int, kind: str = "delta") -> list[Figure]:

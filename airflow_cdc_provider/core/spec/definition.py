@@ -27,6 +27,11 @@ class OnDelete(StrEnum):
     IGNORE = "ignore"
 
 
+class Ignorable(StrEnum):
+    DELETE = "delete"
+    TRUNCATE = "truncate"
+
+
 class OnBadRecord(StrEnum):
     STOP = "stop"
     QUARANTINE = "quarantine"
@@ -102,6 +107,9 @@ class TableRule:
     on_delete: OnDelete = doc(
         "`hard` deletes the row, `soft` sets `_cdc_deleted`, `ignore` keeps the row unchanged.", OnDelete.HARD
     )
+    ignore: tuple[Ignorable, ...] = doc(
+        "Operations of the source that are not applied to the copy. `on_delete: ignore` ignores both.", tuple
+    )
     cluster_by: tuple[str, ...] = doc(
         "Columns, by their names in the source, by which the target is clustered; the key by default.", tuple
     )
@@ -120,6 +128,19 @@ class TableRule:
         "What happens at a schema change of the table; keys that are absent have the values of the replicator.",
         SchemaPolicy,
     )
+
+    @property
+    def ignores_deletes(self) -> bool:
+        return self.on_delete is OnDelete.IGNORE or Ignorable.DELETE in self.ignore
+
+    @property
+    def ignores_truncates(self) -> bool:
+        return self.on_delete is OnDelete.IGNORE or Ignorable.TRUNCATE in self.ignore
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows that left the source stay in the copy, unmarked."""
+        return self.ignores_deletes or self.ignores_truncates
 
 
 @dataclass(frozen=True)
@@ -228,6 +249,8 @@ def rule_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str =
         "key": list(rule.key),
         "on_delete": rule.on_delete.value,
     }
+    if rule.ignore:
+        content["ignore"] = sorted(rule.ignore)
     if rule.on_unrepresentable is not OnUnrepresentable.STOP:
         content["on_unrepresentable"] = rule.on_unrepresentable.value
     if rule.columns.hash:

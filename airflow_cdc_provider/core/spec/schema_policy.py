@@ -58,6 +58,9 @@ class SchemaPolicy:
     change_key: OnChange | None = doc(
         "Other columns identify a row. Default `stop`; `apply` copies the table again.", None
     )
+    truncate: OnChange | None = doc(
+        "All rows leave the source at once, by TRUNCATE. Default `apply`: they leave the target, too.", None
+    )
 
     def over(self, base: SchemaPolicy) -> SchemaPolicy:
         """This policy, with the values of ``base`` for keys that are absent."""
@@ -87,4 +90,5 @@ DEFAULTS: dict[ChangeKind, Any] = {
     ChangeKind.NARROW: OnChange.STOP,
     ChangeKind.RENAME: OnChange.STOP,
     ChangeKind.CHANGE_KEY: OnChange.STOP,
+    ChangeKind.TRUNCATE: OnChange.APPLY,
 }

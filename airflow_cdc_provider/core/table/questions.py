@@ -18,8 +18,8 @@ ASK_TASK = "ask"
 
 class Answer(StrEnum):
     """``apply``: alter the target as proposed. ``rename``: the dropped columns were renamed to the added ones.
-    ``ignore``: do not copy the changed columns any more. ``resync``: copy the table again with its current columns.
-    ``leave``: the table stays blocked."""
+    ``ignore``: do not copy the changed columns any more, or keep the rows that a TRUNCATE removed. ``resync``: copy the
+    table again with its current columns. ``leave``: the table stays blocked."""
 
     APPLY = "apply"
     RENAME = "rename"

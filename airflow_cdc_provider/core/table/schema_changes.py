@@ -18,7 +18,7 @@ WIDER: dict[Kind, frozenset[Kind]] = {
 
 class ChangeKind(StrEnum):
     """``narrow``: any change of a type that may lose values. ``rename``: of a column, or a column that may have been
-    renamed. ``change_key``: other columns identify a row."""
+    renamed. ``change_key``: other columns identify a row. ``truncate``: all rows leave the table at once."""
 
     ADD_COLUMN = "add_column"
     DROP_COLUMN = "drop_column"
@@ -26,6 +26,7 @@ class ChangeKind(StrEnum):
     NARROW = "narrow"
     RENAME = "rename"
     CHANGE_KEY = "change_key"
+    TRUNCATE = "truncate"
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,23 @@ from typing import Protocol
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Target
 
-COLUMNS = (
-    *("id", "customer_id", "status", "total", "tax", "rate", "payload", "note", "active"),
-    *("placed_at", "updated_at", "ship_on"),
-)
-"""Those of ``items``. ``id`` is the key."""
+TYPES = {
+    "id": "BIGINT",
+    "customer_id": "BIGINT",
+    "status": "STRING",
+    "total": "DECIMAL(12, 2)",
+    "tax": "DECIMAL(12, 2)",
+    "rate": "DOUBLE",
+    "payload": "STRING",
+    "note": "STRING",
+    "active": "BOOLEAN",
+    "placed_at": "TIMESTAMP",
+    "updated_at": "TIMESTAMP_NTZ",
+    "ship_on": "DATE",
+}
+"""The columns of ``items``, with Spark's types. ``id`` is the key."""
+
+COLUMNS = tuple(TYPES)
 
 OP = "_cdc_op"
 """The column of the staged rows that is ``D`` in a row that is deleted."""

@@ -12,7 +12,6 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOp
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table, raise_problems
-from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Kind
 
 INEXACT_IN_MYSQL = frozenset({Kind.FLOAT32, Kind.FLOAT64, Kind.BYTES})
@@ -59,7 +58,7 @@ def _table_problems(
     problems = [*_paging_problems(queries)]
     if not has_index_on(connection, described, column):
         problems.append(_no_index(described, column))
-    if options.key_audit is None and task.rule.on_delete is not OnDelete.IGNORE:
+    if options.key_audit is None and not task.rule.ignores_deletes:
         problems.append(_deletes_undetected(task.table))
     return problems
 
@@ -149,5 +148,5 @@ def _deletes_undetected(table: str) -> Problem:
         f"rows that are deleted from {table} stay in the target",
         where=table,
         found="no `key_audit` under `source`",
-        do="key_audit: 1d under `source`; if rows are never deleted: on_delete: ignore in the table's rule",
+        do="key_audit: 1d under `source`; if rows are never deleted: ignore: [delete] in the table's rule",
     )

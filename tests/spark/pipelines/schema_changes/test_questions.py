@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.schema_answers import answer_open_question, qu
 from airflow_cdc_provider.control.schema_questions import unanswered
 from airflow_cdc_provider.control.schema_samples import sample_of
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.definition import Definition, Ignorable, Source, Staging, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
 from airflow_cdc_provider.core.table.states import TableState
@@ -24,27 +24,41 @@ from tests.spark.pipelines.schema_changes.test_policies import DATABASE, MAKE, P
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-ASK = SchemaPolicy(*[OnChange.ASK, OnDrop.ASK, *[OnChange.ASK] * 4])  # type: ignore[arg-type]
-TABLES = (*(f"q{number}" for number in range(7)), "sibling")
+ASK = SchemaPolicy(*[OnChange.ASK, OnDrop.ASK, *[OnChange.ASK] * 5])  # type: ignore[arg-type]
+STOP = SchemaPolicy(truncate=OnChange.STOP)
+RULES = (
+    *(TableRule(f"public.q{number}", schema_changes=ASK) for number in range(9)),
+    TableRule("public.sibling"),
+    TableRule("public.stopped", schema_changes=STOP),
+    TableRule("public.truncates_ignored", schema_changes=STOP, ignore=(Ignorable.TRUNCATE,)),
+    TableRule("public.deletes_ignored", schema_changes=STOP, ignore=(Ignorable.DELETE,)),
+)
 
 
 class Questions(PolicyPipeline):
-    """Tables q0 to q6, and one without questions."""
+    """Tables q0 to q8 ask; the others do not."""
 
     def alter(self, table: str, *actions: str, row: str = "") -> SchemaQuestion:
         """Returns the question about the table."""
-        with psycopg.connect(self.server.dsn(DATABASE), autocommit=True) as connection:
-            execute(connection, table, ("UPDATE {t} SET a = a + 1",))
-            execute(connection, table, tuple(f"ALTER TABLE {{t}} {action}" for action in actions))
-            if row:
-                execute(connection, table, (row,))
-            execute(connection, "sibling", ("UPDATE {t} SET a = a + 1",))
-        for _ in range(3):
-            run_id = self.run().run_id
+        return self.asked(table, *(f"ALTER TABLE {{t}} {action}" for action in actions), *([row] if row else []))
+
+    def asked(self, table: str, *statements: str) -> SchemaQuestion:
+        """Returns the question about the table."""
+        self.execute("sibling", "UPDATE {t} SET a = a + 1")
+        run_id = self.execute(table, "UPDATE {t} SET a = a + 1", *statements)
         question = question_of(self.control(f"public.{table}"))
         assert question and question in unanswered(self.replicator(), run_id), self.row(table)
         assert self.row(table).state is TableState.BLOCKED and self.outcome("sibling") == SAME
         return question
+
+    def execute(self, table: str, *statements: str) -> str:
+        """And replicate the changes. Returns the id of the last run."""
+        with psycopg.connect(self.server.dsn(DATABASE), autocommit=True) as connection:
+            execute(connection, table, statements)
+        return [self.run().run_id for _ in range(3)][-1]
+
+    def ids(self, table: str) -> set[int]:
+        return {row["id"] for row in self._copy(table)}
 
     def answer(self, question: SchemaQuestion, answer: Answer) -> None:
         answer_open_question(self.replicator(), question, answer, "ada", "because")
@@ -58,13 +72,13 @@ def questions(
 ) -> Iterator[Questions]:
     folder = tmp_path_factory.mktemp("questions")
     with new_schema("postgres", postgres, DATABASE) as database, source_database(postgres, ()) as source:
-        for table in TABLES:
-            execute(source, table, MAKE)
+        for rule in RULES:
+            execute(source, rule.source.removeprefix("public."), MAKE)
         definition = Definition(
             name=DATABASE,
             source=Source("postgres", "source", options={"publication": "cdc"}),
             target=database.target,
-            tables=tuple(TableRule(f"public.{table}", schema_changes=ASK) for table in TABLES),
+            tables=RULES,
             staging=Staging(f"{folder}/staging"),
         )
         made = Questions(folder, spark, definition, "public", kind="postgres", server=postgres, database=database)
@@ -134,3 +148,31 @@ def test_an_answer_counts_once_and_only_while_its_question_is_open(questions: Qu
     assert questions.outcome("q6") == SAME
     with pytest.raises(CommandRefused, match=r"CMD043.*the answer apply by ada"):
         answer_open_question(replicator, asked, Answer.RESYNC, "bob", "")
+
+
+def test_an_operator_decides_whether_a_truncate_is_applied(questions: Questions) -> None:
+    insert = "INSERT INTO {t} (id, b) VALUES (9, 9)"
+    applied, ignored = (questions.asked(table, insert, "TRUNCATE {t}", insert) for table in ("q7", "q8"))
+    assert applied.changes == (f"all rows were removed by TRUNCATE in window {applied.window + 1}",)
+    assert applied.answers == (Answer.APPLY, Answer.IGNORE, Answer.RESYNC, Answer.LEAVE)
+    assert questions.ids("q7") == {1, 2, 3}
+    questions.answer(applied, Answer.APPLY)
+    questions.answer(ignored, Answer.IGNORE)
+    assert questions.outcome("q7") == SAME and questions.ids("q7") == {9}
+    assert questions.row("q8").state is TableState.REPLICATING and questions.ids("q8") == {1, 2, 3, 9}
+    questions.execute("q8", "UPDATE {t} SET a = 5")
+    assert questions.asked("q8", "TRUNCATE {t}").id != ignored.id
+
+
+def test_a_truncate_stops_its_table_where_the_policy_says_so(questions: Questions) -> None:
+    questions.execute("stopped", "INSERT INTO {t} (id, b) VALUES (9, 9)", "TRUNCATE {t}")
+    assert "SCH004" in questions.row("stopped").reason and questions.ids("stopped") == {1, 2, 3}
+
+
+def test_operations_that_a_table_ignores_leave_its_rows(questions: Questions) -> None:
+    questions.execute("truncates_ignored", "DELETE FROM {t} WHERE id = 1", "TRUNCATE {t}", MAKE[1])
+    questions.execute("truncates_ignored", "DELETE FROM {t} WHERE id = 2", "TRUNCATE {t}")
+    assert questions.ids("truncates_ignored") == {1, 3}
+    questions.execute("deletes_ignored", "DELETE FROM {t} WHERE id = 1")
+    assert questions.ids("deletes_ignored") == {1, 2, 3}
+    assert questions.row("deletes_ignored").state is TableState.REPLICATING
