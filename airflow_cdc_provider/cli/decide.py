@@ -11,7 +11,7 @@ from airflow_cdc_provider.cli.replicators import current_user, find_definition, 
 from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.control.schema_answers import answer_open_question, question_of
+from airflow_cdc_provider.control.schema_answers import answer_open_question, open_questions
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
@@ -20,9 +20,8 @@ from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
 @cli_command
 def decide(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    targets = known_tables(replicator)
-    named = require_tables(replicator, args.table, targets) or tuple(targets)
-    questions = _open_questions(replicator, {table: targets[table] for table in named})
+    require_tables(replicator, args.table, {*known_tables(replicator), *replicator.state.tables(replicator.name)})
+    questions = list(open_questions(replicator, args.table or None).values())
     if not args.answer:
         return _listed(replicator, questions)
     if args.now:
@@ -33,11 +32,6 @@ def decide(args: argparse.Namespace) -> CommandOutput:
     run = trigger_run(replicator.name) if args.now else ""
     line = f"{question.table}: {decision.answer}; the next run carries it out"
     return CommandOutput({"decision": to_plain(decision), "run_id": run}, lines=[line])
-
-
-def _open_questions(replicator: Replicator, targets: dict[str, str]) -> list[SchemaQuestion]:
-    controls = (replicator.target.state(table, target).control for table, target in sorted(targets.items()))
-    return [question for control in controls if (question := question_of(control))]
 
 
 def _chosen(replicator: Replicator, questions: list[SchemaQuestion], named: str) -> SchemaQuestion:

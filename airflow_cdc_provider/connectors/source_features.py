@@ -85,6 +85,15 @@ class StreamHoldsSnapshots(Protocol):
         ``end``; the change log contains the records between them."""
 
 
+@runtime_checkable
+class ConfirmsDrops(Protocol):
+    """A source that distinguishes a dropped table from one without access."""
+
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        """Whether the table certainly does not exist. ``identity``: of the table that was copied, if it is known: a
+        renamed table is not dropped. Raises SourceUnavailable."""
+
+
 @dataclass(frozen=True)
 class Restart:
     """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.

@@ -7,17 +7,17 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import table_of_folder
-from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.spec.selection import is_pattern, matches
+from airflow_cdc_provider.core.spec.routing import target_name
+from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:
-    """Source table → target table, for every table that has a copy or is about to get one; without dropped tables."""
+    """Source table → target table, for every table that has a copy or is about to get one."""
     rows = replicator.state.tables(replicator.name)
     if rows:
-        return {row.table: row.target for row in rows.values() if row.state is not TableState.DROPPED}
+        return {row.table: row.target for row in rows.values() if row.state not in WITHOUT_COPY}
     return tables_in_staging(replicator)
 
 
@@ -45,13 +45,6 @@ def tables_in_staging(replicator: Replicator) -> dict[str, str]:
     tables = {}
     for folder in replicator.log.store.names("control"):
         table = table_of_folder(folder)
-        rule = _matching_rule(replicator.definition.tables, table)
-        if rule is not None:
-            tables[table] = rule.target or replicator.target.table_name(table)
+        if rule := rule_of(replicator.definition.tables, table):
+            tables[table], _ = target_name(rule, table, replicator.target.table_name)
     return tables
-
-
-def _matching_rule(rules: tuple[TableRule, ...], table: str) -> TableRule | None:
-    exact = (rule for rule in rules if rule.source == table)
-    patterns = (rule for rule in rules if is_pattern(rule.source) and matches(rule.source, table))
-    return next(exact, None) or next(patterns, None)

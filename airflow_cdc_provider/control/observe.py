@@ -6,21 +6,29 @@ that an idle run costs the same for one table as for hundreds. All other tables 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import (
+    AnnouncesColumns,
+    ConfirmsDrops,
+    HasIdentities,
+    StreamHoldsSnapshots,
+)
+from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem, gone_tables, hold_new_tables
 from airflow_cdc_provider.core.decisions.run_plan import Mode
-from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
+from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Problem, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.selection import Selection, select
+from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, select
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -72,6 +80,9 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     described = replicator.source.tables()
     described += _tables_without_messages(replicator, described, rows.values())
     selections, problems = select(replicator.definition, described, replicator.target.table_name, replicator.hash_key)
+    known = {table for table, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
+    selections, new = hold_new_tables(replicator.definition, selections, known, log.decisions())
+    gone, problems = _gone_tables(replicator, described, rows, problems)
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.table for selection in selections])
@@ -103,12 +114,34 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         stream=stream,
         tables=tables,
         unselected=problems,
+        new=new,
+        gone=gone,
         commands=commands,
         stream_lane=run.stream_lane,
         copy_lane=run.copy_lane,
         interval=run.interval,
     )
     return Observation(facts, states)
+
+
+def _gone_tables(
+    replicator: Replicator,
+    described: Sequence[TableSchema],
+    rows: Mapping[str, TableRow],
+    problems: Sequence[Problem],
+) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
+    """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
+    source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
+    names = {one.table for one in gone}
+    others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
+    found = {}
+    for one in gone:
+        dropped, control = None, rows[one.table].control
+        if one.policy is OnDroppedTable.DROP and isinstance(source, ConfirmsDrops):
+            dropped = source.is_dropped(one.table, control.identity if control else None)
+        found[one] = gone_problem(one, dropped)
+    blocked = [problem for problem in found.values() if problem]
+    return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
 
 
 def _stream_facts(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) -> StreamFacts:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
@@ -61,10 +62,14 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         reopen_stream(replicator, observation.facts, log_info)
         observation = observe(replicator, run)
         decision = decide(observation.facts)
+    if decision.stop is None:
+        drop_gone_copies(replicator, decision.gone, run.run_id, log_info)
     decision = _fence_restored(replicator, observation, decision, log_info)
     decision = _ask(replicator, observation, decision, log_info)
     if decision.idle is not None:
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
+    for new in decision.new:
+        log_info(f"{new.table}: {new.reason}")
     for table in observation.facts.tables:
         if table.task.withheld:
             log_info(withheld_note(table.task.table, table.task.withheld))
@@ -224,7 +229,7 @@ def _claim_and_start(replicator: Replicator, run: RunContext, decision: RunDecis
     for command_id in plan.commands:
         state.start(command_id, run.run_id)
         _approve_deletes(replicator, command_id, decision)
-    state.change_tables(name, partial(opening_rows, decision, replicator.definition.tables, read))
+    state.change_tables(name, partial(opening_rows, decision, read))
 
 
 def _approve_deletes(replicator: Replicator, command_id: str, decision: RunDecision) -> None:

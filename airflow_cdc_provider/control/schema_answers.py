@@ -6,7 +6,7 @@ commit, which also removes the question from the table's state. So an answer has
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import known_tables
@@ -30,12 +30,22 @@ def question_of(control: ControlRecord | None) -> SchemaQuestion | None:
     return control.state.question if control and control.state.name is TableState.BLOCKED else None
 
 
+def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) -> dict[str, SchemaQuestion]:
+    """The questions that wait by table. ``tables``: only about these."""
+    rows, targets = replicator.state.tables(replicator.name), known_tables(replicator)
+    found = {table: row.question for table, row in rows.items() if row.question and row.state is TableState.NEW}
+    chosen = {*targets, *found} if tables is None else set(tables)
+    for table in sorted(chosen & targets.keys()):
+        if question := question_of(replicator.target.state(table, targets[table]).control):
+            found[table] = question
+    return {table: found[table] for table in sorted(chosen & found.keys())}
+
+
 def answer_open_question(
     replicator: Replicator, question: SchemaQuestion, answer: Answer, actor: str, reason: str
 ) -> OperatorDecision:
     """As ``answer_question``, if the table still waits for the answer. Raises CommandRefused (CMD043) if not."""
-    target_table = known_tables(replicator).get(question.table, "")
-    current = question_of(replicator.target.state(question.table, target_table).control) if target_table else None
+    current = open_questions(replicator, [question.table]).get(question.table)
     if current is None or current.id != question.id:
         earlier = answer_to(replicator.log.decisions(), question.id)
         if earlier is not None and earlier.answer is answer:

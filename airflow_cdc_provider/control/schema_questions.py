@@ -15,5 +15,6 @@ def unanswered(replicator: Replicator, run_id: str) -> tuple[SchemaQuestion, ...
     decision, results = read_decision(replicator, run_id), read_results(replicator.run(run_id))
     tasks = decision.plan.tables if decision else ()
     found = [question_of(task.control) or results.question(task.table) for task in tasks]
+    found += [new.question for new in decision.new] if decision else []
     decisions = replicator.log.decisions()
     return tuple(question for question in found if question and answer_to(decisions, question.id) is None)

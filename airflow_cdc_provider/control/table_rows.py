@@ -6,20 +6,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from airflow_cdc_provider.core.decisions.listed_tables import GONE, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.spec.selection import matches
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 
 
-def opening_rows(
-    decision: RunDecision, rules: Iterable[TableRule], read: Collection[str], before: Mapping[str, TableRow]
-) -> Iterable[TableRow]:
+def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[str, TableRow]) -> Iterable[TableRow]:
     """The rows at the start of a run: new tables, copies that start, and blocked tables. ``read``: the tables whose
     control record was read from the target; the others keep their ``seen_at``."""
     copied = set(decision.plan.copy)
@@ -40,16 +38,39 @@ def opening_rows(
             state = TableState.SNAPSHOTTING if task.table in copied else TableState.PENDING
             fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, seen_at=decision.at)
             yield replace(row, state=state, control=None, seen_at=decision.at) if row else fresh
-    known = set(tasks) | {problem.where for problem in decision.unselected}
+    for new in decision.new:
+        yield _new_row(new, before.get(new.table), decision.at)
+    if decision.stop is None:
+        yield from _unlisted_rows(decision, {*tasks, *(new.table for new in decision.new)}, before)
+
+
+def _new_row(new: NewTable, before: TableRow | None, at: str) -> TableRow:
+    since = before.since if before and before.state is TableState.NEW else at
+    row = TableRow(new.table, new.target, TableState.NEW, since, new.reason, seen_at=at, question=new.question)
+    return replace(row, remedy="" if new.question else "name the table in the YAML to copy it")
+
+
+def _unlisted_rows(
+    decision: RunDecision, listed: Collection[str], before: Mapping[str, TableRow]
+) -> Iterable[TableRow]:
+    """Tables that the source no longer lists, or the YAML no longer selects."""
+    problems = {problem.where: problem for problem in decision.unselected}
+    gone = {one.table: one for one in decision.gone}
     for table, row in before.items():
-        if table not in known and row.state is not TableState.DROPPED and decision.stop is None:
-            pattern = next((rule.source for rule in rules if matches(rule.source, table)), "")
-            reason, remedy = _dropped_reason(pattern) if pattern else ("the YAML no longer selects it", "")
-            yield replace(row, state=TableState.DROPPED, since=decision.at, reason=reason, remedy=remedy)
+        if table in listed or row.state is TableState.DROPPED:
+            continue
+        if problem := problems.get(table):
+            if problem.code == GONE:
+                yield blocked_row(row, problem, decision.at)
+            continue
+        reason, remedy = _dropped_reason(gone[table]) if table in gone else ("the YAML no longer selects it", "")
+        yield replace(row, state=TableState.DROPPED, since=decision.at, reason=reason, remedy=remedy, question=None)
 
 
-def _dropped_reason(pattern: str) -> tuple[str, str]:
-    reason = f"the source no longer lists it: it was dropped, or access was revoked; `{pattern}` still selects it"
+def _dropped_reason(gone: GoneTable) -> tuple[str, str]:
+    if gone.policy is OnDroppedTable.DROP:
+        return "the source dropped it, and its copy was dropped, too", ""
+    reason = "the source no longer lists it: it was dropped, or access was revoked; the YAML still selects it"
     return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
 
 

@@ -243,6 +243,15 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             at("columns", "plain"),
             do="add `sensitive: true` to the table, or remove `plain`",
         )
+    if rule.new_tables and not is_pattern(rule.source):
+        report.problem(
+            "DEF071",
+            "`new_tables` of a table by name",
+            at("new_tables"),
+            found=shown(rule.source),
+            allowed="a pattern with `*` or `?`",
+            do="remove `new_tables`",
+        )
     if rule.on_delete is OnDelete.SOFT and Ignorable.DELETE in rule.ignore:
         report.problem(
             "DEF070",

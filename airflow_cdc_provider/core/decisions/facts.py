@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from airflow_cdc_provider.core.decisions.commands import Command
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
@@ -65,7 +66,8 @@ class StreamFacts:
 @dataclass(frozen=True)
 class Facts:
     """``stream_lane`` and ``copy_lane``: whether this run has the lease. ``interval``: start and end of a backfill, UTC
-    in ISO 8601 format. ``unselected``: problems of tables and patterns of the YAML that cannot be copied."""
+    in ISO 8601 format. ``unselected``: problems of tables and patterns of the YAML that cannot be copied. ``new``:
+    tables that are not copied yet. ``gone``: tables that the source no longer lists."""
 
     definition: Definition
     run_id: str
@@ -77,6 +79,8 @@ class Facts:
     stream: StreamFacts
     tables: tuple[TableFacts, ...]
     unselected: tuple[Problem, ...] = ()
+    new: tuple[NewTable, ...] = ()
+    gone: tuple[GoneTable, ...] = ()
     commands: tuple[Command, ...] = ()
     stream_lane: bool = True
     copy_lane: bool = True

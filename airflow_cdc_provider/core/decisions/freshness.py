@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 from airflow_cdc_provider.core.times import parse_utc
 
 
@@ -20,8 +20,9 @@ class Freshness:
 
 
 def freshness(row: TableRow, allowed: timedelta, now: str) -> Freshness:
-    """The freshness of a table by its row in the state store. A dropped table has none; a paused table ages."""
-    if row.state is TableState.DROPPED:
+    """The freshness of a table by its row in the state store. A table that is not copied has none; a paused table
+    ages."""
+    if row.state in WITHOUT_COPY:
         return Freshness(None, False)
     since = row.fresh_at or row.failing_since or row.since
     if not since:

@@ -16,19 +16,21 @@ FOLDER = "decisions"
 
 class DecisionKind(StrEnum):
     """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: apply a bad
-    record again. ``discard``: drop it. ``schema``: the answer to a question about a schema change."""
+    record again. ``discard``: drop it. ``schema``: the answer to a question about a schema change. ``drop_copy``: drop
+    the copy of a table that the source dropped, as the definition says."""
 
     APPROVE_DELETES = "approve_deletes"
     SCHEMA = "schema"
     REPLAY = "replay"
     DISCARD = "discard"
+    DROP_COPY = "drop_copy"
 
 
 @dataclass(frozen=True)
 class OperatorDecision:
     """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
     format. ``record``: the id of the bad record; ``values``: canonical values that replace its own. ``question``: its
-    id; ``columns``: dropped column → added column, for the answer ``rename``."""
+    id; ``columns``: dropped column → added column, for the answer ``rename``. ``identity``: of the copy to drop."""
 
     id: str
     kind: DecisionKind
@@ -43,6 +45,7 @@ class OperatorDecision:
     question: str = ""
     answer: Answer | None = None
     columns: dict[str, str] = field(default_factory=dict)
+    identity: str = ""
 
 
 def new_decision(
@@ -70,6 +73,12 @@ def find_delete_approval(decisions: Iterable[OperatorDecision], table: str, stat
         if (decision.command and decision.command == state.command) or decision.decided_at >= state.since:
             return decision
     return None
+
+
+def dropped_identity(decisions: Iterable[OperatorDecision], table: str) -> str | None:
+    """The identity of the copy of ``table`` that was dropped last; None if none was."""
+    drops = [one for one in decisions if one.kind is DecisionKind.DROP_COPY and one.table == table]
+    return max(drops, key=lambda one: one.id).identity if drops else None
 
 
 def decisions_by_record(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:

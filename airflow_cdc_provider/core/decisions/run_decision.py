@@ -9,6 +9,7 @@ from datetime import datetime
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.holes import last_hole
+from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import (
@@ -35,7 +36,8 @@ class RunDecision:
     source no longer serves the position; sealed windows can still be applied. ``reopen``: the stream must be opened,
     for the first time or again, before new facts are gathered. ``wait``: a backfill must be decided again when the lane
     is free, since no later run executes it. ``idle``: an empty window may be sealed up to this position, without Spark.
-    ``raise_fence``: tables that another tool restored. ``follow``: the tasks to run next. ``at``: the time of the
+    ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
+    the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
     source's status, UTC in ISO 8601 format."""
 
     replicator: str
@@ -49,6 +51,8 @@ class RunDecision:
     wait: bool = False
     idle: Position | None = None
     raise_fence: tuple[str, ...] = ()
+    new: tuple[NewTable, ...] = ()
+    gone: tuple[GoneTable, ...] = ()
     follow: tuple[str, ...] = (CLOSE_WINDOW,)
     notes: tuple[str, ...] = ()
 
@@ -78,7 +82,16 @@ def decide(facts: Facts) -> RunDecision:
         limit=dict(facts.stream.limit),
         reasons={decision.table: decision.reason for decision in decisions if decision.reason},
     )
-    base = RunDecision(facts.definition.name, plan, facts.at, decisions, facts.unselected, lost=facts.stream.lost)
+    base = RunDecision(
+        facts.definition.name,
+        plan,
+        facts.at,
+        decisions,
+        facts.unselected,
+        lost=facts.stream.lost,
+        new=facts.new,
+        gone=facts.gone,
+    )
     if stop := replicator_stop(decisions):
         return replace(base, stop=stop)
     if facts.mode is Mode.REPAIR:

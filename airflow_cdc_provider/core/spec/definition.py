@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
 from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
 from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 
 STAGE_CONNECTION = "stage_connection"
 """The option of a target that names the connection of its stage, a bucket."""
@@ -124,6 +125,8 @@ class TableRule:
         "the text of the value in an additional column, `_cdc_text_<column>`.",
         OnUnrepresentable.STOP,
     )
+    new_tables: OnNewTable | None = doc("For patterns: as `new_tables` of the replicator.", None)
+    dropped_tables: OnDroppedTable | None = doc("As `dropped_tables` of the replicator.", None)
     schema_changes: SchemaPolicy = doc(
         "What happens at a schema change of the table; keys that are absent have the values of the replicator.",
         SchemaPolicy,
@@ -219,6 +222,17 @@ class Definition:
     )
     spark: Spark = doc("Settings of the Spark jobs.", Spark)
     schema_changes: SchemaPolicy = doc("What happens at schema changes of the source.", SchemaPolicy)
+    new_tables: OnNewTable = doc(
+        "Tables that appear under a pattern after the first run: `copy` copies them, `ask` waits for an operator's "
+        "answer, `ignore` copies only tables that the YAML names.",
+        OnNewTable.COPY,
+    )
+    dropped_tables: OnDroppedTable | None = doc(
+        "Copies of tables that the source no longer lists: `keep` leaves them as they are, `drop` drops them, too, if "
+        "the source certainly dropped the table, `stop` blocks the table. Default: `keep` for tables under a pattern, "
+        "`stop` for tables by name.",
+        None,
+    )
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
     hash_connection: str = doc(

@@ -34,6 +34,9 @@ MAX_TABLES = 500
 RESERVED_PREFIX = "_cdc_"
 
 
+NO_SUCH_TABLE = "DEF041"
+
+
 @dataclass(frozen=True)
 class Selection:
     """A source table and its rule. ``selected``: the selected columns of the source, with the effective key.
@@ -121,6 +124,13 @@ def is_pattern(source: str) -> bool:
     return "*" in source or "?" in source
 
 
+def rule_of(rules: Sequence[TableRule], table: str) -> TableRule | None:
+    """A name has precedence over patterns, and the first pattern over others."""
+    named = (rule for rule in rules if rule.source == table)
+    patterns = (rule for rule in rules if is_pattern(rule.source) and matches(rule.source, table))
+    return next(named, None) or next(patterns, None)
+
+
 def matches(pattern: str, table: str) -> bool:
     """``*`` matches any characters, ``?`` exactly one. Case-sensitive."""
     return _regex(pattern).fullmatch(table) is not None
@@ -153,7 +163,7 @@ def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tupl
 
 def _no_such_table(table: str, known: Iterable[str]) -> Problem:
     return Problem(
-        "DEF041",
+        NO_SUCH_TABLE,
         f"the source has no table {table}",
         where=table,
         found="no such table, or no permission to see it",

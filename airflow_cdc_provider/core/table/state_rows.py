@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.questions import SchemaQuestion
 from airflow_cdc_provider.core.table.states import TableState
 
 LEASE_S = 15 * 60.0
@@ -57,7 +58,7 @@ class TableRow:
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
     ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
-    ``control``: the record as last read."""
+    ``question``: what a new table waits for. ``control``: the record as last read."""
 
     table: str
     target: str
@@ -80,6 +81,7 @@ class TableRow:
     counted_run: str = ""
     engine: str = ""
     withheld: tuple[str, ...] = ()
+    question: SchemaQuestion | None = None
     control: ControlRecord | None = None
 
 

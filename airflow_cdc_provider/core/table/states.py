@@ -1,10 +1,11 @@
 """The states of a table and their transitions.
 
-    pending → snapshotting → replicating ⇄ paused
+    new → pending → snapshotting → replicating ⇄ paused
     replicating → failing, blocked, resyncing, rewinding → replicating
 
 | state | set by | stored in |
 |---|---|---|
+| new | a new table under a pattern, held back by `new_tables` | state store |
 | pending | not set: the target has no table of this replicator | derived |
 | snapshotting | the copy lane, while the first copy runs | state store |
 | replicating | the commit of a copy, or the end of a resync | target |
@@ -26,6 +27,7 @@ from airflow_cdc_provider.core.table.questions import SchemaQuestion
 
 
 class TableState(StrEnum):
+    NEW = "new"
     PENDING = "pending"
     SNAPSHOTTING = "snapshotting"
     REPLICATING = "replicating"
@@ -40,6 +42,7 @@ class TableState(StrEnum):
 S = TableState
 
 MOVES: dict[TableState, frozenset[TableState]] = {
+    S.NEW: frozenset({S.PENDING, S.SNAPSHOTTING, S.DROPPED}),
     S.PENDING: frozenset({S.SNAPSHOTTING, S.BLOCKED, S.DROPPED}),
     S.SNAPSHOTTING: frozenset({S.REPLICATING, S.PENDING, S.BLOCKED, S.FAILING, S.DROPPED}),
     S.REPLICATING: frozenset({S.PAUSED, S.RESYNCING, S.FAILING, S.BLOCKED, S.REWINDING, S.DROPPED}),
@@ -53,6 +56,9 @@ MOVES: dict[TableState, frozenset[TableState]] = {
 
 TAKES_CHANGES = frozenset({S.REPLICATING, S.FAILING})
 """States in which the stream lane may commit to the table."""
+
+WITHOUT_COPY = frozenset({S.NEW, S.DROPPED})
+"""States of tables that are not copied, or not any more."""
 
 HOLDS_ACKNOWLEDGEMENT = frozenset({S.REPLICATING, S.FAILING})
 """States whose cursor limits the acknowledgement. Paused and blocked tables do not: the change log keeps their

@@ -10,11 +10,13 @@ from typing import Any
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.positions import file_number
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
+from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEGE, error_code
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.table_size import TableSize
 
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 NO_SUCH_STATEMENT = 1064
+UNKNOWN_DATABASE, NO_SUCH_TABLE = 1049, 1146
 
 COLUMNS = """
 SELECT c.table_schema, c.table_name, c.column_name, lower(c.data_type), lower(c.column_type), c.column_type,
@@ -143,6 +145,22 @@ def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
     """From the statistics of the storage engine. InnoDB estimates the rows from a sample of pages."""
     rows = fetch_all(connection, SIZES, (tuple(tables),)) if tables else []
     return {table: TableSize(rows, size) for table, rows, size in rows}
+
+
+def exists(connection: Any, table: str) -> bool:
+    """The server says that a table does not exist only to a user who may read it."""
+    name = ".".join("`" + part.replace("`", "``") + "`" for part in table.split(".", 1))
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(f"SELECT 1 FROM {name} LIMIT 0")
+        # The driver is imported by the client only.
+        except Exception as error:
+            if error_code(error) in (NO_SUCH_TABLE, UNKNOWN_DATABASE):
+                return False
+            if error_code(error) in MISSING_PRIVILEGE:
+                return True
+            raise
+    return True
 
 
 def _table(database: str, name: str, rows: list[tuple[Any, ...]], keys: list[list[str]]) -> CatalogTable:

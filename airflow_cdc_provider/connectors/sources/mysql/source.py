@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_sizes, read_tables
+from airflow_cdc_provider.connectors.sources.mysql.catalog import (
+    CatalogTable,
+    exists,
+    read_server,
+    read_sizes,
+    read_tables,
+)
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.copy import open_copy, read_split
@@ -23,6 +29,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -61,6 +68,11 @@ class MysqlSource(KeepsNoState):
 
     def tables(self) -> list[TableSchema]:
         return [table.schema for table in self._read_tables().values()]
+
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        """A table that was renamed is dropped: MySQL shows no identity of tables."""
+        with self.client.session("describe") as connection:
+            return not exists(connection, table)
 
     def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
         with self.client.session("describe") as connection:

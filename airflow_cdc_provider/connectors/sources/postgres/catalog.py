@@ -64,6 +64,19 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text,
 """
 
 
+EXISTS = """
+SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname || '.' || c.relname = %s OR c.oid::text = %s)
+"""
+
+
+def exists(connection: Connection[Any], table: str, oid: str) -> bool:
+    """Whether there is a table of this name or ``oid``. Everybody may read this part of the catalog."""
+    row = connection.execute(EXISTS, [table, oid]).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
 def read_identity(connection: Connection[Any]) -> dict[str, str]:
     row = connection.execute(IDENTITY).fetchone()
     assert row is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, read_identity
+from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_query, rows_query
@@ -75,6 +75,10 @@ class PostgresSource:
     def tables(self) -> list[TableSchema]:
         with self.client.session("describe") as connection:
             return [table.schema for table in read_catalog(connection).tables.values()]
+
+    def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
+        with self.client.session("describe") as connection:
+            return not exists(connection, table, identity.table if identity else "")
 
     @staticmethod
     def propose_options(

@@ -1,0 +1,123 @@
+"""What becomes of tables that the source lists for the first time, or no longer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, answer_to
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+
+GONE = "TBL004"
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A table that is not copied. ``question``: what it waits for; None if the policy or an operator has decided."""
+
+    table: str
+    target: str
+    reason: str
+    question: SchemaQuestion | None = None
+
+
+@dataclass(frozen=True)
+class GoneTable:
+    """A table that was copied, and that the source no longer lists."""
+
+    table: str
+    target: str
+    policy: OnDroppedTable
+
+
+def on_new_table(definition: Definition, rule: TableRule) -> OnNewTable:
+    return rule.new_tables or definition.new_tables
+
+
+def on_dropped_table(definition: Definition, rule: TableRule) -> OnDroppedTable:
+    """A table that the YAML names is expected to exist."""
+    default = OnDroppedTable.KEEP if is_pattern(rule.source) else OnDroppedTable.STOP
+    return rule.dropped_tables or definition.dropped_tables or default
+
+
+def hold_new_tables(
+    definition: Definition,
+    selections: Iterable[Selection],
+    known: Collection[str],
+    decisions: Iterable[OperatorDecision],
+) -> tuple[tuple[Selection, ...], tuple[NewTable, ...]]:
+    """The tables to copy, and those that are held back. ``known``: the tables of earlier runs. A table that the YAML
+    names is never held back."""
+    decisions = tuple(decisions)
+    copied, held = list[Selection](), list[NewTable]()
+    for selection in selections:
+        new = is_pattern(selection.rule.source) and selection.table not in known
+        reason, question = _why_held(definition, selection, decisions) if new else ("", None)
+        if reason:
+            held.append(NewTable(selection.table, selection.target, reason, question))
+        else:
+            copied.append(selection)
+    return tuple(copied), tuple(held)
+
+
+def _why_held(
+    definition: Definition, selection: Selection, decisions: Iterable[OperatorDecision]
+) -> tuple[str, SchemaQuestion | None]:
+    """An empty reason: it is not held back."""
+    policy = on_new_table(definition, selection.rule)
+    if policy is OnNewTable.COPY:
+        return "", None
+    if policy is OnNewTable.IGNORE:
+        return f"a new table; `new_tables: ignore` applies to `{selection.rule.source}`", None
+    question = _question(selection)
+    decision = answer_to(decisions, question.id)
+    if decision is None or decision.answer is Answer.LEAVE:
+        return "a new table waits for an operator's answer", question
+    if decision.answer is Answer.APPLY:
+        return "", None
+    return f"a new table; {decision.decided_by} decided at {decision.decided_at} not to copy it", None
+
+
+def _question(selection: Selection) -> SchemaQuestion:
+    columns = ", ".join(f"{column.name} {column.type}" for column in selection.selected.columns)
+    change = f"the source has a new table, selected by {selection.rule.source}: {columns}"
+    number = question_id(selection.table, "", 0, "", "new table")
+    return SchemaQuestion(number, selection.table, 0, (change,), (Answer.APPLY, Answer.IGNORE, Answer.LEAVE))
+
+
+def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]) -> tuple[GoneTable, ...]:
+    """The tables with a copy that a rule selects and the source does not list."""
+    gone = []
+    for table, row in rows.items():
+        if table in listed or row.state in (TableState.DROPPED, TableState.NEW):
+            continue
+        if rule := rule_of(definition.tables, table):
+            gone.append(GoneTable(table, row.target, on_dropped_table(definition, rule)))
+    return tuple(gone)
+
+
+def gone_problem(gone: GoneTable, is_dropped: bool | None) -> Problem | None:
+    """Why the table is blocked. ``is_dropped``: what the source says of it; None if it cannot say. A copy is only
+    dropped if the source has certainly dropped the table: a table without access looks the same in its list."""
+    if gone.policy is OnDroppedTable.KEEP or (gone.policy is OnDroppedTable.DROP and is_dropped):
+        return None
+    found = {
+        True: "it does not exist",
+        False: "it exists, perhaps under another name",
+        None: "it was dropped, or access was revoked",
+    }
+    return Problem(
+        GONE,
+        f"the source no longer lists {gone.table}",
+        where=gone.table,
+        found=found[is_dropped],
+        allowed="a table that the source lists",
+        do="grant access again, or remove it from `tables`, or set `dropped_tables: keep`; then start a run",
+        data=f"the copy {gone.target} is unchanged",
+    )

@@ -1,0 +1,112 @@
+"""Tables that appear at the source, and tables that are gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_cdc_provider.core.decisions.listed_tables import (
+    GoneTable,
+    gone_problem,
+    gone_tables,
+    hold_new_tables,
+)
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, dropped_identity
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.selection import Selection, select
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+
+ID = Column("id", LogicalType(Kind.INT64), False)
+SHOP = Definition(
+    "shop",
+    Source("postgres", "db"),
+    Target("delta", "/lake"),
+    (TableRule("s.*"), TableRule("s.b")),
+    Staging("/staging"),
+)
+
+
+def selections(definition: Definition, *tables: str) -> tuple[Selection, ...]:
+    described = [TableSchema(table, (ID,), ("id",)) for table in tables]
+    return select(definition, described, lambda name: name.partition(".")[2])[0]
+
+
+def answered(question: str, answer: Answer, number: int = 1) -> OperatorDecision:
+    at = f"2026-01-0{number}T00:00:00.000+00:00"
+    return OperatorDecision(
+        f"{number}", DecisionKind.SCHEMA, "shop", "s.a", "ada", at, question=question, answer=answer
+    )
+
+
+def test_new_tables_are_copied_by_default() -> None:
+    found = selections(SHOP, "s.a", "s.b")
+    assert hold_new_tables(SHOP, found, {"s.b"}, []) == (found, ())
+
+
+@pytest.mark.parametrize("known", [set(), {"s.a"}])
+def test_only_new_tables_under_a_pattern_are_held_back(known: set[str]) -> None:
+    definition = replace(SHOP, new_tables=OnNewTable.IGNORE)
+    copied, held = hold_new_tables(definition, selections(definition, "s.a", "s.b"), known, [])
+    assert [one.table for one in copied] == (["s.a", "s.b"] if known else ["s.b"])
+    assert [(one.table, one.target, one.question) for one in held] == ([] if known else [("s.a", "a", None)])
+
+
+def test_the_policy_of_a_rule_has_precedence() -> None:
+    definition = replace(SHOP, new_tables=OnNewTable.ASK, tables=(TableRule("s.*", new_tables=OnNewTable.COPY),))
+    found = selections(definition, "s.a")
+    assert hold_new_tables(definition, found, {"s.z"}, []) == (found, ())
+
+
+def test_a_new_table_waits_until_an_operator_has_answered() -> None:
+    definition = replace(SHOP, new_tables=OnNewTable.ASK)
+    found = selections(definition, "s.a")
+    _, (held,) = hold_new_tables(definition, found, {"s.b"}, [])
+    assert held.question and held.question.answers == (Answer.APPLY, Answer.IGNORE, Answer.LEAVE)
+    assert held.question.changes == ("the source has a new table, selected by s.*: id int64",)
+    left = answered(held.question.id, Answer.LEAVE)
+    assert hold_new_tables(definition, found, {"s.b"}, [left])[1] == (held,)
+    ignored = hold_new_tables(definition, found, {"s.b"}, [left, answered(held.question.id, Answer.IGNORE, 2)])
+    assert ignored[0] == () and ignored[1][0].question is None and "ada" in ignored[1][0].reason
+    assert hold_new_tables(definition, found, {"s.b"}, [answered(held.question.id, Answer.APPLY)]) == (found, ())
+
+
+def row(table: str, state: TableState = TableState.REPLICATING) -> tuple[str, TableRow]:
+    return table, TableRow(table, table.partition(".")[2], state)
+
+
+def test_tables_that_the_source_no_longer_lists_are_gone() -> None:
+    rows = dict([row("s.a"), row("s.b"), row("s.c"), row("other.d"), row("s.e", TableState.DROPPED)])
+    expected = (GoneTable("s.a", "a", OnDroppedTable.KEEP), GoneTable("s.b", "b", OnDroppedTable.STOP))
+    assert gone_tables(SHOP, {"s.c"}, rows) == expected
+    dropping = replace(SHOP, dropped_tables=OnDroppedTable.DROP)
+    assert {one.policy for one in gone_tables(dropping, {"s.c"}, rows)} == {OnDroppedTable.DROP}
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_dropped", "blocked"),
+    [
+        (OnDroppedTable.KEEP, None, False),
+        (OnDroppedTable.STOP, None, True),
+        (OnDroppedTable.DROP, True, False),
+        (OnDroppedTable.DROP, False, True),
+        (OnDroppedTable.DROP, None, True),
+    ],
+)
+def test_a_copy_is_only_dropped_if_the_source_confirms_it(
+    policy: OnDroppedTable, is_dropped: bool | None, blocked: bool
+) -> None:
+    problem = gone_problem(GoneTable("s.a", "a", policy), is_dropped)
+    assert bool(problem) is blocked
+
+
+def test_the_copy_that_was_dropped_last_counts() -> None:
+    drops = [
+        OperatorDecision(str(number), DecisionKind.DROP_COPY, "shop", table, "run", "", identity=identity)
+        for number, table, identity in ((2, "s.a", "second"), (1, "s.a", "first"), (3, "s.b", "other"))
+    ]
+    assert dropped_identity(drops, "s.a") == "second" and dropped_identity(drops, "s.c") is None

@@ -1,0 +1,110 @@
+"""Tables that are created, dropped and renamed at the source, under each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.control.schema_answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.schema_questions import unanswered
+from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.spark.databases import new_schema
+from tests.spark.pipelines.schema_changes.statements import SAME
+from tests.spark.pipelines.schema_changes.test_policies import DATABASE, MAKE, PolicyPipeline, execute, source_database
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+RULES = (
+    TableRule("public.copied_*"),
+    TableRule("public.asked_*", new_tables=OnNewTable.ASK),
+    TableRule("public.ignored_*", new_tables=OnNewTable.IGNORE),
+    TableRule("public.stopped_*", dropped_tables=OnDroppedTable.STOP),
+    TableRule("public.dropped_*", dropped_tables=OnDroppedTable.DROP),
+    TableRule("public.named"),
+)
+FIRST = ("copied_1", "asked_1", "ignored_1", "stopped_1", "dropped_1", "dropped_2", "named")
+
+
+class ListedTables(PolicyPipeline):
+    def execute(self, table: str, *statements: str) -> None:
+        with psycopg.connect(self.server.dsn(DATABASE), autocommit=True) as connection:
+            execute(connection, table, statements)
+
+    def problems(self, table: str) -> list[str]:
+        return [problem.code for problem in self.run().problems if problem.where == f"public.{table}"]
+
+    def has_copy(self, table: str) -> bool:
+        return self.replicator().target.state(f"public.{table}", table).exists
+
+
+@pytest.fixture(scope="module")
+def listed(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ListedTables]:
+    folder = tmp_path_factory.mktemp("listed")
+    with new_schema("postgres", postgres, DATABASE) as database, source_database(postgres, ()) as source:
+        for table in FIRST:
+            execute(source, table, MAKE)
+        definition = Definition(
+            name=DATABASE,
+            source=Source("postgres", "source", options={"publication": "cdc"}),
+            target=database.target,
+            tables=RULES,
+            staging=Staging(f"{folder}/staging"),
+        )
+        made = ListedTables(folder, spark, definition, "public", kind="postgres", server=postgres, database=database)
+        made.run_until_idle()
+        assert {table for table in FIRST if made.outcome(table) == SAME} == set(FIRST)
+        yield made
+
+
+def test_new_tables_are_copied_asked_about_or_ignored(listed: ListedTables) -> None:
+    for table in ("copied_2", "asked_2", "asked_3", "ignored_2"):
+        listed.execute(table, *MAKE)
+    listed.run_until_idle()
+    assert listed.outcome("copied_2") == SAME
+    assert {table: listed.row(table).state for table in ("asked_2", "asked_3", "ignored_2")} == dict.fromkeys(
+        ("asked_2", "asked_3", "ignored_2"), TableState.NEW
+    )
+    last = listed.run()
+    replicator, questions = listed.replicator(), open_questions(listed.replicator())
+    assert set(questions) == {"public.asked_2", "public.asked_3"}
+    assert set(unanswered(replicator, last.run_id)) == set(questions.values())
+    answer_open_question(replicator, questions["public.asked_2"], Answer.APPLY, "ada", "")
+    answer_open_question(replicator, questions["public.asked_3"], Answer.IGNORE, "ada", "")
+    listed.run_until_idle()
+    assert listed.outcome("asked_2") == SAME
+    assert listed.row("asked_3").state is TableState.NEW and "ada" in listed.row("asked_3").reason
+    assert not listed.has_copy("asked_3") and not listed.has_copy("ignored_2") and not open_questions(replicator)
+    with pytest.raises(CommandRefused, match="CMD043"):
+        answer_open_question(replicator, questions["public.asked_2"], Answer.IGNORE, "ada", "")
+
+
+def test_copies_of_dropped_tables_are_kept_dropped_or_stop(listed: ListedTables) -> None:
+    for table in ("copied_1", "stopped_1", "dropped_1", "named"):
+        listed.execute(table, "DROP TABLE {t}")
+    listed.run()
+    assert listed.row("copied_1").state is listed.row("dropped_1").state is TableState.DROPPED
+    assert listed.has_copy("copied_1") and not listed.has_copy("dropped_1")
+    assert listed.row("stopped_1").state is listed.row("named").state is TableState.BLOCKED
+    assert listed.problems("stopped_1") == listed.problems("named") == ["TBL004"]
+    for table in ("stopped_1", "dropped_1", "named"):
+        listed.execute(table, *MAKE)
+    listed.run_until_idle()
+    assert listed.outcome("dropped_1") == SAME
+
+
+def test_the_copy_of_a_renamed_table_is_not_dropped(listed: ListedTables) -> None:
+    listed.execute("dropped_2", "ALTER TABLE {t} RENAME TO away")
+    assert listed.problems("dropped_2") == ["TBL004"] and listed.has_copy("dropped_2")
+    listed.execute("dropped_2", "ALTER TABLE away RENAME TO {t}", "UPDATE {t} SET a = 7")
+    listed.run_until_idle()
+    assert listed.outcome("dropped_2") == SAME
