@@ -70,7 +70,7 @@ def _unlisted_rows(
 def _dropped_reason(gone: GoneTable) -> tuple[str, str]:
     if gone.policy is OnDroppedTable.DROP:
         return "the source dropped it, and its copy was dropped, too", ""
-    reason = "the source no longer lists it: it was dropped, or access was revoked; the YAML still selects it"
+    reason = f"the source no longer lists it: it was dropped, or access was revoked; `{gone.rule}` still selects it"
     return reason, "if access was revoked, grant it again: the next run continues. If it was dropped, nothing to do"
 
 

@@ -81,7 +81,7 @@ def row(table: str, state: TableState = TableState.REPLICATING) -> tuple[str, Ta
 
 def test_tables_that_the_source_no_longer_lists_are_gone() -> None:
     rows = dict([row("s.a"), row("s.b"), row("s.c"), row("other.d"), row("s.e", TableState.DROPPED)])
-    expected = (GoneTable("s.a", "a", OnDroppedTable.KEEP), GoneTable("s.b", "b", OnDroppedTable.STOP))
+    expected = (GoneTable("s.a", "a", "s.*", OnDroppedTable.KEEP), GoneTable("s.b", "b", "s.b", OnDroppedTable.STOP))
     assert gone_tables(SHOP, {"s.c"}, rows) == expected
     dropping = replace(SHOP, dropped_tables=OnDroppedTable.DROP)
     assert {one.policy for one in gone_tables(dropping, {"s.c"}, rows)} == {OnDroppedTable.DROP}
@@ -100,7 +100,7 @@ def test_tables_that_the_source_no_longer_lists_are_gone() -> None:
 def test_a_copy_is_only_dropped_if_the_source_confirms_it(
     policy: OnDroppedTable, is_dropped: bool | None, blocked: bool
 ) -> None:
-    problem = gone_problem(GoneTable("s.a", "a", policy), is_dropped)
+    problem = gone_problem(GoneTable("s.a", "a", "s.*", policy), is_dropped)
     assert bool(problem) is blocked
 
 

@@ -29,10 +29,11 @@ class NewTable:
 
 @dataclass(frozen=True)
 class GoneTable:
-    """A table that was copied, and that the source no longer lists."""
+    """A table that was copied, and that the source no longer lists. ``rule``: the name or pattern that selects it."""
 
     table: str
     target: str
+    rule: str
     policy: OnDroppedTable
 
 
@@ -98,7 +99,7 @@ def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[s
         if table in listed or row.state in (TableState.DROPPED, TableState.NEW):
             continue
         if rule := rule_of(definition.tables, table):
-            gone.append(GoneTable(table, row.target, on_dropped_table(definition, rule)))
+            gone.append(GoneTable(table, row.target, rule.source, on_dropped_table(definition, rule)))
     return tuple(gone)
 
 
