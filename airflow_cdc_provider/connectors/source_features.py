@@ -94,6 +94,15 @@ class ConfirmsDrops(Protocol):
         renamed table is not dropped. Raises SourceUnavailable."""
 
 
+@runtime_checkable
+class FindsRenamedTables(Protocol):
+    """A source that knows a table by its identity under another name."""
+
+    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
+        """``tables``: by their names when they were copied. The names that they have now; without those that do not
+        exist any more. Raises SourceUnavailable."""
+
+
 @dataclass(frozen=True)
 class Restart:
     """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.

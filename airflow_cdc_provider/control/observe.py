@@ -13,25 +13,26 @@ from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
-    ConfirmsDrops,
     HasIdentities,
-    StreamHoldsSnapshots,
 )
-from airflow_cdc_provider.control.inventory import tables_in_staging
+from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
-from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, gone_problem, gone_tables, hold_new_tables
+from airflow_cdc_provider.core.decisions.renamed_tables import (
+    is_followed,
+    rename_policy,
+)
 from airflow_cdc_provider.core.decisions.run_plan import Mode
-from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Problem, Retryable
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
-from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, select
-from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
+from airflow_cdc_provider.core.spec.schema_policy import OnChange
+from airflow_cdc_provider.core.spec.selection import Selection
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
-from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.targets.target import TargetState
@@ -77,15 +78,11 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
-    described = replicator.source.tables()
-    described += _tables_without_messages(replicator, described, rows.values())
-    selections, problems = select(replicator.definition, described, replicator.target.table_name, replicator.hash_key)
-    known = {table for table, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
-    selections, new = hold_new_tables(replicator.definition, selections, known, log.decisions())
-    gone, problems = _gone_tables(replicator, described, rows, problems)
+    listed = list_tables(replicator, rows)
+    selections, renamed = listed.selections, listed.renamed
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
-    stream = _stream_facts(replicator, last, [selection.table for selection in selections])
+    stream = _stream_facts(replicator, last, [selection.table for selection in selections], renamed)
     idle = use_index and not (stream.has_changes or commands or run.interval)
     settled = _settled_tables(rows, claims, sealed, at) if idle else set()
 
@@ -96,8 +93,17 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         )
     copied_by = _copied_by_live_runs(replicator, claims, run.run_id)
     tables = tuple(
-        _table_facts(s, read.get(s.table), rows.get(s.table), copied_by.get(s.table, ""), commands) for s in selections
+        _table_facts(
+            s,
+            read.get(s.table),
+            rows.get(s.table),
+            copied_by.get(s.table, ""),
+            commands,
+            renamed.get(s.table, ""),
+        )
+        for s in selections
     )
+    tables = _with_renames(replicator, tables) if renamed else tables
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
@@ -113,9 +119,9 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         log=log_facts,
         stream=stream,
         tables=tables,
-        unselected=problems,
-        new=new,
-        gone=gone,
+        unselected=listed.problems,
+        new=listed.new,
+        gone=listed.gone,
         commands=commands,
         stream_lane=run.stream_lane,
         copy_lane=run.copy_lane,
@@ -124,34 +130,30 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     return Observation(facts, states)
 
 
-def _gone_tables(
-    replicator: Replicator,
-    described: Sequence[TableSchema],
-    rows: Mapping[str, TableRow],
-    problems: Sequence[Problem],
-) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
-    """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
-    source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
-    names = {one.table for one in gone}
-    others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
-    found = {}
-    for one in gone:
-        dropped, control = None, rows[one.table].control
-        if one.policy is OnDroppedTable.DROP and isinstance(source, ConfirmsDrops):
-            dropped = source.is_dropped(one.table, control.identity if control else None)
-        found[one] = gone_problem(one, dropped)
-    blocked = [problem for problem in found.values() if problem]
-    return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
+def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
+    decisions = replicator.log.decisions()
+
+    def waits(task: TableTask) -> bool:
+        if not task.renamed_to or task.control is None:
+            return False
+        asks = rename_policy(replicator.definition, task.rule) is OnChange.ASK
+        return asks and not is_followed(task.control, task.renamed_to, decisions)
+
+    return tuple(replace(table, renamed=waits(table.task)) for table in tables)
 
 
-def _stream_facts(replicator: Replicator, last: Manifest | None, tables: Sequence[str]) -> StreamFacts:
+def _stream_facts(
+    replicator: Replicator, last: Manifest | None, tables: Sequence[str], renamed: Mapping[str, str]
+) -> StreamFacts:
     if last is None:
         return StreamFacts()
+    names = {renamed.get(table, table): table for table in tables}
     try:
-        status = replicator.source.status(last.hi, tables)
+        status = replicator.source.status(last.hi, list(names))
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
-    return StreamFacts(status.has_changes, status.limit, status.idle, outside=status.outside)
+    outside = {names[name]: problem for name, problem in status.outside.items()}
+    return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:
@@ -162,8 +164,8 @@ def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log
         tables = tuple(replace(table, announced=True) for table in tables)
     if not isinstance(source, HasIdentities) or not log.sealed:
         return tables
-    identities = source.identities([table.task.table for table in tables])
-    return tuple(_with_identity(source, table, identities.get(table.task.table), log) for table in tables)
+    identities = source.identities([table.task.name_in_source for table in tables])
+    return tuple(_with_identity(source, table, identities.get(table.task.name_in_source), log) for table in tables)
 
 
 def _with_identity(
@@ -182,21 +184,6 @@ def _with_identity(
         )
         changes = source.not_streamed(control.table, log.hi, identity, changes, truncated)
     return replace(table, identity=identity, unlogged=changes)
-
-
-def _tables_without_messages(
-    replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
-) -> list[TableSchema]:
-    """Tables that the source cannot describe now, because it learns its tables from messages: as their copies have
-    them."""
-    if not isinstance(replicator.source, StreamHoldsSnapshots):
-        return []
-    named = {schema.table for schema in described}
-    return [
-        source_schema(row.control.schema)
-        for row in rows
-        if row.control is not None and row.control.schema is not None and row.table not in named
-    ]
 
 
 def _settled_tables(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
@@ -228,10 +215,11 @@ def _table_facts(
     row: TableRow | None,
     copied_by: str,
     commands: Iterable[Command],
+    renamed_to: str,
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
     if isinstance(current, Retryable):
-        task = selection.task(TableState.FAILING, row.control if row else None)
+        task = selection.task(TableState.FAILING, row.control if row else None, renamed_to=renamed_to)
         return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
     control = current.control if current else row.control if row else None
     state = control.state.name if control else TableState.PENDING
@@ -239,7 +227,7 @@ def _table_facts(
         state = TableState.FAILING
     exists = current.exists if current else True
     restored = current.restored if current else False
-    task = selection.task(state, control, _ignored(selection.table, control, commands))
+    task = selection.task(state, control, _ignored(selection.table, control, commands), renamed_to)
     return TableFacts(task, exists, restored, known, copied_by)
 
 

@@ -122,16 +122,17 @@ def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> No
     """Open the stream at the source's current position, in a new epoch: positions of two streams cannot be compared.
     If a stream is replaced, the window between the two has a hole for every table, which only a new copy repairs."""
     tables = [table.task.table for table in facts.tables]
+    names = [table.task.name_in_source for table in facts.tables]
     controls = [table.task.control for table in facts.tables if table.task.control]
     epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1
     if facts.log.sealed == 0:
-        start = _open_stream(replicator, tables)
+        start = _open_stream(replicator, names)
         _seal_empty_window(replicator, facts, start, start, epoch)
         log_info(f"opened the stream at {start}")
         return
     replicator.source.drop_stream()
     failpoint("stream.dropped")
-    start = _open_stream(replicator, tables)
+    start = _open_stream(replicator, names)
     why = facts.stream.lost.what if facts.stream.lost else "the source is a different system"
     holes = tuple(Hole(EXPIRED, table, "", detail=why) for table in tables)
     _seal_empty_window(replicator, facts, dict(facts.log.hi), start, epoch, holes)

@@ -21,7 +21,8 @@ class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
     restored to an earlier version by another tool. ``known``: it was replicated before. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
-    that changed without rows. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
+    that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
+    followed. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
     copy's state that are not in the stream."""
 
     task: TableTask
@@ -31,6 +32,7 @@ class TableFacts:
     copied_by: str = ""
     problem: Problem | None = None
     announced: bool = False
+    renamed: bool = False
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
 

@@ -38,7 +38,7 @@ class TableTask:
     ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
     source rewrote the rows, and a comparison must show whether they changed. ``withheld``: new columns of a sensitive
     table, which are not copied. ``ignored``: columns that are not copied by an operator's decision; ``schema`` and
-    ``rule`` leave them out.
+    ``rule`` leave them out. ``renamed_to``: its name in the source now, empty if that is ``table``.
     """
 
     table: str
@@ -52,6 +52,11 @@ class TableTask:
     rewritten: bool = False
     ignored: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    renamed_to: str = ""
+
+    @property
+    def name_in_source(self) -> str:
+        return self.renamed_to or self.table
 
     @property
     def cluster_by(self) -> tuple[str, ...]:

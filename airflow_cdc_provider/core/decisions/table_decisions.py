@@ -12,6 +12,7 @@ from enum import StrEnum
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
+from airflow_cdc_provider.core.decisions.renamed_tables import rename_question
 from airflow_cdc_provider.core.decisions.schema_decisions import asked, copy_question
 from airflow_cdc_provider.core.decisions.table_checks import (
     check_definition,
@@ -155,6 +156,9 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
     problem = check_definition(facts, table, control) or check_retention(facts, name, control)
     if problem := problem or facts.stream.outside.get(name):
         return _blocked(name, problem)
+    if table.renamed:
+        question = rename_question(control, table.task.renamed_to)
+        return replace(_blocked(name, asked(control, question)), question=question)
     if hole := first_hole(facts.log, control):
         return _decide_with_hole(facts, name, hole)
     if decision := _decide_unlogged(facts, table, control):

@@ -51,8 +51,8 @@ class SchemaPolicy:
         "Any other change of a type or of values by a statement. Default `stop`; `apply` copies the table again.", None
     )
     rename: OnChange | None = doc(
-        "A renamed column. Default `stop`; `apply` renames the column of the target, if the source has ids of columns "
-        "and the target can, else the table is blocked.",
+        "A renamed column or table. Default `stop`; `apply` renames the column of the target, if the source has ids of "
+        "columns and the target can, else the table is blocked; a renamed table keeps the name of its copy.",
         None,
     )
     change_key: OnChange | None = doc(

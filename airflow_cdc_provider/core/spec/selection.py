@@ -54,8 +54,15 @@ class Selection:
         """The schema of the copy."""
         return copied_schema(self.rule, self.selected, self.hash_key)
 
-    def task(self, state: TableState, control: ControlRecord | None = None, ignored: Sequence[str] = ()) -> TableTask:
-        """``ignored``: columns of the source that are not copied by an operator's decision."""
+    def task(
+        self,
+        state: TableState,
+        control: ControlRecord | None = None,
+        ignored: Sequence[str] = (),
+        renamed_to: str = "",
+    ) -> TableTask:
+        """``ignored``: columns of the source that are not copied by an operator's decision. ``renamed_to``: the name in
+        the source, if it is another one."""
         copied = control.schema if control else None
         rule, withheld = withhold(_without(self.rule, ignored), self.selected, copied)
         columns = tuple(column for column in self.selected.columns if selects(rule, column.text_of or column.name))
@@ -71,6 +78,7 @@ class Selection:
             control,
             withheld=withheld,
             ignored=tuple(ignored),
+            renamed_to=renamed_to,
         )
 
 

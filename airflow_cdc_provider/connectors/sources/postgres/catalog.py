@@ -64,6 +64,14 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text,
 """
 
 
+OIDS = """
+SELECT c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname || '.' || c.relname = ANY (%s)
+"""
+NAMES = f"""
+SELECT c.oid::int8, n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE {TABLES} AND c.oid::int8 = ANY (%s)
+"""
 EXISTS = """
 SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname || '.' || c.relname = %s OR c.oid::text = %s)
@@ -75,6 +83,14 @@ def exists(connection: Connection[Any], table: str, oid: str) -> bool:
     row = connection.execute(EXISTS, [table, oid]).fetchone()
     assert row is not None
     return bool(row[0])
+
+
+def table_oids(connection: Connection[Any], tables: Sequence[str]) -> set[int]:
+    return {oid for (oid,) in connection.execute(OIDS, [list(tables)])}
+
+
+def table_names(connection: Connection[Any], oids: Sequence[int]) -> dict[int, str]:
+    return dict(connection.execute(NAMES, [list(oids)]).fetchall())
 
 
 def read_identity(connection: Connection[Any]) -> dict[str, str]:

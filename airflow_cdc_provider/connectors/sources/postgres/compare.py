@@ -28,7 +28,7 @@ def rows_query(task: TableTask, schema: TableSchema) -> str:
 
 def _texts(task: TableTask, schema: TableSchema) -> str:
     """Rows of inheritance children are left out; rows of partitions are included."""
-    namespace, _, name = task.table.partition(".")
+    namespace, _, name = task.name_in_source.partition(".")
     table = f"{quoted(namespace)}.{quoted(name)}"
     regclass = "'" + table.replace("'", "''") + "'::regclass"
     own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"

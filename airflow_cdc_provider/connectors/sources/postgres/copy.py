@@ -72,22 +72,23 @@ def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: 
     Raises SourceUnavailable if the slot cannot be created in time.
     """
     with client.session("publication") as connection:
-        catalog = read_catalog(connection, [task.table])
-        if task.table not in catalog.tables:
-            raise CheckFailed(no_table(task.table, client.location))
-        ensure_members(connection, publication, [catalog.tables[task.table]], client.replicator, client.location)
+        name = task.name_in_source
+        catalog = read_catalog(connection, [name])
+        if name not in catalog.tables:
+            raise CheckFailed(no_table(name, client.location))
+        ensure_members(connection, publication, [catalog.tables[name]], client.replicator, client.location)
     with exported_snapshot(client, f"cdc_copy_{secrets.token_hex(6)}") as snapshot:
         with client.session("copy") as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
-            catalog = read_catalog(connection, [task.table])
-            table = catalog.tables[task.table]
+            catalog = read_catalog(connection, [name])
+            table = catalog.tables[name]
             copy = _copy(connection, table, snapshot, task, epoch, cores)
-            members = memberships(connection, publication, [task.table])
+            members = memberships(connection, publication, [name])
             if not members:
                 raise CheckFailed(not_a_member(publication, table, client.location))
             identities = read_identities(connection, [table], catalog.domains)
-        yield replace(copy, identity=with_memberships(identities, members)[task.table])
+        yield replace(copy, identity=with_memberships(identities, members)[name])
 
 
 def parts(blocks: int, size: int, cores: int) -> int:
@@ -116,7 +117,7 @@ def _copy(
     epoch: int,
     cores: int,
 ) -> Copy:
-    schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key)
+    schema = replace(selected_schema(task.rule, table.schema), table=task.table, key=task.schema.key)
     row = connection.execute(SIZE, {"oid": table.oid}).fetchone()
     assert row is not None
     blocks, size, rows = row

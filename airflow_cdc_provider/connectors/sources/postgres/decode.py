@@ -38,7 +38,8 @@ class PgoutputDecoder:
     def __init__(self, tasks: Sequence[TableTask], catalog: Catalog, epoch: int, lo: int, limit: int) -> None:
         self.items: list[StreamItem] = []
         self.ended = False
-        self._tasks = {task.table: task for task in tasks}
+        self._tasks = {task.name_in_source: task for task in tasks}
+        self._copied = {int(c.identity.table): task for task in tasks if (c := task.control) and c.identity}
         self._catalog = catalog
         self._epoch = epoch_prefix(epoch)
         self._lo, self._limit = lo, limit
@@ -158,7 +159,7 @@ class PgoutputDecoder:
         relation = messages.parse_relation(data)
         self._flush()
         self._relations[relation.oid] = data
-        task = self._tasks.get(relation.table)
+        task = self._copied.get(relation.oid) or self._tasks.get(relation.table)
         if task is None:
             self._readers[relation.oid], self._other_tables[relation.oid] = None, relation.table
             return

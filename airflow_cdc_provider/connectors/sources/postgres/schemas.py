@@ -37,7 +37,7 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
     If the replica identity no longer covers the key, the key does not identify changed rows: the schema then has the
     columns of the replica identity as its key, and the schema change stops this table alone.
     """
-    table = catalog.tables.get(relation.table)
+    table = catalog.tables.get(task.name_in_source)
     known = [schema for schema in (table and table.schema, task.schema) if schema]
     if task.control and task.control.schema:
         known.append(task.control.schema)
@@ -53,7 +53,7 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
 
 def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) -> bool:
     """Whether the target lacks columns whose values in its rows can only be read from the source table."""
-    table = catalog.tables.get(schema.table)
+    table = catalog.tables.get(task.name_in_source)
     target_schema = task.control.schema if task.control else None
     if table is None or target_schema is None:
         return False

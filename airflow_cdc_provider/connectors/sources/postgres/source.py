@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
-from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity
+from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_query, rows_query
@@ -79,6 +79,11 @@ class PostgresSource:
     def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
         with self.client.session("describe") as connection:
             return not exists(connection, table, identity.table if identity else "")
+
+    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
+        with self.client.session("describe") as connection:
+            names = table_names(connection, [int(identity.table) for identity in tables.values()])
+        return {table: name for table, identity in tables.items() if (name := names.get(int(identity.table)))}
 
     @staticmethod
     def propose_options(

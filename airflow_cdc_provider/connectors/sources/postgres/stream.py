@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, Str
 from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, table_oids
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.sources.postgres.decode import HEAD_BYTES, ROW_LETTERS, PgoutputDecoder
@@ -124,7 +124,7 @@ class ReplicationSlot:
             flushed = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
             lo = lsn_of(position)
             with self._decoding_errors():
-                has_changes = flushed > lo and self._has_changes(connection, lo, flushed, set(tables))
+                has_changes = flushed > lo and self._has_changes(connection, lo, flushed, tables)
                 if has_changes:
                     self._require_complete(connection, flushed)
             # The end of a page may be inside a record that spans two pages; every other flush position ends a record.
@@ -147,7 +147,7 @@ class ReplicationSlot:
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         lo, limit = lsn_of(split.lo), lsn_of(split.limit)
         with self.client.session("read", autocommit=False) as connection:
-            catalog = read_catalog(connection, [task.table for task in tables])
+            catalog = read_catalog(connection, [task.name_in_source for task in tables])
             self._require_served(connection, split.lo)
             require_publication(connection, self.options.publication, list(catalog.tables), self.client.location)
             connection.commit()
@@ -251,12 +251,13 @@ class ReplicationSlot:
             "publication": quoted(self.options.publication),
         }
 
-    def _has_changes(self, connection: Connection[Any], lo: int, limit: int, tables: set[str]) -> bool:
+    def _has_changes(self, connection: Connection[Any], lo: int, limit: int, tables: Sequence[str]) -> bool:
         """The first transaction often suffices, or that there is none; otherwise the server decodes all of them."""
+        oids = table_oids(connection, tables)
         for changes in (1, None):
             parameters = {**self._peek(limit, changes), "position": lsn_text(lo)}
             pending = [bytes(row[0]) for row in connection.execute(PENDING_CHANGES, parameters)]
-            if not pending or _touches(pending, tables):
+            if not pending or _touches(pending, set(tables), oids):
                 return bool(pending)
         return False
 
@@ -293,10 +294,11 @@ class ReplicationSlot:
                 yield received
 
 
-def _touches(pending: Sequence[bytes], tables: set[str]) -> bool:
-    """Whether ``pending`` contains a change of one of the tables. Row changes are cut to their head."""
+def _touches(pending: Sequence[bytes], tables: set[str], oids: set[int]) -> bool:
+    """Whether ``pending`` contains a change of one of the tables, which may have had another name or oid then. Row
+    changes are cut to their head."""
     relations = [messages.parse_relation(data) for data in pending if data[0] == messages.RELATION]
-    ours = {relation.oid for relation in relations if relation.table in tables}
+    ours = oids | {relation.oid for relation in relations if relation.table in tables}
     truncated = [messages.parse_truncate(data).oids for data in pending if data[0] == messages.TRUNCATE]
     changed = {int.from_bytes(data[1:HEAD_BYTES]) for data in pending if data[0] in ROW_LETTERS}
     return not ours.isdisjoint(changed.union(*truncated))

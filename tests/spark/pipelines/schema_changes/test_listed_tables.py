@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import psycopg
@@ -10,12 +11,15 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.schema_answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.schema_questions import unanswered
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.faults.worker import request
 from tests.spark.databases import new_schema
 from tests.spark.pipelines.schema_changes.statements import SAME
 from tests.spark.pipelines.schema_changes.test_policies import DATABASE, MAKE, PolicyPipeline, execute, source_database
@@ -29,8 +33,15 @@ RULES = (
     TableRule("public.stopped_*", dropped_tables=OnDroppedTable.STOP),
     TableRule("public.dropped_*", dropped_tables=OnDroppedTable.DROP),
     TableRule("public.named"),
+    TableRule("public.swung"),
+    TableRule("public.followed", schema_changes=SchemaPolicy(rename=OnChange.APPLY)),
+    TableRule("public.confirmed", schema_changes=SchemaPolicy(rename=OnChange.ASK)),
 )
-FIRST = ("copied_1", "asked_1", "ignored_1", "stopped_1", "dropped_1", "dropped_2", "named")
+FIRST = (
+    *("copied_1", "asked_1", "ignored_1", "stopped_1", "dropped_1", "dropped_2"),
+    *("named", "swung", "followed", "confirmed"),
+)
+ROW = "INSERT INTO {t} (id, a, b) VALUES (9, 9, 9)"
 
 
 class ListedTables(PolicyPipeline):
@@ -38,8 +49,18 @@ class ListedTables(PolicyPipeline):
         with psycopg.connect(self.server.dsn(DATABASE), autocommit=True) as connection:
             execute(connection, table, statements)
 
+    def settle(self) -> None:
+        """Runs until the only work left is to report blocked tables."""
+        self._until_quiet()
+
     def problems(self, table: str) -> list[str]:
         return [problem.code for problem in self.run().problems if problem.where == f"public.{table}"]
+
+    def equals(self, table: str, name: str) -> bool:
+        """Whether the copy equals the table that has this name now."""
+        names, truth = self.truth(name)
+        rows = [[row[column] for column in names] for row in self._copy(table)]
+        return Counter(tuple(None if value is None else str(value) for value in row) for row in rows) == truth
 
     def has_copy(self, table: str) -> bool:
         return self.replicator().target.state(f"public.{table}", table).exists
@@ -61,7 +82,7 @@ def listed(
             staging=Staging(f"{folder}/staging"),
         )
         made = ListedTables(folder, spark, definition, "public", kind="postgres", server=postgres, database=database)
-        made.run_until_idle()
+        made.settle()
         assert {table for table in FIRST if made.outcome(table) == SAME} == set(FIRST)
         yield made
 
@@ -69,7 +90,7 @@ def listed(
 def test_new_tables_are_copied_asked_about_or_ignored(listed: ListedTables) -> None:
     for table in ("copied_2", "asked_2", "asked_3", "ignored_2"):
         listed.execute(table, *MAKE)
-    listed.run_until_idle()
+    listed.settle()
     assert listed.outcome("copied_2") == SAME
     assert {table: listed.row(table).state for table in ("asked_2", "asked_3", "ignored_2")} == dict.fromkeys(
         ("asked_2", "asked_3", "ignored_2"), TableState.NEW
@@ -80,7 +101,7 @@ def test_new_tables_are_copied_asked_about_or_ignored(listed: ListedTables) -> N
     assert set(unanswered(replicator, last.run_id)) == set(questions.values())
     answer_open_question(replicator, questions["public.asked_2"], Answer.APPLY, "ada", "")
     answer_open_question(replicator, questions["public.asked_3"], Answer.IGNORE, "ada", "")
-    listed.run_until_idle()
+    listed.settle()
     assert listed.outcome("asked_2") == SAME
     assert listed.row("asked_3").state is TableState.NEW and "ada" in listed.row("asked_3").reason
     assert not listed.has_copy("asked_3") and not listed.has_copy("ignored_2") and not open_questions(replicator)
@@ -98,7 +119,7 @@ def test_copies_of_dropped_tables_are_kept_dropped_or_stop(listed: ListedTables)
     assert listed.problems("stopped_1") == listed.problems("named") == ["TBL004"]
     for table in ("stopped_1", "dropped_1", "named"):
         listed.execute(table, *MAKE)
-    listed.run_until_idle()
+    listed.settle()
     assert listed.outcome("dropped_1") == SAME
 
 
@@ -106,5 +127,43 @@ def test_the_copy_of_a_renamed_table_is_not_dropped(listed: ListedTables) -> Non
     listed.execute("dropped_2", "ALTER TABLE {t} RENAME TO away")
     assert listed.problems("dropped_2") == ["TBL004"] and listed.has_copy("dropped_2")
     listed.execute("dropped_2", "ALTER TABLE away RENAME TO {t}", "UPDATE {t} SET a = 7")
-    listed.run_until_idle()
+    listed.settle()
     assert listed.outcome("dropped_2") == SAME
+
+
+def test_changes_under_a_name_between_two_runs_are_copied(listed: ListedTables) -> None:
+    listed.execute("swung", "ALTER TABLE {t} RENAME TO swinging")
+    listed.execute("swinging", "UPDATE {t} SET a = 7 WHERE id = 1", ROW, "ALTER TABLE {t} RENAME TO swung")
+    listed.settle()
+    assert listed.outcome("swung") == SAME
+
+
+def test_a_renamed_table_is_followed_without_another_copy(listed: ListedTables) -> None:
+    listed.execute("followed", "UPDATE {t} SET a = 7 WHERE id = 1", "ALTER TABLE {t} RENAME TO moved")
+    listed.execute("moved", ROW, "ALTER TABLE {t} ADD w text")
+    listed.settle()
+    listed.execute("moved", "UPDATE {t} SET w = 'w'")
+    listed.settle()
+    assert listed.equals("followed", "moved")
+    floor = listed.control("public.followed").floor
+    tables = {"tables": ["public.followed"], "key": "again", "arguments": {}}
+    request(listed.replicator(), CommandKind.RESYNC, tables)
+    listed.settle()
+    listed.execute("moved", "DELETE FROM {t} WHERE id = 2")
+    listed.settle()
+    assert listed.equals("followed", "moved") and listed.control("public.followed").floor > floor
+    listed.execute("moved", "ALTER TABLE {t} RENAME TO followed", "UPDATE followed SET a = 1")
+    listed.settle()
+    assert listed.outcome("followed") == SAME
+
+
+def test_an_operator_confirms_that_a_table_was_renamed(listed: ListedTables) -> None:
+    listed.execute("confirmed", "ALTER TABLE {t} RENAME TO other")
+    listed.execute("other", ROW)
+    listed.settle()
+    question = open_questions(listed.replicator())["public.confirmed"]
+    assert question.changes == ("the table was renamed to public.other",)
+    answer_open_question(listed.replicator(), question, Answer.APPLY, "ada", "")
+    listed.execute("other", "UPDATE {t} SET a = 3 WHERE id = 3")
+    listed.settle()
+    assert listed.equals("confirmed", "other")

@@ -1,0 +1,100 @@
+"""The tables of the source that the definition selects, by the names of their copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, StreamHoldsSnapshots
+from airflow_cdc_provider.control.inventory import tables_in_staging
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.columns.copied import source_schema
+from airflow_cdc_provider.core.decisions.listed_tables import (
+    GoneTable,
+    NewTable,
+    gone_problem,
+    gone_tables,
+    hold_new_tables,
+    on_new_table,
+)
+from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, select
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+
+
+@dataclass(frozen=True)
+class ListedTables:
+    """``problems``: of tables and patterns that cannot be copied. ``new``: held back. ``gone``: not listed any more.
+    ``renamed``: name of the copy → name in the source."""
+
+    selections: tuple[Selection, ...]
+    problems: tuple[Problem, ...]
+    new: tuple[NewTable, ...]
+    gone: tuple[GoneTable, ...]
+    renamed: Mapping[str, str]
+
+
+def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedTables:
+    """``rows``: of the index. Raises SourceUnavailable."""
+    definition, source = replicator.definition, replicator.source
+    described = source.tables()
+    described += _tables_without_messages(replicator, described, rows.values())
+    described, renamed = _renamed_tables(replicator, described, rows)
+    selections, problems = select(definition, described, replicator.target.table_name, replicator.hash_key)
+    known = {table for table, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
+    new: tuple[NewTable, ...] = ()
+    if known:  # not in the first run
+        asks = any(on_new_table(definition, rule) is OnNewTable.ASK for rule in definition.tables)
+        decisions = replicator.log.decisions() if asks else []
+        selections, new = hold_new_tables(definition, selections, known, decisions)
+    gone, problems = _gone_tables(replicator, described, rows, problems)
+    return ListedTables(selections, problems, new, gone, renamed)
+
+
+def _renamed_tables(
+    replicator: Replicator, described: list[TableSchema], rows: Mapping[str, TableRow]
+) -> tuple[list[TableSchema], dict[str, str]]:
+    """The tables by the names of their copies, and the name now of each one that has another."""
+    candidates = may_be_renamed(replicator.definition, {schema.table for schema in described}, rows)
+    if not candidates or not isinstance(replicator.source, FindsRenamedTables):
+        return described, {}
+    return under_copied_names(described, replicator.source.present_names(candidates), rows)
+
+
+def _gone_tables(
+    replicator: Replicator,
+    described: Sequence[TableSchema],
+    rows: Mapping[str, TableRow],
+    problems: Sequence[Problem],
+) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
+    """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
+    source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
+    names = {one.table for one in gone}
+    others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
+    found = {}
+    for one in gone:
+        dropped, control = None, rows[one.table].control
+        if one.policy is OnDroppedTable.DROP and isinstance(source, ConfirmsDrops):
+            dropped = source.is_dropped(one.table, control.identity if control else None)
+        found[one] = gone_problem(one, dropped)
+    blocked = [problem for problem in found.values() if problem]
+    return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
+
+
+def _tables_without_messages(
+    replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
+) -> list[TableSchema]:
+    """Tables that the source cannot describe now, because it learns its tables from messages: as their copies have
+    them."""
+    if not isinstance(replicator.source, StreamHoldsSnapshots):
+        return []
+    named = {schema.table for schema in described}
+    return [
+        source_schema(row.control.schema)
+        for row in rows
+        if row.control is not None and row.control.schema is not None and row.table not in named
+    ]

@@ -1,0 +1,66 @@
+"""Tables that the source knows under another name than at their copy. Pure.
+
+Such a table keeps the name of its copy in the YAML, in the change log and in the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, answer_to
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.spec.schema_policy import OnChange
+from airflow_cdc_provider.core.spec.selection import rule_of
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY
+
+
+def may_be_renamed(
+    definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]
+) -> dict[str, TableIdentity]:
+    """The copied tables that the source does not list under their name, and whose renames are followed."""
+    found = {}
+    for table, row in rows.items():
+        identity = row.control.identity if row.control else None
+        rule = rule_of(definition.tables, table)
+        if identity and rule and table not in listed and row.state not in WITHOUT_COPY and _follows(definition, rule):
+            found[table] = identity
+    return found
+
+
+def _follows(definition: Definition, rule: TableRule) -> bool:
+    return rename_policy(definition, rule) is not OnChange.STOP
+
+
+def rename_policy(definition: Definition, rule: TableRule) -> OnChange:
+    return OnChange(rule.schema_changes.over(definition.schema_changes).of(ChangeKind.RENAME))
+
+
+def under_copied_names(
+    described: Iterable[TableSchema], renamed: Mapping[str, str], rows: Mapping[str, TableRow]
+) -> tuple[list[TableSchema], dict[str, str]]:
+    """The tables of the source by the names of their copies, and the renames among them. ``renamed``: name of the copy
+    → name now. A table that has a copy under its new name, too, is not followed."""
+    former = {
+        name: table for table, name in renamed.items() if (row := rows.get(name)) is None or row.state in WITHOUT_COPY
+    }
+    schemas = [replace(schema, table=former.get(schema.table, schema.table)) for schema in described]
+    return schemas, {table: name for name, table in former.items()}
+
+
+def rename_question(control: ControlRecord, name: str) -> SchemaQuestion:
+    number = question_id(control.table, control.floor, 0, control.table, name)
+    changes = (f"the table was renamed to {name}",)
+    return SchemaQuestion(number, control.table, control.window, changes, (Answer.APPLY, Answer.LEAVE))
+
+
+def is_followed(control: ControlRecord, name: str, decisions: Sequence[OperatorDecision]) -> bool:
+    """Whether an operator has decided that the table is the same."""
+    decision = answer_to(decisions, rename_question(control, name).id)
+    return decision is not None and decision.answer is Answer.APPLY
