@@ -96,7 +96,7 @@ class ConfirmsDrops(Protocol):
 
 @runtime_checkable
 class FindsRenamedTables(Protocol):
-    """A source that knows a table by its identity under another name."""
+    """A source that finds a table by its identity under another name."""
 
     def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
         """``tables``: by their names when they were copied. The names that they have now; without those that do not

@@ -14,8 +14,8 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     NewTable,
     gone_problem,
     gone_tables,
-    hold_new_tables,
     on_new_table,
+    separate_new_tables,
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
@@ -28,7 +28,7 @@ from airflow_cdc_provider.core.table.states import TableState
 
 @dataclass(frozen=True)
 class ListedTables:
-    """``problems``: of tables and patterns that cannot be copied. ``new``: held back. ``gone``: not listed any more.
+    """``problems``: of tables and patterns that cannot be copied. ``new``: not copied. ``gone``: not listed any more.
     ``renamed``: name of the copy → name in the source."""
 
     selections: tuple[Selection, ...]
@@ -50,7 +50,7 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     if known:  # not in the first run
         asks = any(on_new_table(definition, rule) is OnNewTable.ASK for rule in definition.tables)
         decisions = replicator.log.decisions() if asks else []
-        selections, new = hold_new_tables(definition, selections, known, decisions)
+        selections, new = separate_new_tables(definition, selections, known, decisions)
     gone, problems = _gone_tables(replicator, described, rows, problems)
     return ListedTables(selections, problems, new, gone, renamed)
 

@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     GoneTable,
     gone_problem,
     gone_tables,
-    hold_new_tables,
+    separate_new_tables,
 )
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, dropped_identity
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
@@ -45,34 +45,37 @@ def answered(question: str, answer: Answer, number: int = 1) -> OperatorDecision
 
 def test_new_tables_are_copied_by_default() -> None:
     found = selections(SHOP, "s.a", "s.b")
-    assert hold_new_tables(SHOP, found, {"s.b"}, []) == (found, ())
+    assert separate_new_tables(SHOP, found, {"s.b"}, []) == (found, ())
 
 
 @pytest.mark.parametrize("known", [set(), {"s.a"}])
-def test_only_new_tables_under_a_pattern_are_held_back(known: set[str]) -> None:
+def test_only_new_tables_under_a_pattern_are_excluded(known: set[str]) -> None:
     definition = replace(SHOP, new_tables=OnNewTable.IGNORE)
-    copied, held = hold_new_tables(definition, selections(definition, "s.a", "s.b"), known, [])
+    copied, excluded = separate_new_tables(definition, selections(definition, "s.a", "s.b"), known, [])
     assert [one.table for one in copied] == (["s.a", "s.b"] if known else ["s.b"])
-    assert [(one.table, one.target, one.question) for one in held] == ([] if known else [("s.a", "a", None)])
+    assert [(one.table, one.target, one.question) for one in excluded] == ([] if known else [("s.a", "a", None)])
 
 
 def test_the_policy_of_a_rule_has_precedence() -> None:
     definition = replace(SHOP, new_tables=OnNewTable.ASK, tables=(TableRule("s.*", new_tables=OnNewTable.COPY),))
     found = selections(definition, "s.a")
-    assert hold_new_tables(definition, found, {"s.z"}, []) == (found, ())
+    assert separate_new_tables(definition, found, {"s.z"}, []) == (found, ())
 
 
 def test_a_new_table_waits_until_an_operator_has_answered() -> None:
     definition = replace(SHOP, new_tables=OnNewTable.ASK)
     found = selections(definition, "s.a")
-    _, (held,) = hold_new_tables(definition, found, {"s.b"}, [])
-    assert held.question and held.question.answers == (Answer.APPLY, Answer.IGNORE, Answer.LEAVE)
-    assert held.question.changes == ("the source has a new table, selected by s.*: id int64",)
-    left = answered(held.question.id, Answer.LEAVE)
-    assert hold_new_tables(definition, found, {"s.b"}, [left])[1] == (held,)
-    ignored = hold_new_tables(definition, found, {"s.b"}, [left, answered(held.question.id, Answer.IGNORE, 2)])
+    _, (excluded,) = separate_new_tables(definition, found, {"s.b"}, [])
+    assert excluded.question and excluded.question.answers == (Answer.APPLY, Answer.IGNORE, Answer.LEAVE)
+    assert excluded.question.changes == ("the source has a new table, selected by s.*: id int64",)
+    left = answered(excluded.question.id, Answer.LEAVE)
+    assert separate_new_tables(definition, found, {"s.b"}, [left])[1] == (excluded,)
+    ignored = separate_new_tables(definition, found, {"s.b"}, [left, answered(excluded.question.id, Answer.IGNORE, 2)])
     assert ignored[0] == () and ignored[1][0].question is None and "ada" in ignored[1][0].reason
-    assert hold_new_tables(definition, found, {"s.b"}, [answered(held.question.id, Answer.APPLY)]) == (found, ())
+    assert separate_new_tables(definition, found, {"s.b"}, [answered(excluded.question.id, Answer.APPLY)]) == (
+        found,
+        (),
+    )
 
 
 def row(table: str, state: TableState = TableState.REPLICATING) -> tuple[str, TableRow]:

@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
 )
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.state.store import StateStore
 from tests.faults.checker.checker import Checker
 from tests.faults.checker.database import PollingReader
@@ -92,6 +93,14 @@ class SystemUnderTest:
         )
         self._update_reader()
         return shape
+
+    def drop_table(self, shape: Shape) -> None:
+        """The source drops a table that was added; the copy is to go with it."""
+        self.writer.drop(shape)
+        self.checker.histories.pop(shape.table, None)
+        rule = TableRule(shape.table, shape.target, on_delete=OnDelete.SOFT, dropped_tables=OnDroppedTable.DROP)
+        self.definition = replace(self.definition, tables=(*RULES, rule))
+        self._update_reader()
 
     def keep(self, retain: timedelta) -> None:
         self.definition = replace(self.definition, staging=replace(self.definition.staging, retain=retain))

@@ -137,6 +137,16 @@ def copied(system: SystemUnderTest, injections: Sequence[Injection], run_dag: Ru
     return run_dag(meanwhile)
 
 
+def gone(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
+    """The source drops a table, and the copy goes with it."""
+    shape = system.add_table()
+    DagRun(system).execute()
+    system.drop_table(shape)
+    run = stream(system, injections, run_dag)
+    assert not system.replicator().target.state(shape.table, shape.target).exists, run.problems
+    return run
+
+
 def proved(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
     request(system, "verify", ACCOUNTS.table)
     return stream(system, injections, run_dag)
@@ -250,6 +260,7 @@ WORKLOADS = {
     "in parts": Workload(in_parts, {"parts": "merge"}, shared=False),
     "grown": Workload(grown, {"grown": "extract"}),
     "altered": Workload(altered, {"altered": "stage"}, shared=False),
+    "gone": Workload(gone, {"gone": "open_window"}, shared=False),
     "reopen": Workload(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Workload(proved, {"verify": "verify"}, shared=False),
     "cleaned": Workload(cleaned, {"clean": "close_window"}),

@@ -73,6 +73,12 @@ class Writer:
             self.shapes = [EVENTS, shape]
             self._transaction(connection, [(shape, "insert")] * ROWS)
 
+    def drop(self, shape: Shape) -> None:
+        with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(f"drop table {shape.table}".encode())
+            self.ledger.shapes = {one.table: one for one in SHAPES}
+            self.shapes = list(SHAPES)
+
     def use_two_tables(self) -> None:
         """Restricts the writer to two tables: enough for concurrent failures, and every table costs time in each
         run."""

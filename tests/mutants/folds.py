@@ -110,8 +110,8 @@ FOLDS = (
     Mutant(
         "a truncate empties a table that ignores deletes",
         "spark_jobs/batches/batch_input.py",
-        "return None if self.task.rule.on_delete is OnDelete.IGNORE else self.stats.truncated_at",
-        "return self.stats.truncated_at",
+        "        if self.task.rule.ignores_truncates:\n            return None\n",
+        "",
         (f"{KEYED}::test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows[delta in Spark]",),
     ),
     Mutant(

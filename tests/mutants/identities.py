@@ -229,8 +229,8 @@ IDENTITIES = (
     Mutant(
         "a copy does not record its membership in the publication",
         "airflow_cdc_provider/connectors/sources/postgres/copy.py",
-        "identity=with_memberships(identities, members)[task.table]",
-        "identity=identities[task.table]",
+        "identity=with_memberships(identities, members)[name]",
+        "identity=identities[name]",
         (PUBLICATION,),
     ),
     Mutant(

@@ -47,30 +47,30 @@ def on_dropped_table(definition: Definition, rule: TableRule) -> OnDroppedTable:
     return rule.dropped_tables or definition.dropped_tables or default
 
 
-def hold_new_tables(
+def separate_new_tables(
     definition: Definition,
     selections: Iterable[Selection],
     known: Collection[str],
     decisions: Iterable[OperatorDecision],
 ) -> tuple[tuple[Selection, ...], tuple[NewTable, ...]]:
-    """The tables to copy, and those that are held back. ``known``: the tables of earlier runs. A table that the YAML
-    names is never held back."""
+    """The tables to copy, and those that are not copied. ``known``: the tables of earlier runs. A table that the YAML
+    names is always copied."""
     decisions = tuple(decisions)
-    copied, held = list[Selection](), list[NewTable]()
+    copied, excluded = list[Selection](), list[NewTable]()
     for selection in selections:
         new = is_pattern(selection.rule.source) and selection.table not in known
-        reason, question = _why_held(definition, selection, decisions) if new else ("", None)
+        reason, question = _why_not_copied(definition, selection, decisions) if new else ("", None)
         if reason:
-            held.append(NewTable(selection.table, selection.target, reason, question))
+            excluded.append(NewTable(selection.table, selection.target, reason, question))
         else:
             copied.append(selection)
-    return tuple(copied), tuple(held)
+    return tuple(copied), tuple(excluded)
 
 
-def _why_held(
+def _why_not_copied(
     definition: Definition, selection: Selection, decisions: Iterable[OperatorDecision]
 ) -> tuple[str, SchemaQuestion | None]:
-    """An empty reason: it is not held back."""
+    """An empty reason: it is copied."""
     policy = on_new_table(definition, selection.rule)
     if policy is OnNewTable.COPY:
         return "", None

@@ -1,4 +1,4 @@
-"""Tables that the source knows under another name than at their copy. Pure.
+"""Tables that have another name in the source than their copies. Pure.
 
 Such a table keeps the name of its copy in the YAML, in the change log and in the target.
 """

@@ -44,14 +44,14 @@ class Questions(PolicyPipeline):
 
     def asked(self, table: str, *statements: str) -> SchemaQuestion:
         """Returns the question about the table."""
-        self.execute("sibling", "UPDATE {t} SET a = a + 1")
-        run_id = self.execute(table, "UPDATE {t} SET a = a + 1", *statements)
+        self.replicate("sibling", "UPDATE {t} SET a = a + 1")
+        run_id = self.replicate(table, "UPDATE {t} SET a = a + 1", *statements)
         question = question_of(self.control(f"public.{table}"))
         assert question and question in unanswered(self.replicator(), run_id), self.row(table)
         assert self.row(table).state is TableState.BLOCKED and self.outcome("sibling") == SAME
         return question
 
-    def execute(self, table: str, *statements: str) -> str:
+    def replicate(self, table: str, *statements: str) -> str:
         """And replicate the changes. Returns the id of the last run."""
         with psycopg.connect(self.server.dsn(DATABASE), autocommit=True) as connection:
             execute(connection, table, statements)
@@ -160,19 +160,19 @@ def test_an_operator_decides_whether_a_truncate_is_applied(questions: Questions)
     questions.answer(ignored, Answer.IGNORE)
     assert questions.outcome("q7") == SAME and questions.ids("q7") == {9}
     assert questions.row("q8").state is TableState.REPLICATING and questions.ids("q8") == {1, 2, 3, 9}
-    questions.execute("q8", "UPDATE {t} SET a = 5")
+    questions.replicate("q8", "UPDATE {t} SET a = 5")
     assert questions.asked("q8", "TRUNCATE {t}").id != ignored.id
 
 
 def test_a_truncate_stops_its_table_where_the_policy_says_so(questions: Questions) -> None:
-    questions.execute("stopped", "INSERT INTO {t} (id, b) VALUES (9, 9)", "TRUNCATE {t}")
-    assert "SCH004" in questions.row("stopped").reason and questions.ids("stopped") == {1, 2, 3}
+    questions.replicate("stopped", "INSERT INTO {t} (id, b) VALUES (9, 9)", "TRUNCATE {t}")
+    assert "TRUNCATE" in questions.row("stopped").reason and questions.ids("stopped") == {1, 2, 3}
 
 
 def test_operations_that_a_table_ignores_leave_its_rows(questions: Questions) -> None:
-    questions.execute("truncates_ignored", "DELETE FROM {t} WHERE id = 1", "TRUNCATE {t}", MAKE[1])
-    questions.execute("truncates_ignored", "DELETE FROM {t} WHERE id = 2", "TRUNCATE {t}")
+    questions.replicate("truncates_ignored", "DELETE FROM {t} WHERE id = 1", "TRUNCATE {t}", MAKE[1])
+    questions.replicate("truncates_ignored", "DELETE FROM {t} WHERE id = 2", "TRUNCATE {t}")
     assert questions.ids("truncates_ignored") == {1, 3}
-    questions.execute("deletes_ignored", "DELETE FROM {t} WHERE id = 1")
+    questions.replicate("deletes_ignored", "DELETE FROM {t} WHERE id = 1")
     assert questions.ids("deletes_ignored") == {1, 2, 3}
     assert questions.row("deletes_ignored").state is TableState.REPLICATING
