@@ -17,6 +17,7 @@ from tests.mutants.identities import IDENTITIES
 from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.mutant import Mutant
+from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
@@ -45,6 +46,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *DIRTY_KEYS,
     *IDENTITIES,
     *SCHEMA_CHANGES,
+    *POLICIES,
     *SPECIAL_VALUES,
     *FEEDS,
     *BIGQUERY,

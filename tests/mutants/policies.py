@@ -1,0 +1,104 @@
+"""Policies for changes of columns and tables, and what operators decide."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+DECISIONS = "tests/core/test_schema_decisions.py"
+LISTED = "tests/core/test_listed_tables.py"
+QUESTIONS = "tests/spark/pipelines/schema_changes/test_questions.py"
+TABLES = "tests/spark/pipelines/schema_changes/test_listed_tables.py"
+
+POLICIES = (
+    Mutant(
+        "columns that may have been renamed are dropped without an operator",
+        "airflow_cdc_provider/core/decisions/schema_decisions.py",
+        "found.add(OnChange.STOP.value if not change.is_certain and chosen == OnChange.APPLY.value else chosen)",
+        "found.add(chosen)",
+        (DECISIONS,),
+    ),
+    Mutant(
+        "a table is altered although one window has records of both schemas",
+        "airflow_cdc_provider/core/decisions/schema_decisions.py",
+        "return not (stop.mixed or stop.unknown or",
+        "return not (stop.unknown or",
+        (DECISIONS,),
+    ),
+    Mutant(
+        "a narrower type is followed in place",
+        "airflow_cdc_provider/core/decisions/schema_decisions.py",
+        "COPIED = frozenset({ChangeKind.NARROW, ChangeKind.CHANGE_KEY})",
+        "COPIED = frozenset({ChangeKind.CHANGE_KEY})",
+        (DECISIONS,),
+    ),
+    Mutant(
+        "columns that exchange their names are renamed one after the other",
+        "airflow_cdc_provider/core/table/alterations.py",
+        "if pair[1].name not in taken)",
+        "if pair)",
+        (DECISIONS,),
+    ),
+    Mutant(
+        "a renamed column of the key keeps its old name there",
+        "airflow_cdc_provider/core/table/alterations.py",
+        "key = [to.name if part == name else part for part in key]",
+        "key = [part for part in key]",
+        (DECISIONS,),
+    ),
+    Mutant(
+        "a second answer replaces the first one",
+        "airflow_cdc_provider/control/schema_answers.py",
+        "if earlier is not None and earlier.answer is not Answer.LEAVE:",
+        "if False:",
+        (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),
+    ),
+    Mutant(
+        "`leave` is carried out",
+        "airflow_cdc_provider/control/schema_answers.py",
+        "if decision is None or decision.answer is Answer.LEAVE:",
+        "if decision is None:",
+        (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),
+    ),
+    Mutant(
+        "a truncate is applied without an operator",
+        "spark_jobs/batches/truncates.py",
+        "elif not may_be_applied(policy, decision) and last_truncate",
+        "elif False and last_truncate",
+        (f"{QUESTIONS}::test_an_operator_decides_whether_a_truncate_is_applied",),
+    ),
+    Mutant(
+        "a truncate that an operator ignored removes the rows",
+        "spark_jobs/batches/batch_input.py",
+        "if window.window not in ignored]",
+        "if window]",
+        (f"{QUESTIONS}::test_an_operator_decides_whether_a_truncate_is_applied",),
+    ),
+    Mutant(
+        "a new table that the YAML names waits for an answer",
+        "airflow_cdc_provider/core/decisions/listed_tables.py",
+        "new = is_pattern(selection.rule.source) and selection.table not in known",
+        "new = selection.table not in known",
+        (LISTED,),
+    ),
+    Mutant(
+        "a copy is dropped although the source may only refuse access",
+        "airflow_cdc_provider/core/decisions/listed_tables.py",
+        "(gone.policy is OnDroppedTable.DROP and is_dropped)",
+        "gone.policy is OnDroppedTable.DROP",
+        (LISTED,),
+    ),
+    Mutant(
+        "the copy of a renamed table is dropped",
+        "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
+        "OR c.oid::text = %s)",
+        "OR c.oid::text = %s AND false)",
+        (f"{TABLES}::test_the_copy_of_a_renamed_table_is_not_dropped",),
+    ),
+    Mutant(
+        "the decoder looks a table up by its name alone",
+        "airflow_cdc_provider/connectors/sources/postgres/decode.py",
+        "self._copied = {int(c.identity.table): task",
+        "self._copied = {0: task",
+        (f"{TABLES}::test_changes_under_a_name_between_two_runs_are_copied",),
+    ),
+)
