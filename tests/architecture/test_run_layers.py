@@ -94,6 +94,7 @@ def test_after_it(server):
 """
 
 
+@pytest.mark.nightly
 def test_a_test_that_hangs_fails_alone_with_its_stack_and_leaves_no_server(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_test_that_hangs_fails_alone_with_its_stack_and_leaves_no_server(
     assert not [process.info for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or ())]
 
 
+@pytest.mark.nightly
 def test_a_hanging_test_that_ignores_signals_ends_its_layer(tests: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tests.parent / "pytest.ini").write_text("[pytest]\nfaulthandler_exit_on_timeout = true\n")
     (tests / "quick" / "test_some.py").write_text(

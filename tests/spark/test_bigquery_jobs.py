@@ -197,6 +197,7 @@ def slow_swap(target: BigQueryTarget) -> Iterator[tuple[threading.Thread, Contro
     thread.join()
 
 
+@pytest.mark.nightly
 def test_no_state_is_read_while_a_copy_is_about_to_get_the_name(
     target: BigQueryTarget, slow_swap: tuple[threading.Thread, ControlRecord]
 ) -> None:
@@ -206,6 +207,7 @@ def test_no_state_is_read_while_a_copy_is_about_to_get_the_name(
     assert state.identity == record.nonce and state.control == record
 
 
+@pytest.mark.nightly
 def test_a_copy_whose_job_is_running_is_not_removed(
     target: BigQueryTarget, slow_swap: tuple[threading.Thread, ControlRecord]
 ) -> None:

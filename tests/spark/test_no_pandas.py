@@ -28,6 +28,7 @@ print("own", *spark.range(1).mapInArrow(lambda batches: batches, "id BIGINT").to
 
 
 @pytest.mark.jvm
+@pytest.mark.nightly
 def test_pandas_is_loaded_only_by_an_explicit_import() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=REPOSITORY, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith(("driver", "task", "own"))]

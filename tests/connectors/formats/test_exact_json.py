@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from tests.model import seeds
 
 TEXTS = st.text(st.sampled_from('ab":\\ {}[],\n\té\U0001f600\ud800'), max_size=6)
 NUMBERS = ["0", "-0", "-0.0", "1e5", "1E999", "01", "1.", "9" * 30, "9" * 4301, "1.0", "NaN", "-Infinity"]
@@ -41,7 +42,7 @@ def read(parse: Any, text: str) -> tuple[str, str]:
         return "refused", str(error)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=seeds.histories(1000))
 @given(st.one_of(VALUES, st.text(st.sampled_from('{}[]":,\\ 1ae'), max_size=12)))
 @example('{"a\\\\":1,"b":2,"b":3}')
 @example('{"a" :1,"b":2,"b":3}')

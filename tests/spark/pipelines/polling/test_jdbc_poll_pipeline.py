@@ -116,6 +116,7 @@ def test_the_audit_removes_deleted_rows_and_old_keys_and_nothing_else(
     assert shop.differences() == [], f"CDC_SEED={SEED}"
 
 
+@pytest.mark.nightly
 def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: PollingPipeline, database: Database) -> None:
     rules = [replace(rule, on_delete=OnDelete.SOFT) for rule in shop.definition.tables]
     shop.definition = replace(shop.definition, tables=tuple(rules))

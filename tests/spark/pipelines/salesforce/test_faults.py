@@ -125,6 +125,7 @@ def test_copies_are_complete_after_any_fault_during_their_read(
         assert crm.differences() == [], f"CDC_SEED={SEED}, {some}, {problems}"
 
 
+@pytest.mark.nightly
 def test_windows_lose_and_duplicate_nothing_after_any_fault_during_their_read(
     org: SalesforceOrg, writer: Writer, crm: SalesforcePipeline
 ) -> None:

@@ -139,6 +139,7 @@ def test_the_copy_equals_the_source_or_is_stopped_with_a_reason(
     pipeline.check_case(case, busy)
 
 
+@pytest.mark.nightly
 def test_a_stopped_table_equals_the_source_after_a_resync(pipeline: PostgresPipeline) -> None:
     assert pipeline.resynced() == {}
 

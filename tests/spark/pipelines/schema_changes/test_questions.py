@@ -96,6 +96,7 @@ def test_a_wider_type_is_applied_as_proposed(questions: Questions) -> None:
     assert questions.outcome("q0") == SAME
 
 
+@pytest.mark.nightly
 def test_a_new_column_is_added_or_ignored(questions: Questions) -> None:
     insert = "INSERT INTO {t} (id, b, z) VALUES (4, 4, 4)"
     added, ignored = questions.alter("q1", "ADD z int", row=insert), questions.alter("q2", "ADD z int", row=insert)
