@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
-from spark_jobs.folds.frames import fold_in_tasks
+from spark_jobs.folds.frames import fold_in_tasks, fold_typed_in_tasks
 from spark_jobs.folds.keyless import KeylessFold, fold_keyless
 from spark_jobs.folds.typed_rows import typed_rows
 from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
@@ -30,14 +30,17 @@ class FoldResult:
     late: tuple[RecordKey, ...] = ()
 
 
-def fold_frame(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None) -> FoldResult:
+def fold_frame(
+    batch: BatchInput, entries: DataFrame, shape: BatchShape, admitted: DataFrame | None, typed: bool
+) -> FoldResult:
     """``shape``: of the entries, which are the row changes to apply. ``admitted``: entries that waited in the
-    carry-over. Raises IntegrityBroken where the table's regime does not support the records."""
+    carry-over. ``typed``: the tasks may convert the values, which fails with ``frames.UNUSUAL`` where only Spark can.
+    Raises IntegrityBroken where the table's regime does not support the records."""
     if not batch.plan.schema.key:
         return FoldResult(_keyless(batch, entries))
     if batch.is_unordered:
         return _unordered(batch, entries, shape, admitted)
-    return FoldResult(_keyed(batch, entries, shape))
+    return FoldResult(_keyed(batch, entries, shape, typed))
 
 
 def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:
@@ -46,8 +49,11 @@ def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:
     return fold_keyless(entries, KeylessFold(batch.images, ignore, truncated, batch.target))
 
 
-def _keyed(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
+def _keyed(batch: BatchInput, entries: DataFrame, shape: BatchShape, typed: bool) -> DataFrame:
     moved = shape.moved > 0 and not batch.plan.touched
+    if typed and not moved:
+        known = batch.may_be_partial(shape)
+        return fold_typed_in_tasks(entries, batch.fold(shape), batch.rows, batch.plan.schema, known)
     folded = fold_in_tasks(entries, batch.fold(shape), batch.rows, moved)
     return typed_rows(folded, batch.images, batch.may_be_partial(shape), batch.target if moved else None)
 

@@ -18,6 +18,7 @@ from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.engines.fold_frame import FoldResult, fold_frame
+from spark_jobs.folds.frames import UNUSUAL
 from spark_jobs.folds.record_columns import with_touched_keys, without_carried_keys, without_keys
 from spark_jobs.folds.unordered import LATE
 from spark_jobs.quarantine import refetch
@@ -85,8 +86,15 @@ class SparkFold:
         if self.input.plan.touched:
             entries = self._repaired(entries)
         admitted = parts.returning.positions if parts.returning else None
+        shape = self.input.stats.shape + parts.shape
         with self.input.integrity_errors():
-            folded = fold_frame(self.input, entries, self.input.stats.shape + parts.shape, admitted)
+            try:
+                folded = fold_frame(self.input, entries, shape, admitted, typed=True)
+                return folded, self._write(folded.rows)
+            except Exception as error:  # Spark raises an error of a task as one of many classes
+                if UNUSUAL not in str(error):
+                    raise
+            folded = fold_frame(self.input, entries, shape, admitted, typed=False)
             return folded, self._write(folded.rows)
 
     def _write(self, rows: DataFrame) -> int:

@@ -148,9 +148,11 @@ class DatabaseWriter:
         server, schema = self.tables.server, rows.batch.schema
 
         def load(staged: str) -> int:
-            columns = rows.columns.names
-            part = load_part(server, staged, schema, columns, 0, rows.batches())
-            return finish_load(server, staged, schema, columns, [part], record.window)
+            columns, read = rows.columns.names, rows.batches_of
+            parts = [
+                load_part(server, staged, schema, columns, part, read(file)) for part, file in enumerate(rows.files)
+            ]
+            return finish_load(server, staged, schema, columns, parts, record.window)
 
         return self._merge(task, rows, record, load)
 

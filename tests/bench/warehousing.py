@@ -108,7 +108,7 @@ def merging(rig: Rig, kind: str, rows: int, changes: int, beside_dlt: bool = Fal
     what = f"fold, load and merge of {changes:,} changes into {rows:,} rows of {kind}"
     detail = (
         f"ours {of_table(staged):.1f} + {of_table(merged):.1f} s, by hand {newest_s:.1f} + {before_s:.1f} or "
-        f"{after_s:.1f} s, after the start of Spark; the copy {rows / of_table(snapshot) / 1000:.0f} k rows/s"
+        f"{after_s:.1f} s, with the start of the session; the copy {rows / of_table(snapshot) / 1000:.0f} k rows/s"
     )
     by_hand_s = newest_s + min(before_s, after_s)
     by_hand = at_least(f"{what}: by hand / ours", by_hand_s / ours_s, detail)

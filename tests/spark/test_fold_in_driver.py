@@ -22,6 +22,8 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.types import try_from_text
 from spark_jobs.batches.row_images import ImageColumns
+from spark_jobs.engines import spark_fold
+from spark_jobs.engines.fold_frame import fold_frame
 from spark_jobs.folds import arrow_rows
 from tests.model import seeds
 from tests.spark.scripted_table import Row, ScriptedTable
@@ -108,6 +110,20 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     theirs, files = staged(table)
     assert files != ["part-00000.parquet"], "folded by Spark"
     assert ours == theirs, f"again: {seeds.SEED}={seeds.seed()}"
+    monkeypatch.setattr(spark_fold, "fold_frame", lambda *arguments, typed: fold_frame(*arguments, typed=False))
+    by_casts, _ = staged(table)
+    assert by_casts == theirs, f"again: {seeds.SEED}={seeds.seed()}"
+
+
+def test_spark_converts_values_that_its_tasks_do_not(spark: SparkSession, tmp_path: Path) -> None:
+    schema = TableSchema("public.t", (KEY[0], Column("v", TYPES[Kind.INT64])), ("id",))
+    table = ScriptedTable(spark, tmp_path, schema, OnDelete.HARD)
+    table.copy([{"id": n, "v": n} for n in (1, 2)])
+    table.use(EngineMode.SPARK)
+    assert alone(one_of(Kind.INT64), '" 7"') is None
+    table.land([table.update({"id": 1, "v": " 7"}), table.delete({"id": 2})])
+    assert folded(table) != ["part-00000.parquet"]
+    assert table.rows() == [(1, 7)]
 
 
 def test_a_row_that_is_kept_deleted_is_flagged_with_its_last_values(spark: SparkSession, tmp_path: Path) -> None:

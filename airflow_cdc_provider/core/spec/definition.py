@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.columns import Columns as Columns
-from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, EngineMode
+from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, LOCAL_UPLOAD_ROWS, EngineMode
 from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
 from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
@@ -180,8 +180,9 @@ class Spark:
     connection: str = doc("Airflow connection id of type `spark`.", "spark_default", form="connection")
     conf: dict[str, str] = doc("Spark settings of the jobs.", dict, form="spark")
     engine: EngineMode = doc(
-        f"`auto`: the driver does work on at most {LOCAL_ROWS:,} rows of a table, if it can; Spark's tasks do all other"
-        " work. `spark`: Spark's tasks do all work.",
+        f"`auto`: the driver does work on at most {LOCAL_ROWS:,} rows of a table, and uploads at most "
+        f"{LOCAL_UPLOAD_ROWS:,} to a warehouse, if it can; Spark's tasks do all other work. `spark`: Spark's tasks do "
+        "all work.",
         EngineMode.AUTO,
     )
 

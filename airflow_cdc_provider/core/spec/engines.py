@@ -10,6 +10,11 @@ LOCAL_ROWS = 250_000
 the work."""
 
 
+LOCAL_UPLOAD_ROWS = 2_000_000
+"""The same for rows that a warehouse loads from files. The driver only writes and uploads these files, piece by piece,
+and does so faster than Spark's tasks have started and imported the client."""
+
+
 class EngineMode(StrEnum):
     """How a job chooses."""
 
@@ -34,8 +39,8 @@ class EngineUse:
         return f"{self.engine}: {self.rows:,} rows" + (f", {self.reason}" if self.reason else "")
 
 
-def why_spark(mode: EngineMode, rows: int) -> str:
+def why_spark(mode: EngineMode, rows: int, limit: int = LOCAL_ROWS) -> str:
     """Empty where the local engine may do the work."""
     if mode is EngineMode.SPARK:
         return "`engine: spark`"
-    return f"more than {LOCAL_ROWS:,}" if rows > LOCAL_ROWS else ""
+    return f"more than {limit:,}" if rows > limit else ""
