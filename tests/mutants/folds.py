@@ -96,8 +96,8 @@ FOLDS = (
     Mutant(
         "keys of one chain go to several tasks",
         "spark_jobs/folds/frames.py",
-        "grouped = _with_chains(entries) if moved else",
-        "grouped = _with_chains(entries) if not entries else",
+        "if moved else _with_keys(entries)",
+        "if not entries else _with_keys(entries)",
         ("tests/spark/test_fold_in_tasks.py",),
     ),
     Mutant(
