@@ -77,7 +77,7 @@ SNOWFLAKE_TARGET = (
     Mutant(
         "a session that works is taken for a dead one",
         TRANSACTIONS,
-        "return int(statements) == int(idle) > 0",
+        "return 0 < int(statements) == int(idle)",
         "return int(statements) >= int(idle)",
         commits("test_the_lock_of_a_session_that_works_is_not_taken_from_it"),
     ),

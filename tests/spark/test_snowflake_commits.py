@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.database import target as commits
 from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.names import own_control_table
-from airflow_cdc_provider.targets.snowflake import server, session
+from airflow_cdc_provider.targets.snowflake import server, session, transactions
 from airflow_cdc_provider.targets.snowflake.target import SnowflakeTarget
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.once import once_at
@@ -146,6 +146,13 @@ def test_the_lock_of_a_session_that_works_is_not_taken_from_it(
             fence(table)
         assert commits_its_lock(holder) and control(table) == before
     fence(table)
+
+
+def test_a_session_that_has_ended_is_not_idle(table: ScriptedTable) -> None:
+    """Its transaction may be listed a moment before it ends."""
+    target = target_of(table)
+    with target.server.session("look") as connection:
+        assert not transactions.is_idle(connection.cursor(), target.server.sql, session=999_999)
 
 
 class Holder:

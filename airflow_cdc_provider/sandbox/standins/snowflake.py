@@ -125,8 +125,9 @@ class Locks:
 
     @classmethod
     def close(cls, connection: Any) -> None:
-        cls.release(connection)
-        del cls.of[connection]
+        with cls.changed:
+            cls.release(connection)
+            del cls.of[connection]
 
     @classmethod
     def abort(cls, transaction: int) -> None:
@@ -211,15 +212,14 @@ def commit(cursor: FakeSnowflakeCursor) -> None:
 
 
 def locks() -> str:
-    held = [(table, "PARTITIONS", Locks.of[owner].transaction, "HOLDING") for table, owner in Locks.held.items()]
+    with Locks.changed:
+        held = [(table, "PARTITIONS", Locks.of[owner].transaction, "HOLDING") for table, owner in Locks.held.items()]
     return values(LOCK_COLUMNS, held)
 
 
 def transactions() -> str:
-    return values(
-        TRANSACTION_COLUMNS,
-        [(one.transaction, one.number, "running") for one in Locks.of.values() if one.transaction],
-    )
+    running = [(one.transaction, one.number, "running") for one in list(Locks.of.values()) if one.transaction]
+    return values(TRANSACTION_COLUMNS, running)
 
 
 def values(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
@@ -229,11 +229,12 @@ def values(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def history(found: re.Match[str]) -> str:
-    """The last statement of a session."""
-    session = next(one for one in Locks.of.values() if one.number == int(found[1]))
-    ended = datetime.fromtimestamp(session.ended, UTC).isoformat(sep=" ")
-    status = "RUNNING" if session.running else "SUCCESS"
-    return f"(SELECT CAST('{ended}' AS TIMESTAMP_TZ) AS END_TIME, '{status}' AS EXECUTION_STATUS)"
+    """The last statement of a session; none of one that is closed."""
+    session = next((one for one in list(Locks.of.values()) if one.number == int(found[1])), None)
+    ended = datetime.fromtimestamp(session.ended if session else 0, UTC).isoformat(sep=" ")
+    status = "RUNNING" if session and session.running else "SUCCESS"
+    columns = f"CAST('{ended}' AS TIMESTAMP_TZ) AS END_TIME, '{status}' AS EXECUTION_STATUS"
+    return f"(SELECT {columns} WHERE {session is not None})"
 
 
 async def idle(request: Request) -> PlainTextResponse:

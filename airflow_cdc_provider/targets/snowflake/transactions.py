@@ -46,7 +46,7 @@ def is_idle(cursor: Any, sql: SnowflakeSql, session: int) -> bool:
         f" FROM TABLE({history}(SESSION_ID => {session}, RESULT_LIMIT => {LAST_STATEMENTS}))"
     )
     statements, idle = cursor.fetchone()
-    return int(statements) == int(idle) > 0
+    return 0 < int(statements) == int(idle)
 
 
 def shown(cursor: Any, command: str) -> list[dict[str, Any]]:
