@@ -16,7 +16,7 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "iceberg": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_rewinds", "test_types"},
     "iceberg on s3": set(),
     "mysql": {"test_commits", "test_copies", "test_merge_keyed", "test_types"},
-    "redshift": {"test_commits", "test_types"},
+    "redshift": {"test_commits"},
     "snowflake": {"test_commits"},
     "snowflake by external stage": set(),
     "spanner": {"test_commits", "test_cuts", "test_merge_keyless", "test_types"},

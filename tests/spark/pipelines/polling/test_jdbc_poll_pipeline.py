@@ -135,6 +135,7 @@ def test_rows_that_are_missing_are_flagged_where_deletes_are_soft(shop: PollingP
     assert not shop.rows("public.a")[7]["_cdc_deleted"] and shop.rows("public.a")[7]["note"] == "again"
 
 
+@pytest.mark.nightly
 def test_an_audit_with_many_deletes_waits_for_approval(shop: PollingPipeline, database: Database) -> None:
     database.execute("DELETE FROM a WHERE id <= 20")
     shop.with_source(options={"key_audit": 1.0})

@@ -296,6 +296,7 @@ def test_case_58_an_undecodable_event_stops_its_table_and_no_other(
     assert crm.differences() == []
 
 
+@pytest.mark.nightly
 def test_verify_compares_the_columns_of_events_and_reports_that_it_is_not_exact(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, spark: SparkSession
 ) -> None:

@@ -31,18 +31,14 @@ IN_EVERY_RUN = {
     ("drop", True),
     ("drop and add again in one statement", False),
     ("drop, rows, a run, add again", False),
-    ("add some", True),
     ("add with a constant", False),
     ("varchar longer", True),
     ("varchar shorter, and cut", False),
     ("a new member before", False),
-    ("NOT NULL", True),
-    ("equal rows are removed", False),
     ("rebuilt", True),
     ("truncate and rows", True),
     ("another table of the same name", False),
     ("a partition is truncated", True),
-    ("partitions are reorganised", True),
 }
 
 

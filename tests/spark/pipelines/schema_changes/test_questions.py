@@ -86,6 +86,7 @@ def questions(
         yield made
 
 
+@pytest.mark.nightly
 def test_a_wider_type_is_applied_as_proposed(questions: Questions) -> None:
     asked = questions.alter("q0", "ALTER b TYPE bigint", row="INSERT INTO {t} (id, b) VALUES (4, 1::bigint << 40)")
     assert asked.changes == ("column b changed from int32 to int64",)
