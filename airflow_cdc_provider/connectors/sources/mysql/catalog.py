@@ -147,9 +147,13 @@ def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
     return {table: TableSize(rows, size) for table, rows, size in rows}
 
 
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 def exists(connection: Any, table: str) -> bool:
     """The server says that a table does not exist only to a user who may read it."""
-    name = ".".join("`" + part.replace("`", "``") + "`" for part in table.split(".", 1))
+    name = ".".join(map(quoted, table.split(".", 1)))
     with connection.cursor() as cursor:
         try:
             cursor.execute(f"SELECT 1 FROM {name} LIMIT 0")

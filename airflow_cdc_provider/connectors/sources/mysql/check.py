@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     ServerInfo,
     fetch_all,
+    quoted,
     read_binlog_end,
     read_binlog_files,
     read_server,
@@ -190,7 +191,7 @@ def _unreadable_tables(
     unreadable = {}
     for task in tasks:
         if table := tables.get(task.table):
-            names = ", ".join("`" + name.replace("`", "``").replace("%", "%%") + "`" for name in task.schema.names)
+            names = ", ".join(quoted(name).replace("%", "%%") for name in task.schema.names)
             try:
                 fetch_all(connection, f"SELECT {names} FROM `{table.database}`.`{table.name}` LIMIT 0")
             except pymysql.OperationalError as error:

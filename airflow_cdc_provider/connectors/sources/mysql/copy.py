@@ -17,7 +17,7 @@ from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, k
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, read_server
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
@@ -103,7 +103,7 @@ def _not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
 
 def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> tuple[int, object, object]:
     """The number of rows, and the smallest and largest value of the leading key column."""
-    name, first = _table(table), _quoted(key[0]) if key else "NULL"
+    name, first = _table(table), quoted(key[0]) if key else "NULL"
     ((rows, least, most),) = fetch_all(connection, f"SELECT COUNT(*), MIN({first}), MAX({first}) FROM {name}")
     return int(rows), least, most
 
@@ -133,12 +133,12 @@ def read_split(client: MysqlClient, table: CatalogTable, split: str, schema: Tab
 def _select(
     table: CatalogTable, columns: list[CatalogColumn], schema: TableSchema, key_range: KeyRange
 ) -> tuple[str, list[object]]:
-    listed = ", ".join(EXPRESSIONS.get(column.data_type, "{0}").format(_quoted(column.name)) for column in columns)
+    listed = ", ".join(EXPRESSIONS.get(column.data_type, "{0}").format(quoted(column.name)) for column in columns)
     where: list[str] = []
     parameters: list[object] = []
     for bound, operator in ((key_range.low, ">="), (key_range.high, "<")):
         if bound is not None:
-            where.append(f"{_quoted(schema.key[0])} {operator} %s")
+            where.append(f"{quoted(schema.key[0])} {operator} %s")
             parameters.append(bound)
     for condition in key_range.where:
         text, values = _condition(condition, schema)
@@ -152,7 +152,7 @@ def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[obj
     """Text is compared byte by byte, as in every row filter, and not by its collation."""
     kind = schema.column(condition.column).type.kind
     is_text = kind in (Kind.TEXT, Kind.JSON, Kind.UUID)
-    name = _quoted(condition.column).replace("%", "%%")
+    name = quoted(condition.column).replace("%", "%%")
     name = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if is_text else name
     operands = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
@@ -190,8 +190,4 @@ def _value(column: CatalogColumn, cell: Any) -> Any:
 
 
 def _table(table: CatalogTable) -> str:
-    return f"{_quoted(table.database)}.{_quoted(table.name)}"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return f"{quoted(table.database)}.{quoted(table.name)}"
