@@ -16,8 +16,7 @@ from airflow_cdc_provider.core.decisions.steps import Batch
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
-from airflow_cdc_provider.targets.sparksql.names import quoted
-from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.batches.staged_columns import staged_schema
 from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import iter_batches, part_files
 
@@ -39,7 +38,8 @@ class StagedRows:
 
     @cached_property
     def frame(self) -> DataFrame:
-        return self.spark.read.schema(staged_schema(self.batch)).parquet(self.store.url(self._folder))
+        columns = staged_schema(self.batch.schema, self.batch.partial)
+        return self.spark.read.schema(columns).parquet(self.store.url(self._folder))
 
     @property
     def files(self) -> list[str]:
@@ -74,10 +74,3 @@ class StagedRows:
     @property
     def _folder(self) -> str:
         return f"{self.batch.folder}/{ROWS}"
-
-
-def staged_schema(batch: Batch) -> str:
-    """The columns of the staged rows. Spelled out, because inferring them from the files costs a Spark job."""
-    columns = [f"{quoted(column.name)} {column_type(column.type)}" for column in batch.schema.columns]
-    order = [f"{ORDER} STRING"] if batch.schema.key else []
-    return ", ".join([*columns, *order, f"{OP} STRING", *([f"{KNOWN} ARRAY<STRING>"] if batch.partial else [])])

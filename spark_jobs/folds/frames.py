@@ -13,10 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS
-from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.targets.sparksql.names import quoted
-from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.batches.staged_columns import staged_schema
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.key_groups import ENTRIES
@@ -42,10 +40,8 @@ def fold_in_tasks(entries: DataFrame, fold: Fold, rows: int, moved: bool) -> Dat
 def fold_typed_in_tasks(entries: DataFrame, fold: Fold, rows: int, schema: TableSchema, known: bool) -> DataFrame:
     """Rows to merge. ``known``: with the column KNOWN. No row moves to another key without all its columns. UNUSUAL or
     a task's FoldError is part of the text of what Spark raises."""
-    columns = [*((quoted(column.name), column_type(column.type)) for column in schema.columns)]
-    columns += [(ORDER, "STRING"), (OP, "STRING"), *([(KNOWN, "ARRAY<STRING>")] if known else [])]
     typed = partial(_fold_typed, fold, schema, known)
-    return _parts(_with_keys(entries), rows).mapInArrow(typed, ", ".join(f"{name} {kind}" for name, kind in columns))
+    return _parts(_with_keys(entries), rows).mapInArrow(typed, staged_schema(schema, known))
 
 
 def _with_keys(entries: DataFrame) -> DataFrame:
