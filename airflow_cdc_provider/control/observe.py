@@ -11,19 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source_features import (
-    AnnouncesColumns,
-    HasIdentities,
-)
+from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
-from airflow_cdc_provider.core.decisions.renamed_tables import (
-    is_followed,
-    rename_policy,
-)
+from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
