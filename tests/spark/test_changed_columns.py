@@ -30,7 +30,7 @@ from spark_jobs import snapshot, verify
 from tests.spark.conftest import Database
 from tests.spark.databases import Database as Warehouse
 from tests.spark.replicator import Replicator, by_table
-from tests.spark.test_verify import FULL, TYPES, values
+from tests.spark.test_verify import FULL, TYPES, copied, values, verified
 from tests.spark.test_warehouse_pipeline import KITS
 
 pytestmark = pytest.mark.jvm
@@ -98,18 +98,6 @@ def build_replicator(tmp_path: Path, database: Database, connection: ConnectionI
     made.definition = replace(made.definition, hash_connection="hashes")
     made.secrets = replace(made.secrets, hash=ConnectionInfo("hashes", password=KEY))
     return made
-
-
-def copied(replicator: Replicator) -> dict[str, str]:
-    lo = dict(replicator.source.open_stream([rule.source for rule in replicator.definition.tables]))
-    result = by_table(replicator.run(replicator.step(StepKind.SNAPSHOT), snapshot.run))
-    assert {one.outcome for one in result.values()} == {Outcome.DONE}, result
-    return lo
-
-
-def verified(replicator: Replicator, lo: dict[str, str]) -> dict[str, TableResult]:
-    step = replicator.step(StepKind.VERIFY, window=replicator.log.sealed() + 1, lo=lo)
-    return by_table(replicator.run(step, verify.run))
 
 
 def hashed(text: str) -> str:

@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.schema_answers import answer_open_question, op
 from airflow_cdc_provider.control.schema_questions import unanswered
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.questions import Answer
@@ -22,7 +22,14 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.faults.worker import request
 from tests.spark.databases import new_schema
 from tests.spark.pipelines.schema_changes.statements import SAME
-from tests.spark.pipelines.schema_changes.test_policies import DATABASE, MAKE, PolicyPipeline, execute, source_database
+from tests.spark.pipelines.schema_changes.test_policies import (
+    DATABASE,
+    MAKE,
+    PolicyPipeline,
+    execute,
+    policy_definition,
+    source_database,
+)
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -75,13 +82,7 @@ def listed(
     with new_schema("postgres", postgres, DATABASE) as database, source_database(postgres, ()) as source:
         for table in FIRST:
             execute(source, table, MAKE)
-        definition = Definition(
-            name=DATABASE,
-            source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=database.target,
-            tables=RULES,
-            staging=Staging(f"{folder}/staging"),
-        )
+        definition = policy_definition(folder, database.target, RULES)
         made = ListedTables(folder, spark, definition, "public", kind="postgres", server=postgres, database=database)
         made.settle()
         assert {table for table in FIRST if made.outcome(table) == SAME} == set(FIRST)

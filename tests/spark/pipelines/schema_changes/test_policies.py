@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -185,16 +186,20 @@ def pipeline(
         rules = tuple(
             TableRule(f"public.{case.table(busy)}", schema_changes=CASES[case.name].policy) for case, busy in tables
         )
-        definition = Definition(
-            name=DATABASE,
-            source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=target,
-            tables=rules,
-            staging=Staging(f"{folder}/staging"),
-        )
+        definition = policy_definition(folder, target, rules)
         made = PolicyPipeline(folder, spark, definition, "public", kind=kind, server=postgres, database=database)
         made.run_cases(tables, lambda table, statements: execute(source, table, statements))
         yield made
+
+
+def policy_definition(folder: Path, target: Target, rules: tuple[TableRule, ...]) -> Definition:
+    return Definition(
+        name=DATABASE,
+        source=Source("postgres", "source", options={"publication": "cdc"}),
+        target=target,
+        tables=rules,
+        staging=Staging(f"{folder}/staging"),
+    )
 
 
 @contextlib.contextmanager

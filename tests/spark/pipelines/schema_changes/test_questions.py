@@ -13,14 +13,21 @@ from airflow_cdc_provider.control.schema_answers import answer_open_question, qu
 from airflow_cdc_provider.control.schema_questions import unanswered
 from airflow_cdc_provider.control.schema_samples import sample_of
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.spec.definition import Definition, Ignorable, Source, Staging, TableRule
+from airflow_cdc_provider.core.spec.definition import Ignorable, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.spark.databases import new_schema
 from tests.spark.pipelines.schema_changes.statements import SAME
-from tests.spark.pipelines.schema_changes.test_policies import DATABASE, MAKE, PolicyPipeline, execute, source_database
+from tests.spark.pipelines.schema_changes.test_policies import (
+    DATABASE,
+    MAKE,
+    PolicyPipeline,
+    execute,
+    policy_definition,
+    source_database,
+)
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -74,13 +81,7 @@ def questions(
     with new_schema("postgres", postgres, DATABASE) as database, source_database(postgres, ()) as source:
         for rule in RULES:
             execute(source, rule.source.removeprefix("public."), MAKE)
-        definition = Definition(
-            name=DATABASE,
-            source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=database.target,
-            tables=RULES,
-            staging=Staging(f"{folder}/staging"),
-        )
+        definition = policy_definition(folder, database.target, RULES)
         made = Questions(folder, spark, definition, "public", kind="postgres", server=postgres, database=database)
         made.run_until_idle()
         yield made
