@@ -193,7 +193,7 @@ class CopiedRecords:
 
 
 def drops_bytes(rule: TableRule) -> bool:
-    return rule.columns.hide_values or bool(rule.columns.exclude) or rule.sensitive
+    return bool(rule.columns.hidden or rule.columns.exclude or rule.sensitive)
 
 
 def without_bytes(content: UndecodedRecord) -> UndecodedRecord:

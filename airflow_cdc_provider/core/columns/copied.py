@@ -32,7 +32,7 @@ CONSTANT_TYPES: dict[type, Kind] = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kin
 def changes_columns(rule: TableRule) -> bool:
     """Whether the copy has other names or values than the selected columns of the source."""
     columns = rule.columns
-    return bool(columns.hide_values or columns.converted or columns.rename or columns.add)
+    return bool(columns.hidden or columns.converted or columns.rename or columns.add)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CopiedColumns:
     def _copied(self, column: Column, name: str, kind: LogicalType, convert: Convert | None) -> CopiedColumn:
         if convert is None and name == column.name:
             return CopiedColumn(column, column)
-        hidden = self._hiding(column.text_of or column.name, kind.kind) is not None
+        hidden = (column.text_of or column.name) in self.rule.columns.hidden
         origin = Origin(column.name, column.type, column.native, convert is not None, hidden)
         if convert is None:
             return CopiedColumn(replace(column, name=name, origin=origin), column)
@@ -166,7 +166,7 @@ def names_in_copy(rule: TableRule, names: Sequence[str]) -> tuple[str, ...]:
 def without_renamed(rule: TableRule, schema: TableSchema, known: Collection[str]) -> TableSchema:
     """``schema``, of the source, without new columns if a hidden column is missing: it may have been renamed, and its
     values would be copied in clear. ``known``: the columns of the source when the run was planned."""
-    hidden = {*rule.columns.hash, *rule.columns.mask, *rule.columns.truncate} & set(known)
+    hidden = rule.columns.hidden & set(known)
     if hidden <= set(schema.names):
         return schema
     columns = tuple(column for column in schema.columns if (column.text_of or column.name) in known)

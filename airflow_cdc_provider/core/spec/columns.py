@@ -70,6 +70,6 @@ class Columns:
         return {name: kind for name, kind in self.cast.items() if kind != TEXT_CAST}
 
     @property
-    def hide_values(self) -> bool:
-        """Whether parts of the values that the source sends must not be stored."""
-        return bool(self.hash or self.mask or self.truncate)
+    def hidden(self) -> frozenset[str]:
+        """Columns of the source whose values are stored only in part, or not at all."""
+        return frozenset({*self.hash, *self.mask, *self.truncate})

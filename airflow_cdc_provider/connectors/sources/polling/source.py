@@ -51,8 +51,7 @@ class PollingSource(KeepsNoState, ABC):
 
 def require_visible_timestamp(task: TableTask, column: str) -> None:
     """Raises CheckFailed (SRC130) if the rule hides the column whose values are the positions of the stream."""
-    columns = task.rule.columns
-    if column not in {*columns.hash, *columns.mask, *columns.truncate}:
+    if column not in task.rule.columns.hidden:
         return
     raise CheckFailed.of(
         "SRC130",
