@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.reported_changes import ReportedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.table_size import TableSize
 
@@ -230,6 +231,14 @@ class AnnouncesColumns(Protocol):
     """A source whose windows end with the schemas of tables whose columns changed without a change of rows."""
 
     announces_columns: ClassVar[bool]
+
+
+@runtime_checkable
+class ReportsChanges(Protocol):
+    """A source, or a message format, that declares what it reports of changed tables. The reference of schema changes
+    is generated from it."""
+
+    reported_changes: ClassVar[ReportedChanges]
 
 
 @runtime_checkable

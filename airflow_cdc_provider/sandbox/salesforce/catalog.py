@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.sandbox.salesforce.clock import milliseconds
@@ -47,6 +47,11 @@ PERSON_FIELDS = {
 def catalog() -> list[ObjectType]:
     ordinary = [_organization(), _user(), _account(), _contact(), _invoice(), _task(), _attachment()]
     return [*ordinary, _history(), _login_history(), _user_preference(), _activity_history(), _task_status()]
+
+
+def custom_object(name: str, prefix: str, fields: Sequence[Field]) -> ObjectType:
+    owner = reference("OwnerId", "User", nillable=False)
+    return object_type(name, prefix, [*_record(), owner, *_audit(), *fields])
 
 
 def _record() -> list[Field]:

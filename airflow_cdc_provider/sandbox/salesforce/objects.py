@@ -99,6 +99,11 @@ class ObjectType:
         stored = (*self.stored, field.name) if field.stored else self.stored
         return replace(self, fields=(*fields, field), stored=stored, version=self.version + 1)
 
+    def with_type(self, field: Field) -> ObjectType:
+        """Replace a field by one of the same name that stores the same values."""
+        fields = tuple(field if one.name == field.name else one for one in self.fields)
+        return replace(self, fields=fields, version=self.version + 1)
+
     def without_field(self, name: str) -> ObjectType:
         fields = tuple(field for field in self.fields if field.name != name)
         return replace(self, fields=fields, version=self.version + 1)

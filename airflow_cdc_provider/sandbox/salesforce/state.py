@@ -12,7 +12,7 @@ from typing import Any
 from airflow_cdc_provider.sandbox.salesforce import objects as o
 from airflow_cdc_provider.sandbox.salesforce.bulk_jobs import BulkJobs
 from airflow_cdc_provider.sandbox.salesforce.bus import Bus
-from airflow_cdc_provider.sandbox.salesforce.catalog import catalog
+from airflow_cdc_provider.sandbox.salesforce.catalog import catalog, custom_object
 from airflow_cdc_provider.sandbox.salesforce.change_events import (
     Event,
     Rules,
@@ -115,10 +115,23 @@ class OrgState:
         """The time of the last change of an object's definition."""
         return self._described_ms[name]
 
+    def create_object(self, name: str, prefix: str, fields: Sequence[Field]) -> None:
+        """A custom object, in the standard channel. ``prefix``: three characters, of its record ids."""
+        with self._commits:
+            self.store.add(custom_object(name, prefix, fields))
+            self.channels.selected.append(Member(name))
+        self._described_ms[name] = self.clock.now_ms()
+
     def change_field(self, name: str, field: Field) -> None:
         """Add or replace a field. It is null in all rows, without an event."""
         with self._commits:
             self.store.add_field(name, field)
+        self._described_ms[name] = self.clock.now_ms()
+
+    def retype_field(self, name: str, field: Field) -> None:
+        """Another precision or length, in which all values fit: they stay, without an event."""
+        with self._commits:
+            self.store.retype_field(name, field)
         self._described_ms[name] = self.clock.now_ms()
 
     def drop_field(self, name: str, field_name: str) -> None:

@@ -73,6 +73,9 @@ class Store:
         """The table with the key prefix of the id."""
         return next((table for table in self.tables.values() if table.type.prefix == record[:3]), None)
 
+    def add(self, created: ObjectType) -> None:
+        self.tables[created.name] = self._by_lower_name[created.name.lower()] = Table(created)
+
     def change_type(self, name: str, changed: ObjectType) -> None:
         """Replace the definition. New slots are null in all rows."""
         with self.lock:
@@ -84,6 +87,9 @@ class Store:
 
     def add_field(self, name: str, new: Field) -> None:
         self.change_type(name, self.table(name).type.with_field(new))
+
+    def retype_field(self, name: str, changed: Field) -> None:
+        self.change_type(name, self.table(name).type.with_type(changed))
 
     def drop_field(self, name: str, field_name: str) -> None:
         self.change_type(name, self.table(name).type.without_field(field_name))

@@ -54,6 +54,11 @@ class DatabaseTarget(UnversionedTarget):
     def sql(self) -> Sql:
         return self.server.sql
 
+    @property
+    def alteration_sql(self) -> Sql:
+        """The dialect of alterations; needs no connection."""
+        return self.server.sql
+
     def locate(self, target_table: str) -> str:
         return f"{self.server.address}, table {self.server.schema}.{target_table}"
 
@@ -114,7 +119,7 @@ class DatabaseTarget(UnversionedTarget):
         return record
 
     def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
-        found = alteration_statements(self.sql, target_table, alterations)
+        found = alteration_statements(self.alteration_sql, target_table, alterations)
         return None if found is None else tuple(f"{statement.text};" for statement in found)
 
     def alter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_cdc_provider.connectors.decoders.common import avro_file, exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.decoders.datastream.tables import Datastrea
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 
 CODEC = "datastream event"
 SCHEMA = "avro.schema"
@@ -39,6 +40,14 @@ class DatastreamDecoder:
     codec = CODEC
     whole_rows_remedy = ""
     reads_avro = True
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.STREAM,
+        drop_column=Report.STREAM,
+        rename_column=Report.NAME,
+        widen=Report.STREAM,
+        narrow=Report.STREAM,
+    )
 
     def __init__(self, settings: DecoderSettings) -> None:
         self._settings = settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
@@ -35,6 +36,7 @@ from airflow_cdc_provider.connectors.schema_registry.framing import names_schema
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 
 REGISTERED = (
     f"{NOT_JSON} not JSON but a message with a registered schema: set `registry` under `source` to the Airflow "
@@ -50,6 +52,17 @@ class DebeziumDecoder:
     whole_rows_remedy = (
         "configure the connector to send whole documents of {table} to a new topic "
         "(capture.mode = change_streams_update_full), name the topic in the YAML, and run `airflow cdc resync`"
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.HOLE,
+        drop_column=Report.STREAM,
+        replace_column=Report.NONE,
+        rename_column=Report.NAME,
+        widen=Report.STREAM,
+        narrow=Report.STREAM,
+        truncate=Report.STREAM,
+        rename_table=Report.NEW_TABLE,
     )
 
     def __init__(self, settings: DecoderSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common import exact_json
@@ -24,6 +25,7 @@ from airflow_cdc_provider.connectors.decoders.ydb.records import CODEC
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.serde import from_plain
+from airflow_cdc_provider.core.table.reported_changes import ReportedChanges
 
 
 class YdbDecoder:
@@ -34,6 +36,7 @@ class YdbDecoder:
         "its topic in the YAML and resync: ALTER TABLE `{table}` ADD CHANGEFEED whole WITH (FORMAT = 'JSON', "
         "MODE = 'NEW_AND_OLD_IMAGES', VIRTUAL_TIMESTAMPS = TRUE, INITIAL_SCAN = TRUE);"
     )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges()
 
     def __init__(self, settings: DecoderSettings) -> None:
         options = from_plain(YdbOptions, settings.options)

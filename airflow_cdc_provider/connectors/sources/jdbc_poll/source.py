@@ -35,6 +35,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import ANY, SYSTEMS, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -49,6 +50,18 @@ class JdbcPollSource(PollingSource):
     unseen: ClassVar[str] = (
         "changes that do not set the timestamp, and deleted rows without a key audit: "
         'docs/guides/timestamp-windows.md, "What a poll cannot see"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.ROWS,
+        drop_column=Report.STREAM,
+        replace_column=Report.CATALOG,
+        rename_column=Report.CATALOG,
+        widen=Report.CATALOG,
+        narrow=Report.CATALOG,
+        rewrite=Report.ROWS,
+        change_key=Report.STREAM,
+        rename_table=Report.NEW_TABLE,
     )
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:

@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -45,6 +46,19 @@ class MysqlSource(KeepsNoState):
     unseen: ClassVar[str] = (
         "changes of sessions without a binlog, and of rows that a foreign key changes: "
         'docs/guides/mysql.md, "What the binlog does not contain"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.HOLE,
+        drop_column=Report.STREAM,
+        replace_column=Report.HOLE,
+        rename_column=Report.STREAM,
+        widen=Report.STREAM,
+        narrow=Report.HOLE,
+        rewrite=Report.HOLE,
+        change_key=Report.STREAM,
+        truncate=Report.STREAM,
+        rename_table=Report.NEW_TABLE,
     )
     has_transactions: ClassVar[bool] = True
     announces_columns: ClassVar[bool] = True

@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -50,6 +51,19 @@ class PostgresSource:
     unseen: ClassVar[str] = (
         "types that print a stored value as another text: "
         'docs/guides/postgresql.md, "Changes that are not in the stream"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.STREAM,
+        drop_column=Report.STREAM,
+        replace_column=Report.CATALOG,
+        rename_column=Report.STREAM,
+        widen=Report.STREAM,
+        narrow=Report.STREAM,
+        rewrite=Report.COMPARED,
+        change_key=Report.STREAM,
+        truncate=Report.STREAM,
+        rename_table=Report.STREAM,
     )
     has_transactions: ClassVar[bool] = True
     announces_columns: ClassVar[bool] = True

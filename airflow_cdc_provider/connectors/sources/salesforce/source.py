@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -42,6 +43,17 @@ class SalesforceSource(KeepsNoState):
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
         'docs/guides/salesforce.md, "What the org does not show"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.STREAM,
+        drop_column=Report.STREAM,
+        rename_column=Report.NAME,
+        widen=Report.STREAM,
+        narrow=Report.STREAM,
+        rewrite=Report.NONE,
+        change_key=Report.IMPOSSIBLE,
+        rename_table=Report.NEW_TABLE,
     )
     has_transactions: ClassVar[bool] = True
     exact_snapshot: ClassVar[bool] = False

@@ -34,6 +34,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -53,6 +54,16 @@ class SalesforcePollSource(PollingSource):
     unseen: ClassVar[str] = (
         "changes that do not set the timestamp, such as those of formulas and of new fields: "
         'docs/guides/timestamp-windows.md, "What a poll cannot see"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.STREAM,
+        drop_column=Report.STREAM,
+        rename_column=Report.NAME,
+        widen=Report.STREAM,
+        narrow=Report.STREAM,
+        change_key=Report.IMPOSSIBLE,
+        rename_table=Report.NEW_TABLE,
     )
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:

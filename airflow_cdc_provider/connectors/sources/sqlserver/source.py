@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SQL_SERVER, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
@@ -42,6 +43,19 @@ class SqlServerSource(KeepsNoState):
     unseen: ClassVar[str] = (
         "rows that ALTER TABLE … SWITCH moves into or out of a table without partitions: "
         'docs/guides/sqlserver.md, "What the change tables do not contain"'
+    )
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.STREAM,
+        filled_column=Report.ROWS,
+        drop_column=Report.STREAM,
+        replace_column=Report.CATALOG,
+        rename_column=Report.CATALOG,
+        widen=Report.HOLE,
+        narrow=Report.HOLE,
+        rewrite=Report.IMPOSSIBLE,
+        change_key=Report.STREAM,
+        truncate=Report.IMPOSSIBLE,
+        rename_table=Report.NEW_TABLE,
     )
     has_transactions: ClassVar[bool] = True
     announces_columns: ClassVar[bool] = True

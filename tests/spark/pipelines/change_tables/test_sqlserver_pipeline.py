@@ -3,11 +3,8 @@ columns, comparisons, and steps that are killed."""
 
 from __future__ import annotations
 
-import importlib
-import os
 import random
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,42 +21,22 @@ from tests.faults import attempts
 from tests.model.seeds import seed
 from tests.simulators.sqlserver.capture import Capture
 from tests.simulators.sqlserver.engine import Engine
-from tests.simulators.sqlserver.source import NAME, SimulatedSource
+from tests.simulators.sqlserver.source import SimulatedSource
 from tests.simulators.sqlserver.tables import Col
+from tests.spark.pipelines.change_tables.simulator import KIND, installed_simulator
 from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
 
 pytestmark = pytest.mark.jvm
 
 SEED = seed()
-KIND = "simulated_sqlserver"
 COLUMNS = (Col("id", "int", False), Col("n", "bigint"), Col("word", "nvarchar(40)"), Col("doc", "nvarchar(max)"))
-POINTS = """[airflow_cdc_provider.sources]
-{kind} = {name}
-[airflow_cdc_provider.sources.options]
-{kind} = airflow_cdc_provider.connectors.sources.sqlserver.options:SqlServerOptions
-"""
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    """The simulated source as a package, which Spark's workers find, too."""
-    path = tmp_path_factory.mktemp("site") / "simulated_sqlserver.zip"
-    with zipfile.ZipFile(path, "w") as package:
-        info = "simulated-1.0.dist-info"
-        package.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: simulated\nVersion: 1.0\n")
-        package.writestr(f"{info}/entry_points.txt", POINTS.format(kind=KIND, name=NAME))
-    spark.sparkContext.addPyFile(str(path))
-    return path
-
-
-@pytest.fixture
-def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process and in those that it starts."""
-    monkeypatch.syspath_prepend(str(package))
-    others = os.environ.get("PYTHONPATH", "")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), str(Path.cwd()), others]))
-    importlib.invalidate_caches()
+def installed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[None]:
+    with installed_simulator(tmp_path_factory.mktemp("site"), spark):
+        yield
 
 
 class Server:

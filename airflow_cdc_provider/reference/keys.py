@@ -1,33 +1,20 @@
-"""Generates the reference of the YAML from the classes that read it.
-
-    python -m airflow_cdc_provider.reference --write    updates docs/reference
-    python -m airflow_cdc_provider.reference --check    exits with 1 if a file is out of date
-
-The table of keys is written between the two marker lines of docs/reference/replicator.md; the JSON Schema is
-docs/reference/replicator.schema.json.
-"""
+"""The table of the keys of the YAML, from the classes that read it."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import types
 import typing
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.loader.schema import json_schema, yaml_default
+from airflow_cdc_provider.loader.schema import yaml_default
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 
-BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
-PAGE = "docs/reference/replicator.md"
-SCHEMA = "docs/reference/replicator.schema.json"
 SCALARS = (str, int, float, bool)
 NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", timedelta: "duration"}
 
@@ -104,40 +91,3 @@ def _value(hint: Any) -> str:
     if issubclass(hint, StrEnum):
         return ", ".join(f"`{member.value}`" for member in hint)
     return NAMES[hint]
-
-
-def outdated_files(root: Path) -> dict[Path, str]:
-    """The files that are out of date → their new text."""
-    expected = {
-        root / PAGE: _between_markers((root / PAGE).read_text(), PAGE),
-        root / SCHEMA: json.dumps(json_schema(), indent=2) + "\n",
-    }
-    return {path: text for path, text in expected.items() if not path.exists() or path.read_text() != text}
-
-
-def _between_markers(text: str, name: str) -> str:
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{name} lacks the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{key_table()}\n{END}{after}"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m airflow_cdc_provider.reference")
-    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout (default: the current folder)")
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--write", action="store_true", help="write the files that are out of date")
-    action.add_argument("--check", action="store_true", help="exit with 1 if a file is out of date")
-    options = parser.parse_args(arguments)
-    outdated = outdated_files(options.root)
-    for path, text in outdated.items():
-        print(f"{'out of date' if options.check else 'written'}: {path.relative_to(options.root)}")
-        if options.write:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-    return 1 if options.check and outdated else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,56 @@
+"""The page of the schema changes: what sources report, what follows, and what targets do."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.spec.schema_policy import OnChange
+from airflow_cdc_provider.core.table.reported_changes import Report, TableChange
+from airflow_cdc_provider.reference import source_changes, target_changes
+from airflow_cdc_provider.reference.source_changes import CHOICES, MEANINGS, REPORTS, expected_code
+
+PAGE = """# Schema changes by source, policy and target
+
+This page is generated from what each source class declares and from the function that decides in a run. A contract test
+makes the changes of the first table at each source and compares the outcome with it. The policies are explained in
+[Schema changes](../guides/schema-changes.md).
+
+## What each source reports
+
+`datastream`, `debezium` and `ydb` are message formats, of topics and of files alike.
+
+{sources}
+
+| report | meaning | `apply` | `ask` | `stop` |
+|---|---|---|---|---|
+{reports}
+
+The codes are those of the problems with which a table stops. A table with `SCH002` waits for an operator. A table with
+`LOG004`, `SRC100` or `SRC101` is copied again where the source has `reconcile: auto`, unless its columns changed.
+`drop_column` has `keep`, `set_null` and `drop` instead of `apply`.
+
+## What each target does
+
+If the policy is to apply the change. *With the rows*: in the commit of the first rows that have the column. *In place*:
+by a commit that alters the table, before the first row that needs it. *Copied again*: by a resync. *Blocked*: SCH001,
+until an operator requests a resync. A column of the key is altered like any other one, unless it has a row of its own.
+
+{targets}
+"""
+
+
+def page() -> str:
+    return PAGE.format(sources=source_changes.table(), reports="\n".join(_reports()), targets=target_changes.table())
+
+
+def _reports() -> list[str]:
+    return [f"| {REPORTS[one]} | {meaning} | {_codes(one)} |" for one, meaning in MEANINGS.items()]
+
+
+def _codes(report: Report) -> str:
+    return " | ".join(_code(report, choice) for choice in CHOICES)
+
+
+def _code(report: Report, choice: OnChange) -> str:
+    if report is Report.NONE:
+        return ""
+    code = expected_code(TableChange.RENAME_COLUMN, report, choice)
+    return code or ("copied again" if report is Report.CATALOG else "applied")

@@ -1,0 +1,174 @@
+"""Sources whose tables change in every way, one table per case, and the replicator of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
+from airflow_cdc_provider.core.table.reported_changes import TableChange
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+from tests.faults.dag_run import DagRun
+from tests.spark.pipelines.pipeline import Pipeline
+
+Rows = dict[str, dict[str, str | None]]
+"""Key → column → value, all as text."""
+
+FEATURES = {"table_features": ["columnMapping", "typeWidening"]}
+STEPS = ("snapshot", "extract", "stage", "merge", "verify", "reconcile.resync", "reconcile.replay")
+SAME = "same"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change under the policy ``choice`` for every kind of change."""
+
+    change: TableChange
+    choice: OnChange
+
+    def __str__(self) -> str:
+        return f"{self.change}_{self.choice}"
+
+    @property
+    def policy(self) -> SchemaPolicy:
+        choice = self.choice
+        on_drop = OnDrop.DROP if choice is OnChange.APPLY else OnDrop(choice.value)
+        return SchemaPolicy(choice, on_drop, choice, choice, choice, choice, choice)
+
+
+class ChangingSource(ABC):
+    """Each table has the columns ``id``, its key, ``a`` and ``k``, integers, and ``v``, a text; and three rows.
+    ``key``: the name of its key column."""
+
+    key: ClassVar[str] = "id"
+
+    @property
+    @abstractmethod
+    def source(self) -> Source: ...
+
+    @property
+    @abstractmethod
+    def secrets(self) -> Secrets: ...
+
+    @abstractmethod
+    def name(self, case: Case) -> str:
+        """Of the table in the replicator."""
+
+    @abstractmethod
+    def create(self, case: Case) -> None: ...
+
+    @abstractmethod
+    def change(self, case: Case) -> None:
+        """An update of one row, the change, and a new row."""
+
+    @abstractmethod
+    def truth(self, case: Case) -> Rows: ...
+
+    def before_run(self) -> None:  # noqa: B027 - most sources need none
+        """Makes what was written visible to a run."""
+
+
+@dataclass(kw_only=True)
+class ReportedPipeline(Pipeline):
+    """``codes``: table → codes of all its problems, in the run's decision and in the results of its steps."""
+
+    kit: ChangingSource
+    codes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @property
+    def secrets(self) -> Secrets:
+        return self.kit.secrets
+
+    def execute(self, dag_run: DagRun) -> DagRun:
+        self.kit.before_run()
+        executed = super().execute(dag_run)
+        for table, code in self._codes(executed):
+            self.codes[table].add(code)
+        return executed
+
+    def run_cases(self, cases: Sequence[Case]) -> None:
+        self.run_successfully()
+        self._until_quiet(len(cases))
+        for case in cases:
+            self.kit.change(case)
+        self._until_quiet(len(cases))
+
+    def outcome(self, case: Case) -> str:
+        """``same``, the differences, or the codes of a table that is stopped."""
+        row = self.row(case)
+        if row.state is TableState.BLOCKED:
+            return " ".join(sorted(self.codes[self.kit.name(case)]))
+        if row.state is not TableState.REPLICATING:
+            return f"{row.state}: {row.reason} {row.error}"
+        truth, copied = self.kit.truth(case), self._copied(case)
+        if truth == copied:
+            return SAME
+        return f"different: {copied}, in truth {truth}"
+
+    def row(self, case: Case) -> TableRow:
+        return self.replicator().state.tables(self.definition.name)[self.kit.name(case)]
+
+    def _until_quiet(self, cases: int) -> None:
+        """Until the only work left is to report stopped tables. A run ends at the next change that stops a table."""
+        for _ in range(9 + cases):
+            if set(self.run().states) <= {"open_window", "close_window"}:
+                return
+        raise AssertionError("runs find work without end")
+
+    def _copied(self, case: Case) -> Rows:
+        location = self.replicator().target.locate(self.target(self.kit.name(case)))
+        columns = next(iter(self.kit.truth(case).values()), {})
+        rows = [row.asDict() for row in self.spark.read.format("delta").load(location).collect()]
+        return {str(row[self.kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
+
+    def _codes(self, dag_run: DagRun) -> Iterator[tuple[str, str]]:
+        decision = dag_run.decision
+        if decision is None:
+            return
+        for one in decision.table_decisions:
+            if one.problem:
+                yield one.table, one.problem.code
+        for problem in decision.unselected:
+            yield from ((table, problem.code) for table in self.tables if table in str(problem))
+        for task in STEPS:
+            found = self.replicator().run(dag_run.run_id).latest(task)
+            for result in found[1].tables if found else ():
+                if result.problem:
+                    yield result.table, result.problem.code
+
+
+def text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def texts(rows: Mapping[Any, Mapping[str, Any]]) -> Rows:
+    return {str(key): {name: text(value) for name, value in row.items()} for key, row in rows.items()}
+
+
+@contextmanager
+def reported_pipeline(
+    folder: Path, spark: SparkSession, kit: ChangingSource, cases: Sequence[Case]
+) -> Iterator[ReportedPipeline]:
+    """After all changes. The target can alter every column."""
+    for case in cases:
+        kit.create(case)
+    definition = Definition(
+        name="reported",
+        source=kit.source,
+        target=Target("delta", f"{folder}/lake", options=FEATURES),
+        tables=tuple(TableRule(kit.name(case), schema_changes=case.policy) for case in cases),
+        staging=Staging(f"{folder}/staging"),
+    )
+    pipeline = ReportedPipeline(folder, spark, definition, kit=kit)
+    pipeline.run_cases(cases)
+    yield pipeline
