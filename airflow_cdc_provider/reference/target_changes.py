@@ -101,7 +101,8 @@ def wider_types() -> Iterator[tuple[LogicalType, LogicalType]]:
 
 
 def table() -> str:
-    """A Markdown table: a row per change, a column per target. A column of the key has a row of its own only where it differs."""
+    """A Markdown table: a row per change, a column per target. A column of the key has a row of its own only where it
+    differs."""
     opened = [variant.open() for variant in TARGETS]
     titles = [variant.title for variant in TARGETS]
     lines = [f"| change | {' | '.join(titles)} |", f"|---|{'---|' * len(titles)}"]

@@ -12,7 +12,8 @@ import yaml
 
 from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.schema import json_schema
-from airflow_cdc_provider.reference import PAGE, SCHEMA, key_table, main
+from airflow_cdc_provider.reference.files import PAGE, SCHEMA, SCHEMA_CHANGES, main
+from airflow_cdc_provider.reference.keys import key_table
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "dags" / "replicators").glob("*.yaml"))
@@ -28,7 +29,7 @@ def test_the_documentation_is_up_to_date() -> None:
 
 
 def test_a_stale_file_fails_the_check_and_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in (PAGE, SCHEMA):
+    for name in (PAGE, SCHEMA, SCHEMA_CHANGES):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     schema = tmp_path / SCHEMA

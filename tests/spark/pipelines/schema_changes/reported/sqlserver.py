@@ -87,9 +87,8 @@ class ChangingSqlServer(ChangingSource):
                 alter(table, statement + "ADD v nvarchar(20)", [first, a, k, COLUMNS[3]])
             case TableChange.RENAME_COLUMN:
                 table.rows = {number: {**row, "v2": row["v"]} for number, row in table.rows.items()}
-                alter(
-                    table, f"EXEC sp_rename '{table.full_name}.v', 'v2', 'COLUMN'", [first, a, k, replace(v, name="v2")]
-                )
+                renamed = f"EXEC sp_rename '{table.full_name}.v', 'v2', 'COLUMN'"
+                alter(table, renamed, [first, a, k, replace(v, name="v2")])
             case TableChange.WIDEN:
                 alter(table, statement + "ALTER COLUMN a bigint", [first, replace(a, type="bigint"), k, v])
             case _:
