@@ -26,6 +26,7 @@ from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.truncates import last_truncate
+from spark_jobs.folds.earlier_rows import Conversion, conversions
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.quarantine import refetch
@@ -140,6 +141,11 @@ class BatchInput:
                 for piece in parquet.iter_batches(columns=["schema_id"]):
                     schema_ids.update(pc.unique(piece["schema_id"]).to_pylist())
         return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in sorted(schema_ids)})
+
+    @cached_property
+    def conversions(self) -> dict[str, Conversion]:
+        """By the ids of the schemas whose records are older than an alteration of the target."""
+        return conversions(self.images.schemas, self.plan.schema, self.plan.renamed)
 
     def fold(self, shape: BatchShape) -> Fold:
         """Of a table with a key. ``shape``: of the entries."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from airflow_cdc_provider.core.decisions.holes import hole_of, last_hole
-from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
+from airflow_cdc_provider.core.decisions.operator_decisions import answer_to, decided_renames
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop, question_about
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused
@@ -26,7 +26,7 @@ class BatchPlan:
     """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
     ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``: the schema change
     before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends. ``ignored_truncates``:
-    windows whose TRUNCATEs are not applied."""
+    windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to be renamed."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -36,6 +36,7 @@ class BatchPlan:
     stop: SchemaStop | None = None
     truncate: int | None = None
     ignored_truncates: frozenset[int] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -58,7 +59,10 @@ def plan_catch_up(
         replace(window, schemas=tuple(_without(schema, control.ignored) for schema in window.schemas))
         for window in window_schemas(log, windows, current, control.floor)
     ]
-    walked = walk_schemas(current, control.window, schemas, policy, partial(_is_approved, log, control))
+    several = any(len(window.schemas) > 1 for window in schemas)
+    renamed = decided_renames(log.decisions(), task.table) if several else {}
+    approved = partial(_is_approved, log, control)
+    walked = walk_schemas(current, control.window, schemas, policy, approved, renamed or None)
     reached = walked.window == (windows[-1].window if windows else control.window)
     return BatchPlan(
         tuple(window for window in windows if window.window <= walked.window and window.part.rows),
@@ -68,6 +72,7 @@ def plan_catch_up(
         stop=walked.stop,
         truncate=truncates.waiting if reached else None,
         ignored_truncates=truncates.ignored,
+        renamed=renamed,
     )
 
 
@@ -83,11 +88,9 @@ def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bo
 
 
 def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
-    """The last window before one with a hole of the table; ``upto`` where there is none. Holes of kind ``schema`` are
-    ignored: the schemas of the records decide how far the batch goes."""
+    """The last window before one with a hole of the table; ``upto`` where there is none."""
     for number in range(control.window + 1, upto + 1):
-        hole = hole_of(log.manifest(number), control.table, control.floor)
-        if hole is not None and hole.kind != "schema":
+        if hole_of(log.manifest(number), control.table, control.floor) is not None:
             return number - 1
     return upto
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
+
+ALTERED = frozenset({ChangeKind.WIDEN, ChangeKind.RENAME, ChangeKind.DROP_COLUMN})
+"""What a target executes by an alteration."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,19 @@ def walk_schemas(
     windows: Iterable[WindowSchemas],
     policy: SchemaPolicy,
     is_approved: Callable[[SchemaStop], bool] = lambda _: False,
+    renamed: Mapping[str, str] | None = None,
 ) -> Walk:
     """From the current schema of the target through the windows after ``start``, up to the first change that is not an
-    added or a kept column. ``is_approved``: whether an operator has decided to apply the change."""
+    added or a kept column. ``is_approved``: whether an operator has decided to apply the change. ``renamed``: earlier
+    renames of columns, as operators have decided."""
     accepted = Walk(start, current)
     dropped: set[str] = set()
     for window in windows:
         pending, dropped_by_now = accepted, set(dropped)
         for number, schema in enumerate(window.schemas):
-            stop = SchemaStop(accepted.window, accepted.schema, schema, mixed=number > 0)
+            if is_earlier(schema, pending.schema, window.schemas[number + 1 :], renamed):
+                continue
+            stop = SchemaStop(accepted.window, accepted.schema, schema)
             changes = _passing(pending.schema, schema, policy)
             if changes is None and is_approved(stop):
                 changes = _passing(pending.schema, schema, SchemaPolicy(), {})
@@ -66,6 +73,27 @@ def walk_schemas(
             pending = Walk(pending.window, schema, (*kept, *added))
         accepted, dropped = Walk(window.window, pending.schema, pending.added), dropped_by_now
     return accepted
+
+
+def is_earlier(
+    schema: TableSchema, current: TableSchema, later: Iterable[TableSchema], renamed: Mapping[str, str] | None
+) -> bool:
+    """Whether ``schema`` is that of records from before alterations that the target has already: then the window also
+    contains records from after them, with one of the schemas ``later``."""
+    if not _alters(schema, current, ALTERED, renamed):
+        return False
+    further = ALTERED | {ChangeKind.ADD_COLUMN}
+    return any(
+        _alters(schema, one, further, renamed) and _alters(current, one, further, renamed) is not None for one in later
+    )
+
+
+def _alters(
+    before: TableSchema, after: TableSchema, kinds: Collection[ChangeKind], renamed: Mapping[str, str] | None
+) -> bool | None:
+    """Whether there are changes between the two; None if they include others than these kinds."""
+    changes = compare(before, after, renamed)
+    return bool(changes) if all(change.kind in kinds and change.is_certain for change in changes) else None
 
 
 def _passing(

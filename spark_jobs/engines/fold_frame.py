@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
+from spark_jobs.folds.earlier_rows import converted_frame
 from spark_jobs.folds.frames import fold_in_tasks, fold_typed_in_tasks
 from spark_jobs.folds.keyless import KeylessFold, fold_keyless
 from spark_jobs.folds.typed_rows import typed_rows
@@ -72,7 +73,9 @@ def _unordered(batch: BatchInput, entries: DataFrame, shape: BatchShape, admitte
     )
     folded = fold_unordered(
         entries.where(F.col("op") != DELETE) if ignore else entries,
-        batch.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)),
+        converted_frame(
+            batch.carried().where(F.lit(not repair) & (F.col("kind") == Carried.TOMBSTONE)), batch.conversions
+        ),
         fold,
     )
     return FoldResult(folded.rows) if repair else FoldResult(folded.rows, folded.carry, folded.late)

@@ -21,6 +21,7 @@ from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.batches.target_rows import TargetRows
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
+from spark_jobs.folds.earlier_rows import converted
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
 from spark_jobs.folds.keyless_rows import KeylessRows
@@ -44,7 +45,7 @@ def fold_locally(batch: BatchInput) -> BuiltBatch | None:
     if batch.unreadable or batch.may_wait or batch.is_unordered:
         return _fold_with_carry(batch)
     with local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries:
-        rows = _rows(batch, entries, batch.stats.shape)
+        rows = _rows(batch, converted(entries, batch.conversions), batch.stats.shape)
     _write(batch, rows)
     return BuiltBatch(batch.batch(len(rows), KNOWN in rows.column_names))
 
@@ -57,10 +58,10 @@ def _fold_with_carry(batch: BatchInput) -> BuiltBatch | None:
         parts = _partitioned(batch, ArrowEntries.of_records(records), carried)
         if parts is None:
             return None
-        entries, shape = parts.entries.table, batch.stats.shape + parts.shape
+        entries, shape = converted(parts.entries.table, batch.conversions), batch.stats.shape + parts.shape
         waits = [parts.waiting.table] if parts.waiting else []
         if batch.is_unordered:
-            entries, buried = _unordered(batch, parts, carried, shape)
+            entries, buried = _unordered(batch, entries, converted(carried, batch.conversions), shape)
             waits.append(buried)
         rows = _rows(batch, entries.select(ENTRIES.names), shape)
     _write(batch, rows)
@@ -88,12 +89,9 @@ def _orphan_updates(batch: BatchInput, entries: ArrowEntries) -> list[DirtyKey]:
     ]
 
 
-def _unordered(
-    batch: BatchInput, parts: PartitionedBatch[ArrowEntries], carried: pa.Table, shape: BatchShape
-) -> tuple[pa.Table, pa.Table]:
+def _unordered(batch: BatchInput, entries: pa.Table, carried: pa.Table, shape: BatchShape) -> tuple[pa.Table, pa.Table]:
     """The newest change of each key, and the tombstones of the new carry-over."""
     batch.require_unordered(shape)
-    entries = parts.entries.table
     if batch.task.rule.ignores_deletes:
         entries = entries.filter(pc.not_equal(entries["op"], DELETE))
     with batch.integrity_errors():

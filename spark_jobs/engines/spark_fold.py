@@ -18,6 +18,7 @@ from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.engines.fold_frame import FoldResult, fold_frame
+from spark_jobs.folds.earlier_rows import converted_frame
 from spark_jobs.folds.frames import UNUSUAL
 from spark_jobs.folds.record_columns import with_touched_keys, without_carried_keys, without_keys
 from spark_jobs.folds.unordered import LATE
@@ -82,7 +83,7 @@ class SparkFold:
 
     def _fold(self, parts: PartitionedBatch[FrameEntries]) -> tuple[FoldResult, int]:
         """The rows to merge, and how many of them were written."""
-        entries = parts.entries.frame.select(*FIELDS)
+        entries = converted_frame(parts.entries.frame.select(*FIELDS), self.input.conversions)
         if self.input.plan.touched:
             entries = self._repaired(entries)
         admitted = parts.returning.positions if parts.returning else None
@@ -120,7 +121,8 @@ class SparkFold:
 
     def _unrepresentable(self) -> list[BadRecord]:
         """Records of these windows with values that the target cannot represent."""
-        unfit = unrepresentable_records(self.input.records, self.input.images, self.input.job.tables)
+        records = converted_frame(self.input.records, self.input.conversions)
+        unfit = unrepresentable_records(records, self.input.images, self.input.job.tables)
         return read_bad_records(self.input.job.log, self.input.plan.windows, unfit)
 
     def _write_carry(

@@ -15,7 +15,7 @@ from functools import partial
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, Resolved, SnapshotFound, StreamItem
-from airflow_cdc_provider.core.log.change_log import Hole
+from airflow_cdc_provider.core.log.change_log import SCHEMA, Hole
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
@@ -189,7 +189,7 @@ class _SplitWriter:
         self.space.bytes -= size
         if self.breaking and item.table in self.breaking:
             detail = self.breaking.pop(item.table)
-            self.holes.append(Hole("schema", item.table, order_key, detail=detail))
+            self.holes.append(Hole(SCHEMA, item.table, order_key, detail=detail))
 
     def _end_transaction(self, position: dict[str, str]) -> None:
         for name in self.touched:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from spark_jobs.batches.schema_evolution import Walk, WindowSchemas, walk_schemas
@@ -30,12 +32,54 @@ def test_a_batch_stops_before_the_window_of_another_change() -> None:
     walked = walk(schema(A), 3, WindowSchemas(4, (schema(A),)), WindowSchemas(5, (narrower,)))
     assert (walked.window, walked.schema, walked.added) == (4, schema(A), ())
     assert walked.stop and (walked.stop.window, walked.stop.before, walked.stop.after) == (4, schema(A), narrower)
-    assert not walked.stop.mixed
 
 
-def test_a_change_amid_a_window_is_marked() -> None:
+def test_a_change_amid_a_window_stops_the_batch_before_the_window() -> None:
     walked = walk(schema(A), 3, WindowSchemas(4, (schema(A, B), schema(replace(A, type=INT)))))
-    assert walked.window == 3 and walked.stop and walked.stop.mixed and walked.stop.before == schema(A)
+    assert walked.window == 3 and walked.stop and walked.stop.before == schema(A)
+
+
+C, D, WIDE = Column("c", INT), Column("d", TEXT), Column("c", BIG)
+FOLLOW = SchemaPolicy(drop_column=OnDrop.DROP)
+
+
+@pytest.mark.parametrize(
+    ("current", "schemas", "renamed"),
+    [
+        (schema(WIDE), (schema(C), schema(WIDE)), None),
+        (schema(WIDE), (schema(C), schema(WIDE, A)), None),
+        (schema(WIDE), (schema(C), schema(C, A), schema(WIDE, A)), None),
+        (schema(), (schema(A), schema()), None),
+        (schema(replace(A, name="d")), (schema(A), schema(replace(A, name="d"))), {"a": "d"}),
+        (
+            schema(replace(A, name="d", id="2")),
+            (schema(replace(A, id="2")), schema(replace(A, name="d", id="2"))),
+            None,
+        ),
+    ],
+    ids=["wider", "wider, and a new one", "a new one, and wider", "dropped", "renamed", "renamed by id"],
+)
+def test_records_from_before_an_alteration_of_the_target_do_not_stop_a_batch(
+    current: TableSchema, schemas: tuple[TableSchema, ...], renamed: dict[str, str] | None
+) -> None:
+    walked = walk_schemas(current, 3, [WindowSchemas(4, schemas)], FOLLOW, renamed=renamed)
+    assert (walked.window, walked.schema, walked.stop) == (4, schemas[-1], None)
+
+
+@pytest.mark.parametrize(
+    ("current", "schemas"),
+    [
+        (schema(WIDE), (schema(C),)),
+        (schema(WIDE), (schema(C), schema(A))),
+        (schema(C), (schema(C), schema(WIDE))),
+        (schema(A, B), (schema(B), schema(A, B))),
+        (schema(D), (schema(A), schema(D))),
+    ],
+    ids=["narrower", "narrower, and then dropped", "not altered yet", "returning", "renamed without an answer"],
+)
+def test_other_schemas_stop_a_batch(current: TableSchema, schemas: tuple[TableSchema, ...]) -> None:
+    walked = walk_schemas(current, 3, [WindowSchemas(4, schemas)], FOLLOW)
+    assert walked.window == 3 and walked.stop
 
 
 def test_an_added_column_whose_older_values_are_unknown_stops_the_batch() -> None:

@@ -44,10 +44,9 @@ def decide(
     policy: SchemaPolicy,
     answer: OperatorDecision | None = None,
     can: bool = True,
-    mixed: bool = False,
 ) -> SchemaDecision:
     statements = able if can else lambda alterations: None if alterations else ()
-    return decide_schema_change(CONTROL, SchemaStop(7, SCHEMA, after, mixed), policy, statements, answer)
+    return decide_schema_change(CONTROL, SchemaStop(7, SCHEMA, after), policy, statements, answer)
 
 
 def with_columns(*columns: Column) -> TableSchema:
@@ -63,11 +62,6 @@ def test_a_target_that_can_is_altered() -> None:
     decision = decide(WIDER, SchemaPolicy())
     assert decision.action is SchemaAction.ALTER and able(decision.alterations) == ("widen a",)
     assert decide(WIDER, SchemaPolicy(), can=False).action is SchemaAction.STOP
-
-
-def test_records_from_before_and_after_in_one_window_stop_the_table() -> None:
-    decision = decide(WIDER, SchemaPolicy(), mixed=True)
-    assert decision.action is SchemaAction.STOP and "from before and after" in decision.reason
 
 
 @pytest.mark.parametrize("after", [NARROWER, replace(SCHEMA, key=("a",))], ids=["narrow", "key"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 DECISIONS = "tests/core/test_schema_decisions.py"
+WALK = "tests/core/test_merge_schema_walk.py"
+EARLIER = "tests/core/test_earlier_rows.py"
 LISTED = "tests/core/test_listed_tables.py"
 QUESTIONS = "tests/spark/pipelines/schema_changes/test_questions.py"
 TABLES = "tests/spark/pipelines/schema_changes/test_listed_tables.py"
@@ -18,11 +20,25 @@ POLICIES = (
         (DECISIONS,),
     ),
     Mutant(
-        "a table is altered although one window has records of both schemas",
-        "airflow_cdc_provider/core/decisions/schema_decisions.py",
-        "return not (stop.mixed or stop.unknown or",
-        "return not (stop.unknown or",
-        (DECISIONS,),
+        "records of a narrower type are read as if the target had been altered after them",
+        "spark_jobs/batches/schema_evolution.py",
+        "and _alters(current, one, further, renamed) is not None for one in later",
+        "for one in [*later, current]",
+        (WALK,),
+    ),
+    Mutant(
+        "a float of fewer digits is read as a double of the same digits",
+        "spark_jobs/folds/earlier_rows.py",
+        "return before.kind in (Kind.FLOAT32, Kind.DATE)",
+        "return before.kind is Kind.DATE",
+        (EARLIER,),
+    ),
+    Mutant(
+        "records from before a rename keep the old name",
+        "spark_jobs/folds/earlier_rows.py",
+        "names[before.name] = after.name",
+        "names[before.name] = before.name",
+        (EARLIER,),
     ),
     Mutant(
         "a narrower type is followed in place",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.log.change_log import Hole, Manifest
+from airflow_cdc_provider.core.log.change_log import SCHEMA, Hole, Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 
 
@@ -36,9 +36,9 @@ def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | No
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
     """The hole that a table with its last copy at ``floor`` has in a window. A hole at or below the floor is repaired
     by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the
-    window, not holes."""
+    window, not holes. A schema change amid a transaction is none: the schemas of the records decide."""
     for hole in manifest.holes:
-        if hole.table == table and not "" < hole.order_key <= floor:
+        if hole.table == table and hole.kind != SCHEMA and not "" < hole.order_key <= floor:
             return hole
     if table not in manifest.tables:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")

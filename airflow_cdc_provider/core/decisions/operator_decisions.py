@@ -92,3 +92,9 @@ def answer_to(decisions: Iterable[OperatorDecision], question: str) -> OperatorD
     answers = sorted((decision for decision in decisions if decision.question == question), key=lambda one: one.id)
     final = [decision for decision in answers if decision.answer is not Answer.LEAVE]
     return final[0] if final else answers[-1] if answers else None
+
+
+def decided_renames(decisions: Iterable[OperatorDecision], table: str) -> dict[str, str]:
+    """Dropped column → added column, by all answers ``rename`` for a table."""
+    renames = [one for one in decisions if one.table == table and one.answer is Answer.RENAME]
+    return {old: new for one in sorted(renames, key=lambda one: one.id) for old, new in one.columns.items()}

@@ -24,14 +24,12 @@ Statements = Callable[[Sequence[Alteration]], tuple[str, ...] | None]
 
 @dataclass(frozen=True)
 class SchemaStop:
-    """Where the batches of a table end: after ``window`` its schema changes. ``mixed``: records with both schemas are
-    in one window, so that nothing can be altered between them. ``unknown``: added columns whose value in existing rows
-    is unknown. ``returning``: columns that were dropped and added again in one window."""
+    """Where the batches of a table end: after ``window`` its schema changes. ``unknown``: added columns whose value in
+    existing rows is unknown. ``returning``: columns that were dropped and added again in one window."""
 
     window: int
     before: TableSchema
     after: TableSchema
-    mixed: bool = False
     unknown: tuple[str, ...] = ()
     returning: tuple[str, ...] = ()
 
@@ -91,7 +89,6 @@ def _further_reasons(stop: SchemaStop) -> list[str]:
     reasons = {
         f"the value of a new column in existing rows is unknown: {', '.join(stop.unknown)}": bool(stop.unknown),
         f"dropped and added again in one window: {', '.join(stop.returning)}": bool(stop.returning),
-        "records from before and after the change are in one window": stop.mixed and not stop.returning,
     }
     return [reason for reason, applies in reasons.items() if applies]
 
@@ -111,7 +108,7 @@ def _on_drop(policy: SchemaPolicy) -> Alter | None:
 
 def _keeps_order(changes: Iterable[SchemaChange], stop: SchemaStop) -> bool:
     uncertain = any(not change.is_certain for change in changes)
-    return not (stop.mixed or stop.unknown or stop.returning or uncertain)
+    return not (stop.unknown or stop.returning or uncertain)
 
 
 def _question(
@@ -166,7 +163,7 @@ def _can_rename(stop: SchemaStop, renames: dict[str, str], statements: Statement
     changes = compare(stop.before, stop.after, renames)
     altered = alterations(changes, stop.after.key, None)
     applicable = all(change.kind is ChangeKind.RENAME for change in changes)
-    return applicable and not stop.mixed and altered is not None and statements(altered) is not None
+    return applicable and altered is not None and statements(altered) is not None
 
 
 def _ignorable(changes: Iterable[SchemaChange], key: Iterable[str]) -> tuple[str, ...]:

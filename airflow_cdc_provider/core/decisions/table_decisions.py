@@ -206,8 +206,7 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 def _decide_with_hole(facts: Facts, name: str, hole: Hole) -> TableDecision:
     what = f"the change log has a hole for {name} ({hole.kind})"
-    auto = facts.definition.source.reconcile is Reconcile.AUTO and hole.kind != "schema"
-    if auto or hole.kind in REQUESTED:
+    if facts.definition.source.reconcile is Reconcile.AUTO or hole.kind in REQUESTED:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
         "LOG004",

@@ -34,6 +34,9 @@ LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
 
+SCHEMA = "schema"
+"""Kind of a hole: the columns of the table changed amid a transaction."""
+
 UNLOGGED = "untold"
 """Kind of a hole: the stream announces a change of the table without its content."""
 

@@ -1,0 +1,132 @@
+"""Change records of an earlier schema of a table as those of a later one: renamed columns, and values of wider types.
+
+The target is altered before the window in which the schema changes, so all records of the window are read as rows of
+the later schema.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from spark_jobs.folds.json_members import elements, image_of, members
+
+IMAGES, KEYS = ("before", "after"), ("key_before", "key")
+Types = tuple[LogicalType, LogicalType]
+NULL = "null"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """``names``: earlier → later name of each renamed column. ``types``: by later name, the earlier and the later type
+    of each column with another text for the same value. ``key``: the columns of the later key. A conversion may be
+    repeated: a tombstone keeps its schema id."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Types] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+
+    def image(self, image: str) -> str:
+        named = ((self.names.get(name, name), value) for name, value in members(image))
+        return image_of({name: self._value(name, value) for name, value in named})
+
+    def key_text(self, key: str) -> str:
+        return f"[{','.join(map(self._value, self.key, elements(key)))}]"
+
+    @property
+    def changes_keys(self) -> bool:
+        return not self.types.keys().isdisjoint(self.key)
+
+    def _value(self, name: str, value: str) -> str:
+        return value if name not in self.types or value == NULL else _wider(*self.types[name])(value)
+
+
+def conversions(
+    schemas: Mapping[str, TableSchema], later: TableSchema, renamed: Mapping[str, str]
+) -> dict[str, Conversion]:
+    """By the ids of the schemas that need one. ``renamed``: as an operator has decided."""
+    found = ((schema_id, _conversion(earlier, later, renamed)) for schema_id, earlier in schemas.items())
+    return {schema_id: one for schema_id, one in found if one.names or one.types}
+
+
+def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Conversion:
+    names, types = dict[str, str](), dict[str, Types]()
+    for change in compare(earlier, later, renamed or None):
+        before, after = change.before, change.after
+        if before is None or after is None:
+            continue
+        if change.kind is ChangeKind.RENAME:
+            names[before.name] = after.name
+        elif change.kind is ChangeKind.WIDEN and _has_other_texts(before.type, after.type):
+            types[after.name] = before.type, after.type
+    return Conversion(names, types, later.key)
+
+
+def converted(records: pa.Table, by_schema: Mapping[str, Conversion]) -> pa.Table:
+    """``records``: with the columns of change records, or those that a fold reads."""
+    schema_ids = records["schema_id"]
+    for schema_id, conversion in by_schema.items():
+        earlier = pc.equal(schema_ids, schema_id)
+        if not pc.any(earlier).as_py():
+            continue
+        columns = [(name, conversion.image) for name in IMAGES]
+        columns += [(name, conversion.key_text) for name in KEYS] if conversion.changes_keys else []
+        for name, convert in columns:
+            records = _replaced(records, name, earlier, convert)
+    return records
+
+
+def converted_frame(records: DataFrame, by_schema: Mapping[str, Conversion]) -> DataFrame:
+    return records.mapInArrow(partial(_convert_batches, by_schema), records.schema) if by_schema else records
+
+
+def _convert_batches(
+    by_schema: Mapping[str, Conversion], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from converted(pa.Table.from_batches([batch]), by_schema).to_batches()
+
+
+def _replaced(records: pa.Table, name: str, rows: pa.ChunkedArray, convert: Callable[[str], str]) -> pa.Table:
+    column = records[name]
+    texts = [None if text is None else convert(text) for text in column.filter(rows).to_pylist()]
+    replaced = pc.replace_with_mask(column.combine_chunks(), rows.combine_chunks(), pa.array(texts, column.type))
+    return records.set_column(records.column_names.index(name), records.field(name), replaced)
+
+
+def _has_other_texts(before: LogicalType, after: LogicalType) -> bool:
+    if before.kind is Kind.DECIMAL:
+        return before.scale != after.scale
+    return before.kind in (Kind.FLOAT32, Kind.DATE)
+
+
+def _wider(before: LogicalType, after: LogicalType) -> Callable[[str], str]:
+    if before.kind is Kind.DECIMAL:
+        return partial(_decimal, -(after.scale or 0))
+    return _double if before.kind is Kind.FLOAT32 else _midnight
+
+
+def _decimal(exponent: int, value: str) -> str:
+    return json.dumps(str(Decimal(json.loads(value)).quantize(Decimal(1).scaleb(exponent))))
+
+
+def _double(value: str) -> str:
+    """The same number, with as many digits as a double shows."""
+    if value.startswith('"'):
+        return value  # NaN and infinities
+    (number,) = struct.unpack("f", struct.pack("f", float(value)))
+    return json.dumps(number)
+
+
+def _midnight(value: str) -> str:
+    return value if "T" in value else f'{value[:-1]}T00:00:00"'

@@ -1,0 +1,70 @@
+"""Change records from before an alteration of the target, read as rows of its schema now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema, parse_type
+from spark_jobs.folds.earlier_rows import conversions, converted
+
+ID = Column("id", LogicalType(Kind.INT32), False)
+V = Column("v", LogicalType(Kind.TEXT))
+
+
+def table(*columns: Column, key: tuple[str, ...] = ("id",)) -> TableSchema:
+    return TableSchema("t", (ID, *columns), key)
+
+
+def read(earlier: TableSchema, later: TableSchema, renamed: dict[str, str], **record: Any) -> dict[str, Any]:
+    """One record of each schema; returns the earlier one."""
+    texts = {name: record.get(name) for name in ("key_before", "key", "before", "after")}
+    rows = [{**texts, "schema_id": "earlier"}, {**texts, "schema_id": "later"}]
+    names = [*texts, "schema_id"]
+    records = pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in names})
+    by_schema = conversions({"earlier": earlier, "later": later}, later, renamed)
+    found = converted(converted(records, by_schema), by_schema).to_pylist()
+    assert found[1] == rows[1], "a record of the later schema stays as it is"
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "expected"),
+    [
+        ("int32", "int64", "7", "7"),
+        ("float32", "float64", "0.1", "0.10000000149011612"),
+        ("float32", "float64", '"NaN"', '"NaN"'),
+        ("float32", "float64", "null", "null"),
+        ("date", "timestamp", '"2026-01-02"', '"2026-01-02T00:00:00"'),
+        ("decimal(10,2)", "decimal(14,2)", '"1.50"', '"1.50"'),
+        ("decimal(10,2)", "decimal(14,4)", '"1.50"', '"1.5000"'),
+    ],
+)
+def test_a_value_has_the_text_of_the_wider_type(old: str, new: str, value: str, expected: str) -> None:
+    earlier, later = (table(Column("c", parse_type(kind))) for kind in (old, new))
+    image = '{"id":1,"c":%s}'
+    found = read(earlier, later, {}, key="[1]", after=image % value, before=image % "null")
+    assert found["after"] == image % expected and found["before"] == image % "null" and found["key"] == "[1]"
+
+
+def test_a_key_has_the_text_of_the_wider_type() -> None:
+    earlier, later = (table(Column("d", LogicalType(kind)), key=("id", "d")) for kind in (Kind.DATE, Kind.TIMESTAMP))
+    found = read(earlier, later, {}, key_before='[1,"2026-01-02"]', key='[2,"2026-01-03"]')
+    assert json.loads(found["key_before"]) == [1, "2026-01-02T00:00:00"]
+    assert json.loads(found["key"]) == [2, "2026-01-03T00:00:00"]
+
+
+@pytest.mark.parametrize(("number", "renamed"), [("2", {}), ("", {"v": "w"})], ids=["by id", "by an answer"])
+def test_a_renamed_column_has_its_new_name(number: str, renamed: dict[str, str]) -> None:
+    earlier = table(replace(V, id=number))
+    later = table(replace(V, name="w", id=number))
+    assert read(earlier, later, renamed, after='{"id":1,"v":"x"}')["after"] == '{"id":1,"w":"x"}'
+
+
+def test_a_column_that_is_not_the_same_keeps_its_name() -> None:
+    earlier, later = table(V), table(replace(V, name="w"))
+    assert read(earlier, later, {}, after='{"id":1,"v":"x"}')["after"] == '{"id":1,"v":"x"}'
