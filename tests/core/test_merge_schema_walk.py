@@ -50,12 +50,8 @@ FOLLOW = SchemaPolicy(drop_column=OnDrop.DROP)
         (schema(WIDE), (schema(C), schema(WIDE, A)), None),
         (schema(WIDE), (schema(C), schema(C, A), schema(WIDE, A)), None),
         (schema(), (schema(A), schema()), None),
-        (schema(replace(A, name="d")), (schema(A), schema(replace(A, name="d"))), {"a": "d"}),
-        (
-            schema(replace(A, name="d", id="2")),
-            (schema(replace(A, id="2")), schema(replace(A, name="d", id="2"))),
-            None,
-        ),
+        (schema(D), (schema(A), schema(D)), {"a": "d"}),
+        (schema(replace(D, id="2")), (schema(replace(A, id="2")), schema(replace(D, id="2"))), None),
     ],
     ids=["wider", "wider, and a new one", "a new one, and wider", "dropped", "renamed", "renamed by id"],
 )

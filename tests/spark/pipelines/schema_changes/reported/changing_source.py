@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.control.schema_answers import answer_question, open_questions
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import TableChange
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -31,13 +33,14 @@ SAME = "same"
 
 @dataclass(frozen=True)
 class Case:
-    """A change under the policy ``choice`` for every kind of change."""
+    """A change under the policy ``choice`` for every kind of change. ``answer``: to the question about it."""
 
     change: TableChange
     choice: OnChange
+    answer: Answer | None = None
 
     def __str__(self) -> str:
-        return f"{self.change}_{self.choice}"
+        return "_".join(filter(None, (self.change, self.choice, self.answer)))
 
     @property
     def policy(self) -> SchemaPolicy:
@@ -102,6 +105,13 @@ class ReportedPipeline(Pipeline):
         for case in cases:
             self.kit.change(case)
         self._until_quiet(len(cases))
+        questions = open_questions(self.replicator())
+        answers = [(case.answer, questions.get(self.kit.name(case))) for case in cases if case.answer]
+        for answer, question in answers:
+            if question and answer in question.answers:
+                answer_question(self.replicator(), question, answer, "ada", "")
+        if answers:
+            self._until_quiet(len(cases))
 
     def outcome(self, case: Case) -> str:
         """``same``, the differences, or the codes of a table that is stopped."""

@@ -14,6 +14,7 @@ from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import Report, TableChange
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.reference.source_changes import declarations, expected_code
@@ -71,6 +72,21 @@ def parameters() -> Iterator[ParameterSet]:
                 yield pytest.param(source, Case(change, choice), marks=marks, id=f"{source}-{change}-{choice}")
 
 
+def answers() -> Iterator[ParameterSet]:
+    """Of an operator, who says that a column was renamed, or that the proposed changes are right."""
+    asked = {
+        TableChange.ADD_COLUMN: Answer.APPLY,
+        TableChange.DROP_COLUMN: Answer.APPLY,
+        TableChange.RENAME_COLUMN: Answer.RENAME,
+        TableChange.WIDEN: Answer.APPLY,
+    }
+    for source in ("debezium", "datastream", "salesforce"):
+        for change, answer in asked.items():
+            marks = () if (source, answer) == ("debezium", Answer.RENAME) else pytest.mark.nightly
+            case = Case(change, OnChange.ASK, answer)
+            yield pytest.param(source, case, marks=marks, id=f"{source}-{change}-{answer}")
+
+
 def kit(source: str, folder: Path, request: pytest.FixtureRequest) -> AbstractContextManager[ChangingSource]:
     fixture: Callable[[str], Any] = request.getfixturevalue
     match source:
@@ -121,3 +137,9 @@ def test_the_outcome_is_the_declared_one(pipelines: Callable[[str], ReportedPipe
         assert pipeline.row(case).state is TableState.REPLICATING, outcome
     else:
         assert outcome == SAME, (report, pipeline.row(case))
+
+
+@pytest.mark.parametrize(("source", "case"), answers())
+def test_an_answer_is_carried_out(pipelines: Callable[[str], ReportedPipeline], source: str, case: Case) -> None:
+    pipeline = pipelines(source)
+    assert pipeline.outcome(case) == SAME, pipeline.row(case)
