@@ -6,7 +6,7 @@ from airflow_cdc_provider.connectors import FORMATS, SOURCES
 from airflow_cdc_provider.connectors.source_features import ReportsChanges
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
-from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges, TableChange, policy_key
+from airflow_cdc_provider.core.table.reported_changes import IN_STREAM, Report, ReportedChanges, TableChange, policy_key
 
 TITLES = {
     TableChange.ADD_COLUMN: "a new column, NULL in existing rows",
@@ -24,10 +24,13 @@ TITLES = {
 REPORTS = {
     Report.STREAM: "stream",
     Report.NAME: "names only",
+    Report.PARTIAL: "values missing",
+    Report.SNAPSHOT: "snapshot",
     Report.CATALOG: "catalog",
     Report.ROWS: "rows",
     Report.COMPARED: "comparison",
     Report.HOLE: "hole",
+    Report.BAD_RECORD: "bad record",
     Report.NEW_TABLE: "new table",
     Report.NONE: "**not at all**",
     Report.IMPOSSIBLE: "",
@@ -35,15 +38,19 @@ REPORTS = {
 MEANINGS = {
     Report.STREAM: "the stream contains the change between those of rows; a renamed column or table has an identity",
     Report.NAME: "a rename looks like a dropped column and an added one",
+    Report.PARTIAL: "the stream contains the new column, but **not its values in existing rows**",
+    Report.SNAPSHOT: "the stream contains the change; a new snapshot by the connector, and a resync, apply it",
     Report.CATALOG: "the catalog shows the change, and only another copy applies it; the key is `narrow`",
     Report.ROWS: "rows have other values that the stream does not contain",
     Report.COMPARED: "likewise, perhaps: checksums of both sides decide",
     Report.HOLE: "likewise, at a known position of the stream",
+    Report.BAD_RECORD: "records from after the change cannot be decoded, and `on_bad_record` decides",
     Report.NEW_TABLE: "the table is gone, as `dropped_tables` says; the new name is another table",
     Report.NONE: "no run detects it; rows that change later are correct",
 }
 CHOICES = (OnChange.APPLY, OnChange.ASK, OnChange.STOP)
-STOPS = {Report.STREAM: "SCH001", Report.NAME: "SCH001", Report.CATALOG: "SRC100"}
+STOPS = {**dict.fromkeys(IN_STREAM, "SCH001"), Report.CATALOG: "SRC100"}
+NEVER_APPLIED = frozenset({Report.NAME, Report.SNAPSHOT})
 ASKED = "SCH002"
 
 
@@ -63,7 +70,7 @@ def expected_code(change: TableChange, report: Report, choice: OnChange) -> str:
     and holes are not repaired (`reconcile: manual`); empty if it goes on. The target can alter every column."""
     if report in WHATEVER_THE_POLICY:
         return WHATEVER_THE_POLICY[report]
-    if policy_key(change, report) is None or (choice is OnChange.APPLY and report is not Report.NAME):
+    if policy_key(change, report) is None or (choice is OnChange.APPLY and report not in NEVER_APPLIED):
         return ""
     if choice is OnChange.ASK:
         return ASKED
@@ -74,6 +81,7 @@ WHATEVER_THE_POLICY = {
     Report.ROWS: "SRC100",
     Report.COMPARED: "SRC101",
     Report.HOLE: "LOG004",
+    Report.BAD_RECORD: "QUA001",
     Report.NEW_TABLE: "TBL004",
 }
 STOPS_OF = {TableChange.TRUNCATE: "SCH004", TableChange.RENAME_TABLE: "TBL004"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.schema_decisions import (
     SchemaDecision,
@@ -35,7 +36,8 @@ def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: Sch
         return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
 
     answer = answer_to(job.log.decisions(), question_about(control, stop))
-    return decide_schema_change(control, stop, schema_policy(job, task), statements, answer)
+    can_copy = not isinstance(job.source, StreamHoldsSnapshots)
+    return decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
 
 
 def alter_table(

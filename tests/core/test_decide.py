@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.log.change_log import SCHEMA, DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Reconcile, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -219,7 +219,7 @@ def test_a_resync_that_was_done_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "ids"), [("expired", ()), ("untold", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ()), ("schema", ())]
+    ("kind", "ids"), [("expired", ()), ("untold", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ())]
 )
 def test_no_table_passes_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     holes = {3: manifest(3, ["public.a"], holes=(Hole(kind, "public.a", "g", ids),))}
@@ -227,9 +227,15 @@ def test_no_table_passes_over_a_hole(kind: str, ids: tuple[str, ...]) -> None:
     gap = log(manifests={**log().manifests, **holes})
     assert moves(decide(facts(late, B, log=gap, stream=NEW)))["public.a"] is TableAction.BLOCKED
     auto = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=Reconcile.AUTO))
-    expected = TableAction.BLOCKED if kind == "schema" else TableAction.RECONCILE
-    assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is expected
+    assert moves(decide(facts(late, B, log=gap, stream=NEW, definition=auto)))["public.a"] is TableAction.RECONCILE
     assert moves(decide(facts(A, B, log=gap, stream=NEW)))["public.a"] is TableAction.STREAM, "the hole is behind it"
+
+
+def test_a_change_of_columns_amid_a_transaction_is_left_to_the_schemas_of_its_records() -> None:
+    holes = {3: manifest(3, ["public.a"], holes=(Hole(SCHEMA, "public.a", "g"),))}
+    late = table("public.a", control("public.a", window=2))
+    found = decide(facts(late, B, log=log(manifests={**log().manifests, **holes}), stream=NEW))
+    assert moves(found)["public.a"] is TableAction.STREAM
 
 
 @pytest.mark.parametrize("reconcile", Reconcile)

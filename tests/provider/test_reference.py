@@ -14,6 +14,8 @@ from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.schema import json_schema
 from airflow_cdc_provider.reference.files import PAGE, SCHEMA, SCHEMA_CHANGES, main
 from airflow_cdc_provider.reference.keys import key_table
+from airflow_cdc_provider.reference.target_changes import TARGETS, applied_changes
+from tests.spark.pipelines.schema_changes import test_policies as policies
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "dags" / "replicators").glob("*.yaml"))
@@ -54,6 +56,31 @@ def test_every_key_is_in_the_table_with_its_default() -> None:
     assert "| `staging.retain` | duration | `7d` |" in table
     assert "| `source.publication` | text | **required** | Type `postgres`: " in table
     assert "| `tables[].where[].value` | value or list of values |" in table
+
+
+TITLES = {
+    "integers grow": "`int16` → `int32`",
+    "more digits": "`decimal(10,2)` → `decimal(14,2)`",
+    "more decimals": "`decimal(10,2)` → `decimal(14,4)`",
+    "real to double": "`float32` → `float64`",
+    "date to timestamp": "`date` → `timestamp`",
+    "rename": "a renamed column",
+    "rename of the key": "a renamed column of the key",
+    "drop, kept": "a dropped column, `keep`",
+    "drop, dropped": "a dropped column, `drop`",
+    "drop, without values": "a dropped column, `set_null`",
+    "a narrower type is copied": "any other type",
+    "another key is copied": "another key",
+}
+"""Cases of the contract of the targets → rows of the page."""
+
+
+@pytest.mark.parametrize("case", TITLES)
+def test_the_page_of_schema_changes_says_which_targets_stop(case: str) -> None:
+    (change,) = (one for one in applied_changes() if one.title == TITLES[case])
+    tested = dict(zip(policies.TARGETS, TARGETS, strict=False))
+    stopped = [kind for kind, variant in tested.items() if change.effect(variant.open()) == "blocked"]
+    assert set(stopped) == set(policies.CASES[case].stopped)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -65,8 +65,10 @@ def decide_schema_change(
     policy: SchemaPolicy,
     statements: Statements,
     decision: OperatorDecision | None,
+    can_copy: bool = True,
 ) -> SchemaDecision:
-    """``decision``: the operator's answer to the question about this change, if there is one."""
+    """``decision``: the operator's answer to the question about this change, if there is one. ``can_copy``: the source
+    can be read at any time, and not only when it sends another snapshot."""
     answered = decision is not None and decision.answer in (Answer.APPLY, Answer.RENAME)
     renamed = dict(decision.columns) if answered and decision else None
     changes = compare(stop.before, stop.after, renamed)
@@ -74,15 +76,16 @@ def decide_schema_change(
     reason = "; ".join([*map(str, decisive), *_further_reasons(stop)])
     chosen = OnChange.APPLY if answered else _strictest(changes, policy)
     altered = alterations(changes, stop.after.key, _on_drop(policy))
-    if chosen is OnChange.APPLY and any(change.kind in COPIED for change in changes):
+    copied = any(change.kind in COPIED for change in changes)
+    if chosen is OnChange.APPLY and copied and can_copy:
         return SchemaDecision(SchemaAction.COPY, reason)
     alterable = altered is not None and _keeps_order(changes, stop) and statements(altered) is not None
-    if chosen is OnChange.APPLY and alterable:
+    if chosen is OnChange.APPLY and alterable and not copied:
         return SchemaDecision(SchemaAction.ALTER, reason, altered or ())
     if chosen is OnChange.ASK:
         question = _question(control, stop, changes, altered, statements)
         return SchemaDecision(SchemaAction.ASK, reason, problem=asked(control, question), question=question)
-    return SchemaDecision(SchemaAction.STOP, reason, problem=_refused(control, stop, reason))
+    return SchemaDecision(SchemaAction.STOP, reason, problem=_refused(control, stop, reason, can_copy))
 
 
 def _further_reasons(stop: SchemaStop) -> list[str]:
@@ -188,7 +191,8 @@ def asked(control: ControlRecord, question: SchemaQuestion) -> Problem:
     )
 
 
-def _refused(control: ControlRecord, stop: SchemaStop, reason: str) -> Problem:
+def _refused(control: ControlRecord, stop: SchemaStop, reason: str, can_copy: bool) -> Problem:
+    first = "" if can_copy else "let the connector send a new snapshot of the table, and run the DAG until it is read; "
     columns = ", ".join(f"{column.name} {column.type}" for column in stop.after.columns)
     return Problem(
         "SCH001",
@@ -196,7 +200,7 @@ def _refused(control: ControlRecord, stop: SchemaStop, reason: str) -> Problem:
         where=f"{control.table}, after window {stop.window}",
         found=reason,
         allowed="changes that `schema_changes` allows and the target can execute in place",
-        do=f"airflow cdc resync {control.replicator} --table {control.table} "
+        do=f"{first}airflow cdc resync {control.replicator} --table {control.table} "
         f"(copies the table with its current columns: {columns})",
         data=f"the target receives all changes up to window {stop.window}; the change log keeps the rest",
     )

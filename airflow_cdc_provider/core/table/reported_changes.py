@@ -27,24 +27,30 @@ class TableChange(StrEnum):
 
 
 class Report(StrEnum):
-    """How a run learns of a change. In all cases but ``none`` and ``impossible`` no row of the copy is wrong before an
-    operator or the policy has decided.
+    """How a run learns of a change. In all cases but ``partial``, ``none`` and ``impossible`` no row of the copy is wrong
+    before an operator or the policy has decided.
 
     ``stream``: the stream contains it in the order of the rows, a renamed column or table with its identity.
     ``name``: the stream contains names only, so that a rename looks like a dropped and an added column.
+    ``partial``: as ``stream``, without the values of existing rows.
+    ``snapshot``: as ``stream``, but only another snapshot, which the source sends by itself, applies the change.
     ``catalog``: the catalog shows it, and its place among the changes of rows is unknown: only another copy applies it.
     ``rows``: rows changed that the stream does not contain: another copy, whatever the policy.
     ``compared``: likewise, if a comparison of the rows on both sides shows that they differ.
     ``hole``: likewise, and the change log contains the position.
+    ``bad_record``: its records cannot be decoded.
     ``new_table``: as a table that is dropped, and a new one.
     ``none``: not at all. ``impossible``: the source does not have it."""
 
     STREAM = "stream"
     NAME = "name"
+    PARTIAL = "partial"
+    SNAPSHOT = "snapshot"
     CATALOG = "catalog"
     ROWS = "rows"
     COMPARED = "compared"
     HOLE = "hole"
+    BAD_RECORD = "bad_record"
     NEW_TABLE = "new_table"
     NONE = "none"
     IMPOSSIBLE = "impossible"
@@ -75,9 +81,10 @@ def policy_key(change: TableChange, report: Report) -> ChangeKind | None:
     """The key of ``schema_changes`` that decides; None if none does."""
     if report is Report.CATALOG:
         return ChangeKind.NARROW
-    return KEYS[change] if report in (Report.STREAM, Report.NAME) else None
+    return KEYS[change] if report in IN_STREAM else None
 
 
+IN_STREAM = frozenset({Report.STREAM, Report.NAME, Report.PARTIAL, Report.SNAPSHOT})
 KEYS: dict[TableChange, ChangeKind] = {
     TableChange.ADD_COLUMN: ChangeKind.ADD_COLUMN,
     TableChange.FILLED_COLUMN: ChangeKind.ADD_COLUMN,

@@ -42,11 +42,11 @@ class DatastreamDecoder:
     reads_avro = True
     reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
         add_column=Report.STREAM,
-        filled_column=Report.STREAM,
+        filled_column=Report.PARTIAL,
         drop_column=Report.STREAM,
         rename_column=Report.NAME,
         widen=Report.STREAM,
-        narrow=Report.STREAM,
+        narrow=Report.SNAPSHOT,
     )
 
     def __init__(self, settings: DecoderSettings) -> None:

@@ -60,9 +60,9 @@ class DebeziumDecoder:
         replace_column=Report.NONE,
         rename_column=Report.NAME,
         widen=Report.STREAM,
-        narrow=Report.STREAM,
+        narrow=Report.SNAPSHOT,
+        change_key=Report.BAD_RECORD,
         truncate=Report.STREAM,
-        rename_table=Report.NEW_TABLE,
     )
 
     def __init__(self, settings: DecoderSettings) -> None:

@@ -25,7 +25,7 @@ from airflow_cdc_provider.connectors.decoders.ydb.records import CODEC
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.serde import from_plain
-from airflow_cdc_provider.core.table.reported_changes import ReportedChanges
+from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 
 
 class YdbDecoder:
@@ -36,7 +36,12 @@ class YdbDecoder:
         "its topic in the YAML and resync: ALTER TABLE `{table}` ADD CHANGEFEED whole WITH (FORMAT = 'JSON', "
         "MODE = 'NEW_AND_OLD_IMAGES', VIRTUAL_TIMESTAMPS = TRUE, INITIAL_SCAN = TRUE);"
     )
-    reported_changes: ClassVar[ReportedChanges] = ReportedChanges()
+    reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
+        add_column=Report.BAD_RECORD,
+        filled_column=Report.BAD_RECORD,
+        rename_column=Report.BAD_RECORD,
+        narrow=Report.BAD_RECORD,
+    )
 
     def __init__(self, settings: DecoderSettings) -> None:
         options = from_plain(YdbOptions, settings.options)

@@ -46,7 +46,7 @@ class SalesforceSource(KeepsNoState):
     )
     reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
         add_column=Report.STREAM,
-        filled_column=Report.STREAM,
+        filled_column=Report.PARTIAL,
         drop_column=Report.STREAM,
         rename_column=Report.NAME,
         widen=Report.STREAM,

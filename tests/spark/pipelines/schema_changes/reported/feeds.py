@@ -142,21 +142,22 @@ class ChangingDebezium(ChangingFeed):
         return f"d.{case}"
 
     def message(self, table: SimulatedTable, number: int, row: Row) -> Any:
-        fields = [self._field(table, name) for name in table.columns]
-        rows = [{"type": "struct", "optional": True, "field": one, "fields": fields} for one in ("before", "after")]
         payload = {"before": None, "after": dict(row), "op": "u", "ts_ms": 0, "source": self._source(table, number)}
         key = {"schema": {"type": "struct", "fields": [self._field(table, table.key)]}, "payload": {}}
         key["payload"] = {table.key: row[table.key]}
-        return self._line(table, number, key, {"schema": {"type": "struct", "fields": rows}, "payload": payload})
+        return self._line(table, number, key, payload)
 
     def content(self, table: SimulatedTable, messages: Iterable[Any]) -> bytes:
         return "\n".join(messages).encode()
 
     def truncate(self, table: SimulatedTable, number: int) -> list[Any]:
         payload = {"before": None, "after": None, "op": "t", "ts_ms": 0, "source": self._source(table, number)}
-        return [self._line(table, number, None, {"payload": payload})]
+        return [self._line(table, number, None, payload)]
 
-    def _line(self, table: SimulatedTable, number: int, key: Any, value: Any) -> str:
+    def _line(self, table: SimulatedTable, number: int, key: Any, payload: dict[str, Any]) -> str:
+        fields = [self._field(table, name) for name in table.columns]
+        rows = [{"type": "struct", "optional": True, "field": one, "fields": fields} for one in ("before", "after")]
+        value = {"schema": {"type": "struct", "fields": rows}, "payload": payload}
         place = {"topic": f"p.d.{table.name}", "partition": 0, "offset": number, "headers": {}}
         return json.dumps({**place, "key": key, "value": value})
 

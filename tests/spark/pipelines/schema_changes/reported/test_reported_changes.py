@@ -127,19 +127,19 @@ def pipelines(
         yield opener
 
 
-@pytest.mark.parametrize(("source", "case"), parameters())
+@pytest.mark.parametrize(("source", "case"), list(parameters()))
 def test_the_outcome_is_the_declared_one(pipelines: Callable[[str], ReportedPipeline], source: str, case: Case) -> None:
     pipeline, report = pipelines(source), DECLARED[source].of(case.change)
     outcome, code = pipeline.outcome(case), expected_code(case.change, report, case.choice)
     if code:
         assert code in outcome.split(), (report, outcome, pipeline.row(case))
-    elif report is Report.NONE:
+    elif report in (Report.NONE, Report.PARTIAL):
         assert pipeline.row(case).state is TableState.REPLICATING, outcome
     else:
         assert outcome == SAME, (report, pipeline.row(case))
 
 
-@pytest.mark.parametrize(("source", "case"), answers())
+@pytest.mark.parametrize(("source", "case"), list(answers()))
 def test_an_answer_is_carried_out(pipelines: Callable[[str], ReportedPipeline], source: str, case: Case) -> None:
     pipeline = pipelines(source)
     assert pipeline.outcome(case) == SAME, pipeline.row(case)
