@@ -27,8 +27,8 @@ class TableChange(StrEnum):
 
 
 class Report(StrEnum):
-    """How a run learns of a change. In all cases but ``partial``, ``none`` and ``impossible`` no row of the copy is wrong
-    before an operator or the policy has decided.
+    """How a run learns of a change. No row of the copy is wrong before the policy or an operator has decided, except
+    under ``partial`` and ``none``.
 
     ``stream``: the stream contains it in the order of the rows, a renamed column or table with its identity.
     ``name``: the stream contains names only, so that a rename looks like a dropped and an added column.

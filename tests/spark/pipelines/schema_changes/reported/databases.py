@@ -128,10 +128,11 @@ class ChangingMariaDB(ChangingDatabase):
 
 @contextmanager
 def changing_postgres(server: EmbeddedPostgres, kind: type[ChangingPostgres]) -> Iterator[ChangingPostgres]:
-    info = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=DATABASE)
+    name = f"{DATABASE}_{kind.__name__.lower()}"
+    info = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=name)
     with psycopg.connect(server.dsn(), autocommit=True) as administrator:
-        administrator.execute(f"CREATE DATABASE {DATABASE}")
-        with psycopg.connect(server.dsn(DATABASE), autocommit=True) as connection:
+        administrator.execute(f"CREATE DATABASE {name}")
+        with psycopg.connect(server.dsn(name), autocommit=True) as connection:
             connection.execute("CREATE PUBLICATION cdc FOR ALL TABLES")
 
             def fetch(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -139,8 +140,8 @@ def changing_postgres(server: EmbeddedPostgres, kind: type[ChangingPostgres]) ->
                 return [column.name for column in cursor.description or ()], cursor.fetchall()
 
             yield kind(info, lambda statement: connection.execute(statement.encode()), fetch)
-        administrator.execute(SLOTS, [DATABASE])
-        administrator.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+        administrator.execute(SLOTS, [name])
+        administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
