@@ -48,6 +48,7 @@ from spark_jobs.replay import replay_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_writable
+from spark_jobs.windows.log_reader import windows_between
 from spark_jobs.windows.window_writer import WindowEnd
 from spark_jobs.writers.writer import open_writer
 
@@ -86,6 +87,8 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
         control, current = require_writable(job, task, frozenset())
         if last_window_before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
+        if any(one.part.rows for one in windows_between(job.log, task.table, control.window, landed.step.window)):
+            raise Fenced(_not_caught_up(job, task))
         failpoint("verify.before_compare")
         with work.phase("compare"), open_source_side(job, work, copy) as source:
             detail = compare(job, work, copy, source, current.version)
@@ -156,6 +159,15 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
         f"{task.table} cannot be compared: the change log has a hole for it",
         where=task.table,
         do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+    )
+
+
+def _not_caught_up(job: Job, task: TableTask) -> Problem:
+    return Problem(
+        "VER010",
+        f"{task.table} was altered, and cannot be compared before it has applied the changes after that",
+        where=task.table,
+        do="nothing: the next run applies them and compares again, unless the comparison was a command; repeat that one",
     )
 
 

@@ -23,9 +23,10 @@ makes the changes of the first table at each source and compares the outcome wit
 |---|---|---|---|---|
 {reports}
 
-The codes are those of the problems with which a table stops. A table with `SCH002` waits for an operator. A table with
-`LOG004`, `SRC100` or `SRC101` is copied again where the source has `reconcile: auto`, unless its columns changed.
-`drop_column` has `keep`, `set_null` and `drop` instead of `apply`.
+An empty cell in the first table: the source does not have the change. The codes are those of the problems with which a
+table stops; under `stop` they are SCH004 for `TRUNCATE`, and TBL004 for a renamed table. A table with `SCH002` waits
+for an operator. A table with `LOG004`, `SRC100` or `SRC101` is copied again where the source has `reconcile: auto`,
+unless its columns changed. `drop_column` has `keep`, `set_null` and `drop` instead of `apply`.
 
 ## What each target does
 

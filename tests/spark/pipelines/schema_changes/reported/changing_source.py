@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.control.schema_answers import answer_question, open_questions
 from airflow_cdc_provider.core.connections.connection_info import Secrets
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer
@@ -83,10 +84,10 @@ class ChangingSource(ABC):
 
 @dataclass(kw_only=True)
 class ReportedPipeline(Pipeline):
-    """``codes``: table → codes of all its problems, in the run's decision and in the results of its steps."""
+    """``problems``: table → code → the problem, of all that runs decided and steps returned."""
 
     kit: ChangingSource
-    codes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    problems: defaultdict[str, dict[str, Problem]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def secrets(self) -> Secrets:
@@ -95,8 +96,8 @@ class ReportedPipeline(Pipeline):
     def execute(self, dag_run: DagRun) -> DagRun:
         self.kit.before_run()
         executed = super().execute(dag_run)
-        for table, code in self._codes(executed):
-            self.codes[table].add(code)
+        for table, problem in self._problems(executed):
+            self.problems[table][problem.code] = problem
         return executed
 
     def run_cases(self, cases: Sequence[Case]) -> None:
@@ -117,13 +118,16 @@ class ReportedPipeline(Pipeline):
         """``same``, the differences, or the codes of a table that is stopped."""
         row = self.row(case)
         if row.state is TableState.BLOCKED:
-            return " ".join(sorted(self.codes[self.kit.name(case)]))
+            return " ".join(sorted(self.problems[self.kit.name(case)]))
         if row.state is not TableState.REPLICATING:
             return f"{row.state}: {row.reason} {row.error}"
         truth, copied = self.kit.truth(case), self._copied(case)
         if truth == copied:
             return SAME
         return f"different: {copied}, in truth {truth}"
+
+    def shown(self, case: Case) -> str:
+        return "\n".join(map(str, self.problems[self.kit.name(case)].values()))
 
     def row(self, case: Case) -> TableRow:
         return self.replicator().state.tables(self.definition.name)[self.kit.name(case)]
@@ -141,20 +145,20 @@ class ReportedPipeline(Pipeline):
         rows = [row.asDict() for row in self.spark.read.format("delta").load(location).collect()]
         return {str(row[self.kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
 
-    def _codes(self, dag_run: DagRun) -> Iterator[tuple[str, str]]:
+    def _problems(self, dag_run: DagRun) -> Iterator[tuple[str, Problem]]:
         decision = dag_run.decision
         if decision is None:
             return
         for one in decision.table_decisions:
             if one.problem:
-                yield one.table, one.problem.code
+                yield one.table, one.problem
         for problem in decision.unselected:
-            yield from ((table, problem.code) for table in self.tables if table in str(problem))
+            yield from ((table, problem) for table in self.tables if table in str(problem))
         for task in STEPS:
             found = self.replicator().run(dag_run.run_id).latest(task)
             for result in found[1].tables if found else ():
                 if result.problem:
-                    yield result.table, result.problem.code
+                    yield result.table, result.problem
 
 
 def text(value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ class ChangingSqlServer(ChangingSource):
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
+        self.lock = threading.Lock()
         self.engine = Engine(folder)
         self.capture = Capture(self.engine)
         self.capture.enable_database()
@@ -44,8 +46,10 @@ class ChangingSqlServer(ChangingSource):
         return f"dbo.{case}"
 
     def sleep(self, seconds: float) -> None:
-        self.engine.pass_time(seconds)
-        self.capture.scan()
+        """Copies of several tables may wait at once."""
+        with self.lock:
+            self.engine.pass_time(seconds)
+            self.capture.scan()
 
     def create(self, case: Case) -> None:
         table = self.engine.create_table(self.name(case), COLUMNS, ("id",))

@@ -132,11 +132,11 @@ def test_the_outcome_is_the_declared_one(pipelines: Callable[[str], ReportedPipe
     pipeline, report = pipelines(source), DECLARED[source].of(case.change)
     outcome, code = pipeline.outcome(case), expected_code(case.change, report, case.choice)
     if code:
-        assert code in outcome.split(), (report, outcome, pipeline.row(case))
+        assert code in outcome.split(), (report, outcome, pipeline.shown(case))
     elif report in (Report.NONE, Report.PARTIAL):
         assert pipeline.row(case).state is TableState.REPLICATING, outcome
     else:
-        assert outcome == SAME, (report, pipeline.row(case))
+        assert outcome == SAME, (report, pipeline.shown(case))
 
 
 @pytest.mark.parametrize(("source", "case"), list(answers()))
