@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,6 +45,7 @@ from spark_jobs.windows.local_records import (
 
 PIECE_BYTES = BUDGET.limit // 4
 """Pieces are unequal: a key with many changes makes one larger."""
+ROWS_PER_FILE = 250_000
 
 DELETE, TOMBSTONE = Operation.DELETE.value, Carried.TOMBSTONE.value
 
@@ -174,14 +176,22 @@ def _count_none(rows: pa.Table) -> Sequence[int]:
 
 
 def _write(batch: BatchInput, tables: Iterable[pa.Table]) -> int:
-    """The number of rows."""
+    """The number of rows. A table is one row group; a file has several, since each file is loaded by itself."""
     store, folder = batch.job.log.store, f"{batch.folder}/{ROWS}"
     if store.names(folder):  # of a longer batch, which stopped at a bad record
         store.delete(folder)
-    total = 0
-    for number, rows in enumerate(tables):
-        with store.open_output(f"{folder}/part-{number:05}.parquet") as content:
-            pq.write_table(rows, content, store_schema=False)
-        total += len(rows)
+    remaining, written = iter(tables), list[int]()
+    for first in remaining:
+        with (
+            store.open_output(f"{folder}/part-{len(written):05}.parquet") as content,
+            pq.ParquetWriter(content, first.schema, store_schema=False) as file,
+        ):
+            rows = 0
+            for table in chain([first], remaining):
+                file.write_table(table)
+                rows += len(table)
+                if rows >= ROWS_PER_FILE:
+                    break
+        written.append(rows)
     failpoint("stage.after_rows")
-    return total
+    return sum(written)

@@ -109,6 +109,7 @@ def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     with monkeypatch.context() as small:
         small.setattr(local_fold, "LOCAL_ROWS", 0)
         small.setattr(local_fold, "PIECE_BYTES", 4000)
+        small.setattr(local_fold, "ROWS_PER_FILE", 2)
         in_pieces, files = staged(table)
     assert len(files) > 1, "folded in pieces"
     assert in_pieces == ours, f"again: {seeds.SEED}={seeds.seed()}"
