@@ -21,7 +21,7 @@ from tests.spark.scripted_table import ScriptedTable
 
 pytestmark = pytest.mark.jvm
 
-WINDOWS, HISTORIES = 3, 60
+WINDOWS, HISTORIES = 3, 40
 
 
 def applied(spark: SparkSession, folder: Path, history: History, made: RandomHistories) -> ScriptedTable:
@@ -68,6 +68,7 @@ def test_every_version_of_every_row_is_that_of_the_source(
     assert found - expected == Counter() and expected - found == Counter()
 
 
+@pytest.mark.nightly
 def test_every_change_of_every_row_is_in_the_log_once(
     spark: SparkSession, tmp_path: Path, made: RandomHistories
 ) -> None:
