@@ -27,12 +27,8 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
-<<<<<<< HEAD
-from spark_jobs.batches.truncates import last_truncate
-from spark_jobs.folds.earlier_rows import Conversion, conversions
-=======
 from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
->>>>>>> main
+from spark_jobs.folds.earlier_rows import Conversion, conversions
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.folds.versions import Truncate, VersionFold
