@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, decided_renames
 from airflow_cdc_provider.core.decisions.schema_decisions import (
     SchemaAction,
     SchemaDecision,
@@ -68,6 +68,24 @@ def test_a_target_that_can_is_altered() -> None:
 def test_what_no_target_can_apply_is_copied_or_stops(after: TableSchema) -> None:
     assert decide(after, ALL).action is SchemaAction.COPY
     assert decide(after, SchemaPolicy()).action is SchemaAction.STOP
+
+
+def test_a_table_that_only_another_snapshot_of_its_feed_can_copy_stops() -> None:
+    stop = SchemaStop(7, SCHEMA, NARROWER)
+    decision = decide_schema_change(CONTROL, stop, ALL, able, None, can_copy=False)
+    assert decision.action is SchemaAction.STOP and decision.problem
+    assert decision.problem.do.startswith("let the connector send a new snapshot")
+
+
+def test_renames_count_for_their_table_and_the_last_answer_wins() -> None:
+    def renamed(number: str, table: str, **columns: str) -> OperatorDecision:
+        return OperatorDecision(
+            number, DecisionKind.SCHEMA, "shop", table, "ada", "", answer=Answer.RENAME, columns=columns
+        )
+
+    decisions = [renamed("2", "t", a="c"), renamed("1", "t", a="b", d="e"), renamed("3", "u", a="x")]
+    assert decided_renames(decisions, "t") == {"a": "c", "d": "e"}
+    assert decided_renames([replace(decisions[0], answer=Answer.APPLY)], "t") == {}
 
 
 def test_the_strictest_policy_counts_and_all_changes_are_named() -> None:
