@@ -79,10 +79,10 @@ def converted(records: pa.Table, by_schema: Mapping[str, Conversion]) -> pa.Tabl
         earlier = pc.equal(schema_ids, schema_id)
         if not pc.any(earlier).as_py():
             continue
-        columns = [(name, conversion.image) for name in IMAGES]
-        columns += [(name, conversion.key_text) for name in KEYS] if conversion.changes_keys else []
-        for name, convert in columns:
-            records = _replaced(records, name, earlier, convert)
+        for name in IMAGES:
+            records = _replaced(records, name, earlier, conversion.image)
+        for name in KEYS if conversion.changes_keys else ():
+            records = _replaced(records, name, earlier, conversion.key_text)
     return records
 
 
