@@ -84,6 +84,7 @@ WAIT = StrictArg("--wait", help="Wait until the command has finished", action="s
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
 REASON = StrictArg("--reason", help="The reason, shown in the status and in the audit log", default="")
 YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resync.max_delete", action="store_true")
+REPAIR = StrictArg("--repair", help="Read rows that differ from the source again", action="store_true")
 
 DROP_COPIES = StrictArg("--drop-copies", help="Drop the copies in the target, too", action="store_true")
 DRY_RUN = StrictArg("--dry-run", help="Show what would be removed, and remove nothing", action="store_true")
@@ -266,7 +267,12 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
                 _command("decide", "decide", "List questions about schema changes, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
-                _command("verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS),
+                _command(
+                    "verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS, REPAIR
+                ),
+                _command(
+                    "differences", "differences", "List what the last comparison found", NAME, TABLE, *OUTPUT_ARGS
+                ),
                 _command(
                     "delete",
                     "leaving",

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -51,14 +52,33 @@ class LimitsCopies(Protocol):
 
 @runtime_checkable
 class ProvesRows(Protocol):
-    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. Both
-    methods read the view ``copy``; ``schema`` has the columns to compare."""
+    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. All
+    methods read the view ``copy``; ``schema`` has the columns to compare. ``intervals``: in the order of their keys;
+    more than the whole table only if the key is ordered alike everywhere."""
 
-    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
-        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    def cuts(
+        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
+    ) -> Sequence[Key]:
+        """The key of every ``rows``-th row of the interval, in the order of the keys."""
 
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
-        """Per row ``k``, the text that identifies it, and ``h``, a hash of all its values."""
+    def sums(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> Mapping[int, IntervalSums]:
+        """By the number of the interval; those without rows may be left out."""
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> SplitRead:
+        """Per row in one of the intervals ``k``, the text of its key, and ``h``, a hash of each value, separated by
+        commas. Without a key ``k`` is the text of all columns, and ``h`` one hash."""
+
+    def rows(
+        self,
+        copy: Copy,
+        table: TableTask,
+        schema: TableSchema,
+        intervals: Sequence[KeyInterval],
+        keys: Sequence[str],
+    ) -> SplitRead:
+        """The rows, in the intervals, whose keys have these texts. ``schema``: the columns to read."""
 
 
 @runtime_checkable

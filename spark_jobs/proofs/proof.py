@@ -1,0 +1,88 @@
+"""One table at one position: compared, reported, and repaired if that is requested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.proof.repairs import why_not_repaired
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.proofs.compare import DIFFERENCES_SHOWN, Comparison, compare, compared_columns
+from spark_jobs.proofs.repair import find_rows, merge_rows
+from spark_jobs.proofs.report import write_report
+from spark_jobs.proofs.source_side import SourceSide, open_source_side
+from spark_jobs.proofs.target_side import TargetSide, open_target_side
+from spark_jobs.runtime.job import Job, TableWork
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``detail``: of the table's result. ``fence``: of the last commit."""
+
+    detail: dict[str, Any]
+    fence: int
+
+
+def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: int, repair: bool) -> Proof:
+    """``current``: the state of the table at the position of the copy, which is the end of ``window``. Raises Fenced
+    where the table has changed since."""
+    control, columns = current.control, compared_columns(copy)
+    assert control is not None
+    with open_source_side(job, work, copy, columns) as source:
+        with work.phase("compare"):
+            target = open_target_side(job, work, copy, source, columns, current.version)
+            comparison = compare(source, target)
+        detail = comparison.detail(exact=job.source.exact_snapshot)
+        if comparison.differences:
+            failpoint("repair.before_report")
+            detail["report"] = write_report(job, columns, window, comparison.differences)
+        if comparison.identical or not repair:
+            return Proof(detail, control.fence)
+        exact = job.source.exact_snapshot
+        if reason := why_not_repaired(job.step.definition.name, columns, control, window, exact, comparison.more):
+            return Proof({**detail, "not_repaired": reason}, control.fence)
+        with work.phase("repair"):
+            return _repaired(job, work, copy, source, target, comparison, control, detail)
+
+
+def _repaired(
+    job: Job,
+    work: TableWork,
+    copy: Copy,
+    source: SourceSide,
+    target: TargetSide,
+    comparison: Comparison,
+    control: ControlRecord,
+    detail: dict[str, Any],
+) -> Proof:
+    found = find_rows(source, target, comparison)
+    merged = merge_rows(job, work, copy, control, found)
+    remaining = _remaining(job, work, copy, source, target, comparison)
+    detail = {
+        **detail,
+        "repaired": len(comparison.keys) - len(remaining),
+        "rows_read": detail["rows_read"] + (0 if source.reads_all else len(found.present)),
+    }
+    if remaining:
+        shown = ", ".join(remaining[:DIFFERENCES_SHOWN])
+        resync = f"airflow cdc resync {job.step.definition.name} --table {work.task.table}"
+        detail["not_repaired"] = f"{len(remaining):,} keys still differ after the repair, such as {shown}; do: {resync}"
+    return Proof(detail, merged.fence or control.fence)
+
+
+def _remaining(
+    job: Job, work: TableWork, copy: Copy, source: SourceSide, target: TargetSide, comparison: Comparison
+) -> list[str]:
+    """The keys that differ after the repair, by their hashes in the target: for instance a key that it has twice."""
+    expected = {one.key: [",".join(one.source)] for one in comparison.differences if one.source}
+    repaired = open_target_side(job, work, copy, source, target.schema, None)
+    rows = repaired.hashes(comparison.intervals).where(F.col("k").isin(comparison.keys)).collect()
+    actual: dict[str, list[str]] = {}
+    for row in rows:
+        actual.setdefault(row["k"], []).append(row["h"])
+    return [key for key in comparison.keys if expected.get(key, []) != actual.get(key, [])]
