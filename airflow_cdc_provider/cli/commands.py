@@ -217,6 +217,7 @@ INIT_ARGS = (
 )
 DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+VERIFY_ARGS = (*COMMAND_ARGS, REPAIR)
 DECIDE_ARGS = (NAME, TABLE, QUESTION, ANSWER, REASON, NOW, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
@@ -267,12 +268,8 @@ def get_cli_commands() -> list[CLICommand]:
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
                 _command("decide", "decide", "List questions about schema changes, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
-                _command(
-                    "verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS, REPAIR
-                ),
-                _command(
-                    "differences", "differences", "List what the last comparison found", NAME, TABLE, *OUTPUT_ARGS
-                ),
+                _command("verify", "table_commands", "Compare source and target at one position", *VERIFY_ARGS),
+                _command("differences", "differences", "List what comparisons found", NAME, TABLE, *OUTPUT_ARGS),
                 _command(
                     "delete",
                     "leaving",
