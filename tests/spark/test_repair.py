@@ -197,7 +197,7 @@ def _write(dsn: str, stop: threading.Event) -> None:
         number = 100
         while not stop.wait(0.01):
             number += 1
-            connection.execute("UPDATE items SET v = %s WHERE id = %s", [f"w{number}", number % 19_000 + 20])
+            connection.execute("UPDATE items SET v = %s WHERE id = %s", [f"w{number}", 1_900 + number])
             connection.execute("INSERT INTO items VALUES (%s, 'new', 0, now())", [100_000 + number])
             connection.execute("DELETE FROM items WHERE id = %s", [5_000 + number])
             connection.execute("UPDATE uuids SET v = v || 'w' WHERE id = md5(%s)::uuid", [str(number % 200 + 50)])
