@@ -1,12 +1,11 @@
 """Compares the copies with the source, while the source is in use.
 
 Per table: a snapshot of the source at position A, a window that ends at A, merged; then the target's version at A is
-compared with the source in that snapshot (``proofs``), what differs is reported, and repaired for the tables of
-``step.repair_tables``. Rows marked as
-deleted and rows outside ``where`` are left out. A table without a key that ignores deletes must contain every row of
-the source at least as often: its surplus rows cannot be identified. Columns that the stream does not carry are left
-out. Each table has its own snapshot: one for all tables would keep the source from removing old row versions until all
-comparisons are done.
+compared with the source in that snapshot (``proofs``); what differs is reported, and repaired in the tables of
+``step.repair_tables``. Rows marked as deleted and rows outside ``where`` are left out. A table without a key that
+ignores deletes must contain every row of the source at least as often: its surplus rows cannot be identified. Columns
+that the stream does not carry are left out. Each table has its own snapshot: one for all tables would keep the source
+from removing old row versions until all comparisons are done.
 
 Without exact snapshots A is unknown: the window extends to the end of the stream, and the result is marked ``inexact``.
 
@@ -20,6 +19,7 @@ or, with ``reconcile: auto``, copied again by the next run.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -81,7 +81,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     result = work.result(
         Outcome.DONE,
         rows=proof.detail["target_rows"],
-        counts=caught_up.counts,
+        counts=dict(Counter(caught_up.counts) + Counter(proof.counts)),
         fence=proof.fence,
         window=landed.step.window,
         detail=proof.detail,

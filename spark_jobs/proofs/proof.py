@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -22,10 +22,12 @@ from spark_jobs.runtime.job import Job, TableWork
 
 @dataclass(frozen=True)
 class Proof:
-    """``detail``: of the table's result. ``fence``: of the last commit."""
+    """``detail``: of the table's result. ``fence``: of the last commit. ``counts``: target rows that a repair changed,
+    by effect."""
 
     detail: dict[str, Any]
     fence: int
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: int, repair: bool) -> Proof:
@@ -72,7 +74,7 @@ def _repaired(
         shown = ", ".join(remaining[:DIFFERENCES_SHOWN])
         resync = f"airflow cdc resync {job.step.definition.name} --table {work.task.table}"
         detail["not_repaired"] = f"{len(remaining):,} keys still differ after the repair, such as {shown}; do: {resync}"
-    return Proof(detail, merged.fence or control.fence)
+    return Proof(detail, merged.fence or control.fence, merged.counts)
 
 
 def _remaining(

@@ -71,7 +71,7 @@ def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, fo
         window=control.window,
         schema=schema,
         rows=len(rows),
-        counts={"read": len(found.present), "delete": len(found.gone)},
+        counts={"upsert": len(found.present), "delete": len(found.gone)},
         partial=partial,
         repair=True,
         bounds=key_bounds(store, f"{folder}/{ROWS}", leading),
