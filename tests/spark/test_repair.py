@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -37,12 +38,16 @@ class Planted:
         assert {one.outcome for one in copies.values()} == {Outcome.DONE}, copies
 
     def verified(self, *tables: str, repair: bool = True) -> dict[str, TableResult]:
+        results = self.run(*tables, repair=repair)
+        assert {one.problem for one in results.values()} == {None}, results
+        return results
+
+    def run(self, *tables: str, repair: bool = True) -> dict[str, TableResult]:
         names = tuple(f"public.{table}" for table in tables)
         window, more = self.replicator.log.sealed(), {"compare": names, "repair_tables": names if repair else ()}
         lo = dict(self.replicator.log.manifest(window).hi) if window else self.lo
         step = self.replicator.step(StepKind.VERIFY, window=window + 1, lo=lo, **more)
         results = by_table(self.replicator.run(step, verify.run))
-        assert {one.problem for one in results.values()} == {None}, results
         return {name.removeprefix("public."): result for name, result in results.items()}
 
     def report(self, result: TableResult) -> list[tuple[str, str, bool, bool]]:
@@ -177,6 +182,47 @@ def test_what_cannot_be_repaired_is_said_in_words(planted: Planted) -> None:
     uuids = planted.verified("uuids")["uuids"].detail
     assert (uuids["differing"], uuids["repaired"]) == (1, 0)
     assert uuids["not_repaired"].startswith("1 keys still differ after the repair, such as c4ca4238")
+
+
+@contextmanager
+def writing(database: Database) -> Iterator[None]:
+    """Rows change in the block."""
+    dsn, stop = f"{database.info.dsn} password={database.info.password}", threading.Event()
+    writer = threading.Thread(target=_write, args=(dsn, stop))
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()
+
+
+def _write(dsn: str, stop: threading.Event) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        number = 100
+        while not stop.wait(0.01):
+            number += 1
+            connection.execute("UPDATE items SET v = %s WHERE id = %s", [f"w{number}", 1_900 + number])
+            connection.execute("INSERT INTO items VALUES (%s, 'new', 0, now())", [100_000 + number])
+            connection.execute("DELETE FROM items WHERE id = %s", [5_000 + number])
+            connection.execute("UPDATE uuids SET v = v || 'w' WHERE id = md5(%s)::uuid", [str(number % 200 + 50)])
+
+
+@pytest.mark.nightly
+def test_a_repair_that_fails_anywhere_is_completed_by_the_next_comparison(
+    planted: Planted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    monkeypatch.setenv(TOKEN, str(token))
+    for name, differing in (("before_report", 2), ("before_merge", 2), ("after_merge", 0)):
+        planted.statement("UPDATE {uuids} SET v = 'damaged' WHERE id = 'c4ca4238-a0b9-2382-0dcc-509a6f75849b'")
+        planted.statement("DELETE FROM {uuids} WHERE id = 'c81e728d-9d4c-2f63-6f06-7f89cc14862c'")
+        token.touch()
+        monkeypatch.setenv(ARMED, f"repair.{name}=raise:TargetUnavailable")
+        assert planted.run("uuids")["uuids"].outcome is Outcome.FAILING
+        assert not token.exists(), "the failpoint was reached"
+        found = planted.verified("uuids")["uuids"].detail
+        assert (found["differing"], found.get("repaired", 0)) == (differing, differing)
 
 
 @contextmanager
