@@ -184,30 +184,6 @@ def test_what_cannot_be_repaired_is_said_in_words(planted: Planted) -> None:
     assert uuids["not_repaired"].startswith("1 keys still differ after the repair, such as c4ca4238")
 
 
-@contextmanager
-def writing(database: Database) -> Iterator[None]:
-    """Rows change in the block."""
-    dsn, stop = f"{database.info.dsn} password={database.info.password}", threading.Event()
-    writer = threading.Thread(target=_write, args=(dsn, stop))
-    writer.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        writer.join()
-
-
-def _write(dsn: str, stop: threading.Event) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        number = 100
-        while not stop.wait(0.01):
-            number += 1
-            connection.execute("UPDATE items SET v = %s WHERE id = %s", [f"w{number}", 1_900 + number])
-            connection.execute("INSERT INTO items VALUES (%s, 'new', 0, now())", [100_000 + number])
-            connection.execute("DELETE FROM items WHERE id = %s", [5_000 + number])
-            connection.execute("UPDATE uuids SET v = v || 'w' WHERE id = md5(%s)::uuid", [str(number % 200 + 50)])
-
-
 @pytest.mark.nightly
 def test_a_repair_that_fails_anywhere_is_completed_by_the_next_comparison(
     planted: Planted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
