@@ -76,8 +76,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
         if last_window_before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
         failpoint("verify.before_compare")
-        repair = task.table in job.step.repair_tables and not task.rewritten
-        proof = prove(job, work, copy, current, landed.step.window, repair)
+        proof = prove(job, work, copy, current, landed.step.window)
     result = work.result(
         Outcome.DONE,
         rows=proof.detail["target_rows"],

@@ -117,7 +117,7 @@ QUESTION = StrictArg("--question", help="The id of a question, as the list shows
 ANSWER = StrictArg(
     "--answer",
     help="The answer (default: list the open questions)",
-    choices=("apply", "rename", "ignore", "resync", "leave"),
+    choices=("apply", "rename", "ignore", "resync", "repair", "leave"),
 )
 
 RECORD = StrictArg("id", help="The id of a record, as `quarantine list` shows it", metavar="ID")
@@ -266,7 +266,7 @@ def get_cli_commands() -> list[CLICommand]:
                     *REWIND_ARGS,
                 ),
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
-                _command("decide", "decide", "List questions about schema changes, or answer one", *DECIDE_ARGS),
+                _command("decide", "decide", "List open questions, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
                 _command("verify", "table_commands", "Compare source and target at one position", *VERIFY_ARGS),
                 _command("differences", "differences", "List what comparisons found", NAME, TABLE, *OUTPUT_ARGS),

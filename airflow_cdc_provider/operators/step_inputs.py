@@ -122,6 +122,7 @@ def _verify(step: Step, plan: RunPlan, log: ChangeLog) -> Step:
         compare=plan.compare,
         catch_up=tuple(table for table in plan.stream if table not in plan.compare),
         repair_tables=plan.repair_tables,
+        sampled=plan.sampled,
     )
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.proof.differences import KEY_SEPARATOR, RowDifference, row_differences
 from airflow_cdc_provider.core.proof.drill_down import DrillDown, drill_down
-from airflow_cdc_provider.core.proof.key_intervals import KeyInterval
+from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.table.schema import TableSchema
 from spark_jobs.proofs.source_side import SourceSide
 from spark_jobs.proofs.target_side import TargetSide
@@ -72,9 +72,9 @@ def compared_columns(copy: Copy) -> TableSchema:
     )
 
 
-def compare(source: SourceSide, target: TargetSide) -> Comparison:
-    """Equal rows of a table without a key are counted."""
-    found, schema = drill_down(source, target, source.rows), target.schema
+def compare(source: SourceSide, target: TargetSide, within: KeyInterval = WHOLE) -> Comparison:
+    """The rows in the interval. Equal rows of a table without a key are counted."""
+    found, schema = drill_down(source, target, source.rows, within), target.schema
     sums = zip(found.source.columns, found.target.columns, strict=True)
     columns = dict(zip(schema.names, (one == other for one, other in sums), strict=True))
     differences: list[RowDifference] = []

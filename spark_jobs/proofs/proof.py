@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.proof.repairs import why_not_repaired
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.target import TargetState
@@ -30,26 +32,38 @@ class Proof:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: int, repair: bool) -> Proof:
+def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: int) -> Proof:
     """``current``: the state of the table at the position of the copy, which is the end of ``window``. Raises Fenced
     where the table has changed since."""
-    control, columns = current.control, compared_columns(copy)
+    control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
     with open_source_side(job, work, copy, columns) as source:
         with work.phase("compare"):
+            within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])
             target = open_target_side(job, work, copy, source, columns, current.version)
-            comparison = compare(source, target)
+            comparison = compare(source, target, within)
         detail = comparison.detail(exact=job.source.exact_snapshot)
+        if within != WHOLE:
+            detail["sample"] = {"upto": list(within.upto) if within.upto else None}
         if comparison.differences:
             failpoint("repair.before_report")
             detail["report"] = write_report(job, columns, window, comparison.differences)
-        if comparison.identical or not repair:
+        if comparison.identical:
             return Proof(detail, control.fence)
         exact = job.source.exact_snapshot
-        if reason := why_not_repaired(job.step.definition.name, columns, control, window, exact, comparison.more):
+        if reason := why_not_repaired(step.definition.name, columns, control, window, exact, comparison.more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
+        if table not in step.repair_tables or work.task.rewritten:
+            return Proof(detail, control.fence)
         with work.phase("repair"):
             return _repaired(job, work, copy, source, target, comparison, control, detail)
+
+
+def _sample(source: SourceSide, job: Job, after: tuple[str, ...]) -> KeyInterval:
+    """The next rows after a key, as many as a sample has."""
+    rest = KeyInterval(after or None)
+    cuts = source.cuts(rest, ceil(max(source.rows, 1) * job.step.definition.verify.sample))
+    return KeyInterval(rest.after, cuts[0] if cuts else None)
 
 
 def _repaired(

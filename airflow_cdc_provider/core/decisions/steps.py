@@ -73,7 +73,8 @@ class Step:
     sealed before a copy's anchor (snapshot, resync). ``lo``: start of the window; ``limit``: its upper bound.
     ``compare``: the tables that a verify compares; ``catch_up``: those that only apply its window. ``repair``: first
     and last window to apply again. ``repair_tables``: those of ``compare`` whose differing rows are read from the
-    source again. ``merge_of``: the attempt whose batches a merge applies."""
+    source again; ``sampled``: those of which some rows are compared, those after a key. ``merge_of``: the attempt whose
+    batches a merge applies."""
 
     kind: StepKind
     definition: Definition
@@ -93,6 +94,7 @@ class Step:
     catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     repair_tables: tuple[str, ...] = ()
+    sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     merge_of: str = ""
     jars: tuple[str, ...] = ()
 
