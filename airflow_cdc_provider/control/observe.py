@@ -129,7 +129,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
 
 
 def _due_comparisons(replicator: Replicator, rows: Mapping[str, TableRow], at: str) -> dict[str, DueComparison]:
-    """The comparisons that are due now, without a command. A source that delivers changes only has no rows to compare."""
+    """The comparisons that are due now, without a command. A source that delivers changes only has no rows."""
     if isinstance(replicator.source, StreamHoldsSnapshots):
         return {}
     verify, asked = replicator.definition.verify, any(row.verified and row.verified.question for row in rows.values())
