@@ -66,7 +66,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
-    with open_copy(job, task, job.step.window - 1) as copy:
+    with open_copy(job, task, job.step.window - 1, compare=True) as copy:
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
             caught_up = replay_table(landed, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
@@ -53,8 +54,12 @@ class LimitsCopies(Protocol):
 @runtime_checkable
 class ProvesRows(Protocol):
     """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. All
-    methods read the view ``copy``; ``schema`` has the columns to compare. ``intervals``: in the order of their keys;
+    methods read the view ``copy``; ``schema`` has the columns to compare. What
+    they read is returned as splits, or as rows that the driver has read already. ``intervals``: in the order of their keys;
     more than the whole table only if the key is ordered alike everywhere."""
+
+    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
+        """Whether SQL of the database can hash these columns."""
 
     def cuts(
         self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
@@ -66,7 +71,9 @@ class ProvesRows(Protocol):
     ) -> Mapping[int, IntervalSums]:
         """By the number of the interval; those without rows may be left out."""
 
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> SplitRead:
+    def hashes(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> SplitRead | pa.Table:
         """Per row in one of the intervals ``k``, the text of its key, and ``h``, a hash of each value, separated by
         commas. Without a key ``k`` is the text of all columns, and ``h`` one hash."""
 
@@ -77,8 +84,16 @@ class ProvesRows(Protocol):
         schema: TableSchema,
         intervals: Sequence[KeyInterval],
         keys: Sequence[str],
-    ) -> SplitRead:
+    ) -> SplitRead | pa.Table:
         """The rows, in the intervals, whose keys have these texts. ``schema``: the columns to read."""
+
+
+@runtime_checkable
+class HoldsSnapshots(Protocol):
+    """A source whose copies are read beside writers, and that may be able to hold one view of a table for a comparison."""
+
+    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        """As ``copy``. The view is exact if the server can show it at a known position."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import HoldsSnapshots, StreamHoldsSnapshots
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.verification import OnDifference
@@ -23,7 +23,8 @@ def verification_problems(definition: Definition, source: SourceConnector) -> li
                 do="remove `verify`, and compare the target with the database that the events come from",
             )
         ]
-    if verify.repair is not OnDifference.OFF and not source.exact_snapshot:
+    exact = source.exact_snapshot or isinstance(source, HoldsSnapshots)
+    if verify.repair is not OnDifference.OFF and not exact:
         return [
             Problem(
                 "VER005",

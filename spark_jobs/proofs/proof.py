@@ -42,7 +42,8 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])
             target = open_target_side(job, work, copy, source, columns, current.version)
             comparison = compare(source, target, within)
-        detail = comparison.detail(exact=job.source.exact_snapshot)
+        exact = job.source.exact_snapshot or (copy.exact and not source.reads_all)
+        detail = comparison.detail(exact)
         if within != WHOLE:
             detail["sample"] = {"upto": list(within.upto) if within.upto else None}
         if comparison.differences:
@@ -50,7 +51,6 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             detail["report"] = write_report(job, columns, window, comparison.differences)
         if comparison.identical:
             return Proof(detail, control.fence)
-        exact = job.source.exact_snapshot
         if reason := why_not_repaired(step.definition.name, columns, control, window, exact, comparison.more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
         if table not in step.repair_tables or work.task.rewritten:

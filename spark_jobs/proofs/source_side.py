@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -58,9 +59,10 @@ class SourceSide(Protocol):
 @contextmanager
 def open_source_side(job: Job, work: TableWork, copy: Copy, schema: TableSchema) -> Iterator[SourceSide]:
     """Readable while the context and the copy are open. ``schema``: the columns to compare."""
-    if isinstance(job.source, ProvesRows) and not changes_columns(work.task.rule):
+    source, task = job.source, work.task
+    if isinstance(source, ProvesRows) and not changes_columns(task.rule) and source.proves(copy, task, schema):
         with from_remote_failure():
-            yield _DatabaseSide(job, work, copy, schema, job.source)
+            yield _DatabaseSide(job, work, copy, schema, source)
         return
     with copy_rows(job, work, copy) as rows:
         yield _SplitSide(work.spark, rows, copy, schema)
@@ -102,7 +104,9 @@ class _DatabaseSide:
         schema = self.copy.schema
         return self._read(self.source.rows(self.copy, self.work.task, schema, intervals, keys), schema, schema.names)
 
-    def _read(self, read: SplitRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
+    def _read(self, read: SplitRead | pa.Table, schema: TableSchema, names: Sequence[str]) -> DataFrame:
+        if not isinstance(read, SplitRead):
+            return self.work.spark.createDataFrame(read)
         selected = replace(schema, columns=tuple(map(schema.column, names)))
         job, work = self.job, self.work
         return read_splits(work.spark, job.step.definition, job.secrets, read.splits, selected, work.task.rule)

@@ -170,6 +170,9 @@ class PostgresSource:
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)
 
+    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
+        return True
+
     def cuts(
         self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
     ) -> Sequence[Key]:
