@@ -54,9 +54,9 @@ class LimitsCopies(Protocol):
 @runtime_checkable
 class ProvesRows(Protocol):
     """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. All
-    methods read the view ``copy``; ``schema`` has the columns to compare. What
-    they read is returned as splits, or as rows that the driver has read already. ``intervals``: in the order of their keys;
-    more than the whole table only if the key is ordered alike everywhere."""
+    methods read the view ``copy``; ``schema`` has the columns to compare. ``intervals``: in the order of their keys;
+    more than the whole table only if the key is ordered alike everywhere. What is read is returned as splits, or as
+    rows that the driver has read."""
 
     def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
         """Whether SQL of the database can hash these columns."""
@@ -90,7 +90,7 @@ class ProvesRows(Protocol):
 
 @runtime_checkable
 class HoldsSnapshots(Protocol):
-    """A source whose copies are read beside writers, and that may be able to hold one view of a table for a comparison."""
+    """A source whose copies are read beside writers, and that may be able to hold a view of a table for a comparison."""
 
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """As ``copy``. The view is exact if the server can show it at a known position."""
