@@ -90,7 +90,7 @@ class ProvesRows(Protocol):
 
 @runtime_checkable
 class HoldsSnapshots(Protocol):
-    """A source whose copies are read beside writers, and that may be able to hold a view of a table for a comparison."""
+    """A source whose copies are read beside writers, and that may hold a view of a table for a comparison."""
 
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """As ``copy``. The view is exact if the server can show it at a known position."""

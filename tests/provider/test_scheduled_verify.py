@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_cdc_provider.cli import decide
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.control.reports import remove_old_reports
 from airflow_cdc_provider.control.schema_answers import open_questions
@@ -68,7 +69,10 @@ def test_a_difference_that_is_not_repaired_fails_the_run_that_finds_it(cdc: Comm
     assert harness.run("r3").problems == ()
 
 
-def test_an_operator_decides_about_the_repair(cdc: CommandLine, harness: RunHarness) -> None:
+def test_an_operator_decides_about_the_repair(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "close_question", lambda *_: False)  # Airflow has no database here
     scheduled(harness, OnDifference.ASK)
     harness.comparison = DIFFERENT
     decision = harness.open("r2")
