@@ -19,7 +19,7 @@ LEAF_ROWS = 256
 READ_SHARE = 1000
 """Dividing ends when the intervals that differ contain at most this part of all rows."""
 
-FIRST_INTERVALS, INTERVALS = 64, 1024
+FIRST_INTERVALS, INTERVALS = 64, 256
 """How many intervals both sides sum up at once: all rows, or those of intervals that differ."""
 
 
