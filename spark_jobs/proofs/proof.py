@@ -51,7 +51,7 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             detail["report"] = write_report(job, columns, window, comparison.differences)
         if comparison.identical:
             return Proof(detail, control.fence)
-        if reason := why_not_repaired(step.definition.name, columns, control, window, exact, comparison.more):
+        if reason := why_not_repaired(step.definition.name, columns, control, exact, comparison.more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
         if table not in step.repair_tables or work.task.rewritten:
             return Proof(detail, control.fence)

@@ -6,11 +6,9 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 
-def why_not_repaired(
-    replicator: str, schema: TableSchema, control: ControlRecord, window: int, positioned: bool, more: bool
-) -> str:
-    """One line; empty if they can be. ``window``: the last one that the table has applied. ``positioned``: the source
-    shows its rows at a position of its stream. ``more``: more rows differ than are listed."""
+def why_not_repaired(replicator: str, schema: TableSchema, control: ControlRecord, positioned: bool, more: bool) -> str:
+    """One line; empty if they can be. ``positioned``: the source shows its rows at a position of its stream. ``more``:
+    more rows differ than are listed."""
     resync = f"airflow cdc resync {replicator} --table {schema.table}"
     if not schema.key:
         return f"the table has no key, and equal rows cannot be distinguished; do: {resync}"
@@ -18,8 +16,6 @@ def why_not_repaired(
         return f"the source does not show at which position of its stream a row was read; do: {resync}"
     if more:
         return f"more rows differ than are repaired one by one; do: {resync}"
-    if control.high is not None and window < control.high:
-        return f"the table is catching up until window {control.high}; do: repeat it after that"
     if control.carry.waiting:
         return f"{control.carry.waiting} records of the table wait; do: airflow cdc quarantine list {replicator}"
     return ""
