@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, TableRule, Target
+from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.runtime.sessions import new_session
@@ -40,6 +42,8 @@ RULES = [
     TableRule("repair.items", where=(Condition("v", Comparison.NOT_EQUAL, "left % out"),)),
     TableRule("repair.words"),
 ]
+
+RULED = [rule.source for rule in RULES]
 
 
 @pytest.fixture
@@ -112,6 +116,22 @@ def test_rows_that_differ_are_repaired_while_rows_change(
     assert not any(one.detail["inexact"] for one in found.values())
     assert found["repair.items"].detail["rows_read"] < ITEMS / 2
     assert [one.detail for one in again.values() if not one.detail["identical"]] == []
+
+
+@pytest.mark.nightly
+def test_all_rows_are_compared_in_turns_by_the_schedule_and_repaired(shop: PollingPipeline) -> None:
+    damage(shop, "UPDATE {items} SET tiny = 101 WHERE id IN (2, 1500, 2998)", "DELETE FROM {words} WHERE n = 500")
+    verify = Verify(timedelta(microseconds=1), OnDifference.ON, sample=0.4)
+    shop.definition = replace(shop.definition, verify=verify)
+    runs = [shop.results(shop.run_successfully(), "verify") for _ in range(3)]
+    repaired = {table: [run[table].detail.get("repaired", 0) for run in runs] for table in RULED}
+    assert repaired["repair.items"] == [1, 1, 1]
+    assert sum(repaired["repair.words"]) == 1
+    assert all(run["repair.items"].detail["source_rows"] < ITEMS for run in runs)
+    rows = shop.replicator().state.tables("polled")
+    assert all(row.verified and row.verified.cured and row.verified.sampled for row in rows.values())
+    shop.definition = replace(shop.definition, verify=Verify())
+    assert all(one.detail["identical"] for one in compared(shop).values())
 
 
 @contextmanager
