@@ -20,6 +20,7 @@ from spark_jobs.proofs.report import write_report
 from spark_jobs.proofs.source_side import SourceSide, open_source_side
 from spark_jobs.proofs.target_side import TargetSide, open_target_side
 from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
     where the table has changed since."""
     control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
+    if 0 < copy.rows <= MAX_INTERPRETED_ROWS:
+        disable_codegen(work.spark)
     with open_source_side(job, work, copy, columns) as source:
         with work.phase("compare"):
             within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])

@@ -113,7 +113,7 @@ def test_a_difference_that_stays_is_a_problem_of_the_run() -> None:
         assert difference_problem("shop", "public.a", fine) is None
 
 
-def test_what_cannot_be_repaired_is_said_with_a_remedy() -> None:
+def test_what_cannot_be_repaired_has_a_reason_with_a_remedy() -> None:
     def why(
         schema: TableSchema = SCHEMA, control: ControlRecord = CONTROL, exact: bool = True, more: bool = False
     ) -> str:

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.proof.key_intervals import WHOLE, IntervalSums, K
 LEAF_ROWS = 256
 """An interval with fewer rows is not divided."""
 
-READ_SHARE = 1000
+READ_PART = 1000
 """Dividing ends when the intervals that differ contain at most this part of all rows."""
 
 FIRST_INTERVALS, INTERVALS = 64, 256
@@ -61,7 +61,7 @@ def drill_down(source: DividedSide, target: ComparedSide, rows: int, within: Key
             if expected != actual
         ]
         found = DrillDown(*total, tuple(differing), summed)
-        if found.rows <= max(LEAF_ROWS, total[0].rows // READ_SHARE) or 2 * len(differing) > INTERVALS:
+        if found.rows <= max(LEAF_ROWS, total[0].rows // READ_PART) or 2 * len(differing) > INTERVALS:
             return found
         limit = INTERVALS // len(differing)
         intervals = tuple(part for interval, rows in differing for part in _divided(source, interval, rows, limit))

@@ -65,7 +65,7 @@ def connected(mariadb: EmbeddedMariaDB, **more: Any) -> Iterator[Server]:
         yield connection
 
 
-@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.nightly)])
+@pytest.fixture(params=["delta", "iceberg"])
 def shop(
     tmp_path: Path, server: Server, mariadb: EmbeddedMariaDB, spark: SparkSession, request: pytest.FixtureRequest
 ) -> PollingPipeline:
@@ -95,6 +95,7 @@ def compared(shop: PollingPipeline, **arguments: Any) -> dict[str, TableResult]:
     return shop.results(shop.run_successfully(), "verify")
 
 
+@pytest.mark.nightly
 def test_rows_that_differ_are_repaired_while_rows_change(
     shop: PollingPipeline, server: Server, mariadb: EmbeddedMariaDB
 ) -> None:
