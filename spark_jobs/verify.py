@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
@@ -63,6 +64,8 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     task = work.task
     if isinstance(job.source, StreamHoldsSnapshots):
         raise Fenced(_source_without_rows(job, task))
+    if task.rule.history is History.LOG:
+        raise Fenced(_log_of_changes(task))
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
@@ -135,6 +138,17 @@ def _source_without_rows(job: Job, task: TableTask) -> Problem:
         where=task.table,
         found=f"source type {job.step.definition.source.type}",
         do="compare the target with the database that the events come from",
+    )
+
+
+def _log_of_changes(task: TableTask) -> Problem:
+    return Problem(
+        "VER003",
+        f"{task.table} cannot be compared: its copy is a log of changes, which may lack values of its rows",
+        where=task.table,
+        found="history: log",
+        allowed="history: none, history: scd2",
+        do="compare a copy of the table without `history: log`",
     )
 
 

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
+from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.proofs.source_side import SourceSide
 from spark_jobs.proofs.sums import frame_sums
 from spark_jobs.runtime.job import Job, TableWork
@@ -64,7 +65,7 @@ def _rows(
     rows of a table without a key."""
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
-    rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
+    rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if not task.rule.keeps_rows or surplus_allowed:
         return rows
     keys = source.keys().alias("source")

@@ -104,7 +104,7 @@ def test_an_operator_is_asked_once_about_the_same_rows_and_a_repair_is_due_at_on
 def test_a_difference_that_stays_is_a_problem_of_the_run() -> None:
     differing = verified(identical=False, differing=2)
     problem = difference_problem("shop", "public.a", differing)
-    assert problem and (problem.code, problem.do) == ("VER003", "airflow cdc verify shop --table public.a --repair")
+    assert problem and (problem.code, problem.do) == ("VER006", "airflow cdc verify shop --table public.a --repair")
     reason = replace(differing, not_repaired="the table has no key; do: airflow cdc resync shop")
     assert (found := difference_problem("shop", "public.a", reason)) and found.do == "airflow cdc resync shop"
     asked = verified_row(replace(DAILY, repair=OnDifference.ASK), result(**DIFFERENT), None, AT)

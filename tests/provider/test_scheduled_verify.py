@@ -63,7 +63,7 @@ def test_a_difference_that_is_not_repaired_fails_the_run_that_finds_it(cdc: Comm
     scheduled(harness)
     harness.comparison = DIFFERENT
     problems = harness.run("r2").problems
-    assert [(problem.code, problem.where) for problem in problems] == [("VER003", "public.a"), ("VER003", "public.b")]
+    assert [(problem.code, problem.where) for problem in problems] == [("VER006", "public.a"), ("VER006", "public.b")]
     assert "1 differ" in cdc("status", "shop", "--output", "plain").out
     harness.definition = replace(harness.definition, verify=Verify(timedelta(days=1)))
     assert harness.run("r3").problems == ()

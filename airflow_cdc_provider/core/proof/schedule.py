@@ -87,7 +87,7 @@ def difference_problem(replicator: str, table: str, verified: Verified) -> Probl
     if verified.cured or verified.question or verified.inexact:
         return None
     return Problem(
-        "VER003",
+        "VER006",
         f"the copy of {table} differs from its source",
         where=table,
         found=f"{verified.differing - verified.repaired:,} rows that differ, at the end of window {verified.window}",
