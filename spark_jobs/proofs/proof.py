@@ -38,7 +38,7 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
     where the table has changed since."""
     control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
-    if 0 < copy.rows <= MAX_INTERPRETED_ROWS:
+    if copy.rows <= MAX_INTERPRETED_ROWS:
         disable_codegen(work.spark)
     with open_source_side(job, work, copy, columns) as source:
         with work.phase("compare"):
@@ -54,7 +54,8 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             detail["report"] = write_report(job, columns, window, comparison.differences)
         if comparison.identical:
             return Proof(detail, control.fence)
-        if reason := why_not_repaired(step.definition.name, columns, control, exact, comparison.more):
+        rule, more = work.task.rule, comparison.more
+        if reason := why_not_repaired(step.definition.name, rule, columns, control, exact, more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
         if table not in step.repair_tables or work.task.rewritten:
             return Proof(detail, control.fence)

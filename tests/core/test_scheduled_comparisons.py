@@ -18,6 +18,8 @@ from airflow_cdc_provider.core.proof.schedule import (
     due_comparison,
     verified_row,
 )
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer
@@ -30,6 +32,7 @@ DAILY = Verify(timedelta(days=1))
 AT, NEXT_DAY, SAME_DAY = "2026-01-02T00:00:00+00:00", "2026-01-03T00:00:00+00:00", "2026-01-02T23:59:59+00:00"
 CONTROL = ControlRecord("shop", "public.a", "l", "o", "a", 1, 3, "f", State(TableState.REPLICATING, AT))
 ROW = TableRow("public.a", "a", TableState.REPLICATING, AT, control=CONTROL)
+RULE = TableRule("public.a")
 SCHEMA = TableSchema("public.a", (Column("id", LogicalType(Kind.INT64), False),), ("id",))
 DIFFERENT: dict[str, Any] = {"identical": False, "differing": 2, "differences": ["7", "9"]}
 
@@ -115,11 +118,16 @@ def test_a_difference_that_stays_is_a_problem_of_the_run() -> None:
 
 def test_what_cannot_be_repaired_has_a_reason_with_a_remedy() -> None:
     def why(
-        schema: TableSchema = SCHEMA, control: ControlRecord = CONTROL, exact: bool = True, more: bool = False
+        schema: TableSchema = SCHEMA,
+        rule: TableRule = RULE,
+        control: ControlRecord = CONTROL,
+        exact: bool = True,
+        more: bool = False,
     ) -> str:
-        return why_not_repaired("shop", schema, control, exact, more)
+        return why_not_repaired("shop", rule, schema, control, exact, more)
 
     assert why() == ""
+    assert "a history" in why(rule=replace(RULE, history=History.SCD2))
     resync = "do: airflow cdc resync shop --table public.a"
     assert resync in why(replace(SCHEMA, key=())) and resync in why(exact=False) and resync in why(more=True)
     waiting = replace(CONTROL, carry=CarryOver(counts={Carried.DIRTY: 2}))

@@ -9,6 +9,7 @@ from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction, TableDecision
 from airflow_cdc_provider.core.proof.schedule import DueComparison
+from airflow_cdc_provider.core.spec.history import History
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,11 @@ def decide_comparisons(facts: Facts, decisions: Sequence[TableDecision]) -> Comp
     those that are due."""
     stream = [decision for decision in decisions if decision.action is TableAction.STREAM]
     commands = [command for command in facts.commands if command.kind is CommandKind.VERIFY]
-    due = {table.task.table: table.due for table in facts.tables if table.due and not facts.stream.lost}
+    due = {
+        table.task.table: table.due
+        for table in facts.tables
+        if table.due and not facts.stream.lost and table.task.rule.history is not History.LOG
+    }
     repairing = [command for command in commands if command.arguments.get("repair")]
     compared = [one for one in stream if commands or one.compare or one.table in due]
     repaired = {one.table for one in compared if (found := due.get(one.table)) and found.repair}
