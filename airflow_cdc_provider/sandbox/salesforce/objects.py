@@ -104,6 +104,12 @@ class ObjectType:
         fields = tuple(field if one.name == field.name else one for one in self.fields)
         return replace(self, fields=fields, version=self.version + 1)
 
+    def with_name(self, old: str, new: str) -> ObjectType:
+        """Rename a field, which keeps its values."""
+        fields = tuple(replace(one, name=new) if one.name == old else one for one in self.fields)
+        stored = tuple(new if name == old else name for name in self.stored)
+        return replace(self, fields=fields, stored=stored, version=self.version + 1)
+
     def without_field(self, name: str) -> ObjectType:
         fields = tuple(field for field in self.fields if field.name != name)
         return replace(self, fields=fields, version=self.version + 1)

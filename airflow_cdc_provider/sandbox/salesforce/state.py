@@ -134,6 +134,12 @@ class OrgState:
             self.store.retype_field(name, field)
         self._described_ms[name] = self.clock.now_ms()
 
+    def rename_field(self, name: str, old: str, new: str) -> None:
+        """Another API name, without an event."""
+        with self._commits:
+            self.store.rename_field(name, old, new)
+        self._described_ms[name] = self.clock.now_ms()
+
     def drop_field(self, name: str, field_name: str) -> None:
         with self._commits:
             self.store.drop_field(name, field_name)

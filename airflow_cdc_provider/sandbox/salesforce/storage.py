@@ -91,6 +91,9 @@ class Store:
     def retype_field(self, name: str, changed: Field) -> None:
         self.change_type(name, self.table(name).type.with_type(changed))
 
+    def rename_field(self, name: str, old: str, new: str) -> None:
+        self.change_type(name, self.table(name).type.with_name(old, new))
+
     def drop_field(self, name: str, field_name: str) -> None:
         self.change_type(name, self.table(name).type.without_field(field_name))
 

@@ -46,12 +46,12 @@ class SqlServerSource(KeepsNoState):
     )
     reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
         add_column=Report.STREAM,
-        filled_column=Report.ROWS,
+        filled_column=Report.CATALOG,
         drop_column=Report.STREAM,
         replace_column=Report.CATALOG,
         rename_column=Report.CATALOG,
         widen=Report.HOLE,
-        narrow=Report.HOLE,
+        narrow=Report.CATALOG,
         rewrite=Report.IMPOSSIBLE,
         change_key=Report.STREAM,
         truncate=Report.IMPOSSIBLE,

@@ -59,8 +59,7 @@ class ChangingSalesforce(ChangingSource):
                 org.drop_field(name, "V__c")
                 org.change_field(name, TEXT)
             case TableChange.RENAME_COLUMN:
-                org.drop_field(name, "V__c")
-                org.change_field(name, replace(TEXT, name="V2__c"))
+                org.rename_field(name, "V__c", "V2__c")
             case TableChange.WIDEN:
                 org.retype_field(name, replace(NUMBER, precision=12))
             case _:

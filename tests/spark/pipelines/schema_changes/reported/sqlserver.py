@@ -22,6 +22,10 @@ from tests.spark.pipelines.schema_changes.reported.changing_source import Case, 
 
 COLUMNS = (Col("id", "int", False), Col("a", "int"), Col("k", "int", False), Col("v", "nvarchar(20)"))
 
+NEW_NAMES = frozenset(
+    {TableChange.ADD_COLUMN, TableChange.FILLED_COLUMN, TableChange.REPLACE_COLUMN, TableChange.RENAME_COLUMN}
+)
+
 
 class ChangingSqlServer(ChangingSource):
     """After a new column, a second capture instance is created before the next row."""
@@ -97,7 +101,7 @@ class ChangingSqlServer(ChangingSource):
                 alter(table, statement + "ALTER COLUMN a bigint", [first, replace(a, type="bigint"), k, v])
             case _:
                 alter(table, statement + "ALTER COLUMN a smallint", [first, replace(a, type="smallint"), k, v])
-        if change in (TableChange.ADD_COLUMN, TableChange.FILLED_COLUMN, TableChange.REPLACE_COLUMN):
+        if change in NEW_NAMES:
             self.capture.scan()
             self.capture.enable(table, f"{table.name}_2")
 
