@@ -17,9 +17,11 @@ from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.extents import filtered, limited
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
@@ -65,11 +67,12 @@ def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> Ste
 
 
 @contextmanager
-def open_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
+def open_copy(job: Job, task: TableTask, window: int, extent: CopyExtent = WHOLE) -> Iterator[Copy]:
     """A copy at the end of a sealed window, or later."""
     sealed = job.log.manifest(window).hi if window else {}
+    task = filtered(task, extent)
     with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as copy:
-        yield copy
+        yield limited(copy, extent)
 
 
 def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
@@ -111,6 +114,7 @@ def build_control_record(
         identity=copy.identity,
         source_identity=step.source_identity,
         ignored=task.ignored,
+        extent=task.rule.snapshot.extent,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,
     )

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.source_features import ProvesRows
 from airflow_cdc_provider.core.columns.copied import changes_columns
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, checksums_sql, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -43,11 +44,11 @@ class SourceSide(Protocol):
 
 
 @contextmanager
-def open_source_side(job: Job, work: TableWork, copy: Copy) -> Iterator[SourceSide]:
-    """Readable while the context and the copy are open."""
-    if isinstance(job.source, ProvesRows) and not changes_columns(work.task.rule):
+def open_source_side(job: Job, work: TableWork, task: TableTask, copy: Copy) -> Iterator[SourceSide]:
+    """Readable while the context and the copy are open. ``task``: that of the copy."""
+    if isinstance(job.source, ProvesRows) and not changes_columns(task.rule):
         with from_remote_failure():
-            yield _DatabaseSide(job, work, copy, job.source)
+            yield _DatabaseSide(job, work, task, copy, job.source)
         return
     with copy_rows(job, work, copy) as rows:
         yield _SplitSide(work.spark, rows, copy.schema)
@@ -58,6 +59,7 @@ class _DatabaseSide:
     hash: ClassVar = Hash.MD5
     job: Job
     work: TableWork
+    task: TableTask
     copy: Copy
     source: ProvesRows
 
@@ -66,17 +68,17 @@ class _DatabaseSide:
         return self._read(self.copy.read, schema, schema.key)
 
     def checksums(self, schema: TableSchema) -> Mapping[str, Any]:
-        return self.source.checksums(self.copy, self.work.task, schema)
+        return self.source.checksums(self.copy, self.task, schema)
 
     def hashes(self, schema: TableSchema) -> DataFrame:
         columns = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
         proof = replace(schema, columns=columns)
-        return self._read(self.source.hashes(self.copy, self.work.task, schema), proof, proof.names)
+        return self._read(self.source.hashes(self.copy, self.task, schema), proof, proof.names)
 
     def _read(self, read: SplitRead, schema: TableSchema, names: Sequence[str]) -> DataFrame:
         selected = replace(schema, columns=tuple(map(schema.column, names)))
         job, work = self.job, self.work
-        return read_splits(work.spark, job.step.definition, job.secrets, read.splits, selected, work.task.rule)
+        return read_splits(work.spark, job.step.definition, job.secrets, read.splits, selected, self.task.rule)
 
 
 @dataclass(frozen=True)

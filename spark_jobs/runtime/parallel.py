@@ -24,5 +24,7 @@ def run_in_driver(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> 
 
 def run_in_tasks(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
     """Function and splits are pickled."""
+    if not splits:
+        return []
     with name_missing_packages(job.step.definition.source.type):
         return list(job.spark.sparkContext.parallelize(splits, len(splits)).map(function).collect())
