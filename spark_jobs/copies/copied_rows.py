@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
-from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.job import DRIVER_SPLITS, Job, TableWork
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
-from spark_jobs.runtime.progress import Progress
 from spark_jobs.runtime.row_progress import read_progress
 from spark_jobs.runtime.spark_progress import watch_copy
 
@@ -66,13 +66,14 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[CopiedRo
             progress_readers.append(watch_copy(work.spark, copy))
             return rows
 
-        def each_split(run: RunSplits) -> EachSplit:
-            return partial(write_splits, job, copy, work.task.rule, technical_columns(copy, work.task.rule), run)
+        def each_split(run: RunSplits, possible: Callable[[], int]) -> EachSplit:
+            technical = technical_columns(copy, work.task.rule)
+            return partial(write_splits, job, copy, work.task.rule, technical, run, possible)
 
         yield CopiedRows(
             frame,
-            each_split(run_in_driver),
-            each_split(run_in_tasks),
+            each_split(run_in_driver, lambda: DRIVER_SPLITS),
+            each_split(run_in_tasks, lambda: job.cores),
             lambda: (progress_readers or [reported_rows])[-1](),
             sort_order(work.task, copy),
             copy.high_cardinality,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import open_source_copy
 from airflow_cdc_provider.connectors.source import Copy
@@ -16,6 +17,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
+from airflow_cdc_provider.core.log.copy_progress import progress_path
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.states import State
@@ -25,6 +27,7 @@ from spark_jobs.copies.extents import filtered, limited
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
+from spark_jobs.runtime.row_progress import save_progress
 from spark_jobs.writers.writer import CopyCommit
 
 
@@ -60,10 +63,11 @@ def has_reload(manifest: Manifest, table: str) -> bool:
 
 
 def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:
-    """Copy the step's tables in parallel, as many as the source has capacity for. Raises the source's error when it
-    reads that capacity."""
+    """Copy the step's tables in parallel, as many as the source has capacity for, in the order of their priority.
+    Raises the source's error when it reads that capacity."""
     limit = job.source.copies_at_once() if isinstance(job.source, LimitsCopies) else None
-    return job.result(job.for_each_table(job.step.tables, function, limit))
+    tables = sorted(job.step.tables, key=lambda task: -task.rule.snapshot.priority)
+    return job.result(job.for_each_table(tables, function, limit))
 
 
 @contextmanager
@@ -124,7 +128,7 @@ def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> Cop
     """Read the rows, as far as that does not depend on the commit. A source whose stream lags behind its tables catches
     up with them."""
     task = replace(work.task, schema=copy.schema)
-    with work.phase("copy"), report_progress(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, rows.progress, partial(save_progress, job, work.task)):
         commit = on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
@@ -146,9 +150,10 @@ def commit_copy(
             data="this attempt wrote nothing",
         )
     failpoint("copy.before_commit")
-    with work.phase("copy"), report_progress(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, rows.progress, partial(save_progress, job, work.task)):
         number = commit(record)
     failpoint("copy.after_commit")
+    job.log.store.delete(progress_path(work.task.table))
     return work.result(
         Outcome.DONE, rows=number, counts={"read": number}, fence=record.fence, window=record.window, detail=detail
     )

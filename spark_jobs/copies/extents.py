@@ -15,7 +15,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Scalar
 from airflow_cdc_provider.core.spec.filters import Value
 from airflow_cdc_provider.core.spec.filters import literal as value_of
-from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.schema import LogicalType
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -27,8 +26,9 @@ OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN:
 
 def filtered(task: TableTask, extent: CopyExtent) -> TableTask:
     """The task with the conditions of the extent as further conditions of its row filter."""
-    where = (*task.rule.where, *extent.where)
-    return replace(task, rule=replace(task.rule, where=where, snapshot=Snapshot())) if extent.where else task
+    rule = task.rule
+    where, snapshot = (*rule.where, *extent.where), replace(rule.snapshot, where=())
+    return replace(task, rule=replace(rule, where=where, snapshot=snapshot)) if extent.where else task
 
 
 def limited(copy: Copy, extent: CopyExtent) -> Copy:

@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
 from spark_jobs.copies.split_frames import require_all
+from spark_jobs.copies.throttle import Throttle
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits
 from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
@@ -52,6 +53,7 @@ class _SplitTask(Generic[R]):
     rule: TableRule
     technical: Mapping[str, str | bool]
     function: Callable[[Rows], R]
+    rows_per_second: float | None
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,20 @@ def write_splits(
     rule: TableRule,
     technical: Mapping[str, str | bool],
     run: RunSplits,
+    possible: Callable[[], int],
     function: Callable[[Rows], R],
 ) -> WrittenSplits[R]:
-    """Call ``function``, where ``run`` does, with the rows and technical columns of each split. Raises the errors of
-    reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
+    """Call ``function``, where ``run`` does, with the rows and technical columns of each split. ``possible``: how many
+    splits ``run`` reads at once. Raises the errors of reading a split, and SourceUnavailable (CPY005) where the number
+    of rows differs from the source's count."""
     step = replace(job.step, tables=())
+    readers = rule.snapshot.readers(len(copy.read.splits), possible())
+    rate = rule.snapshot.rows_per_second(readers)
     tasks = [
-        _SplitTask(step, job.secrets, split, number, copy.schema, rule, technical, function)
+        _SplitTask(step, job.secrets, split, number, copy.schema, rule, technical, function, rate)
         for number, split in enumerate(copy.read.splits)
     ]
-    results: list[_SplitResult[R]] = run(job, _run_task, tasks)
+    results: list[_SplitResult[R]] = run(job, _run_task, tasks, readers if rule.snapshot.parallel or rate else None)
     for result in results:
         if result.error is not None:
             raise result.error
@@ -111,9 +117,11 @@ class _CountingReader:
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
         key = hash_key(task.step.definition, task.secrets.hash)
+        throttle = Throttle(task.rows_per_second)
         for table in read_split(source, task.split, task.schema, task.rule, key):
             self.rows += len(table)
             report(self.rows)
+            throttle.passed(len(table))
             yield _add_columns(task.technical, table.cast(target_schema))
 
     def _reporter(self) -> ReportRows:

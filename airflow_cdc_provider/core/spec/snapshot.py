@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from airflow_cdc_provider.core.spec.conditions import Condition
@@ -27,6 +27,14 @@ class SnapshotDefaults:
         "again without an operator after a hole, a lost position, or if its target table is missing.",
         SnapshotMode.INITIAL,
     )
+    max_rows_per_second: int | None = doc(
+        "The most rows of a table that its copy reads from the source per second. Default: no limit.", None, minimum=1
+    )
+    parallel: int | None = doc(
+        "The most splits of a table that its copy reads from the source at once. Default: as many as there are cores.",
+        None,
+        minimum=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,22 @@ class Snapshot:
         tuple,
         form="filter",
     )
+    max_rows_per_second: int | None = doc("As `snapshot.max_rows_per_second` of the replicator.", None, minimum=1)
+    parallel: int | None = doc("As `snapshot.parallel` of the replicator.", None, minimum=1)
+    priority: int = doc("Tables with a higher number are copied first.", 0)
 
     def over(self, base: SnapshotDefaults) -> Snapshot:
         """These settings, with the values of ``base`` for keys that are absent."""
-        return replace(self, mode=self.mode or base.mode)
+        given = {field.name: getattr(self, field.name) for field in fields(base)}
+        return replace(self, **{k: getattr(base, k) if value is None else value for k, value in given.items()})
+
+    def readers(self, splits: int, possible: int) -> int:
+        """How many splits are read at once, if ``possible`` can be."""
+        return max(1, min(splits, possible, self.parallel or possible))
+
+    def rows_per_second(self, readers: int) -> float | None:
+        """The limit of each reader; None if there is none."""
+        return self.max_rows_per_second / readers if self.max_rows_per_second else None
 
     @property
     def extent(self) -> CopyExtent:
