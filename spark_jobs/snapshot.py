@@ -1,7 +1,7 @@
 """The first copy of every pending table.
 
-A crash before a table's commit leaves no table; the next attempt copies it again. After the commit, the next attempt
-finds the copy and keeps it.
+A crash before a table's commit leaves no table; the next attempt continues the copy if the source can read its splits
+later, else it copies the table again. After the commit, the next attempt finds the copy and keeps it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,
     for_each_copy,
-    open_copy,
     prepare_copy,
     table_status,
     with_copy_window,
 )
+from spark_jobs.copies.kept_copy import open_first_copy
+from spark_jobs.copies.kept_splits import require_not_paused
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 
@@ -50,14 +51,15 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)
     job = with_copy_window(job, task)
-    extent = task.rule.snapshot.extent
-    with open_copy(job, task, job.step.window, extent) as copy, open_copied_rows(job, work, copy) as rows:
+    with open_first_copy(job, task) as opened, open_copied_rows(job, work, opened.copy, opened.kept) as rows:
+        job, copy = opened.job, opened.copy
         failpoint("copy.anchored")
         commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        reason = "first copy" if extent.rows else "started without rows"
+        reason = "first copy" if task.rule.snapshot.extent.rows else "started without rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state)
+        require_not_paused(job.log.store, task.table)
         return commit_copy(job, work, rows, commit, record)
 
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities
 from airflow_cdc_provider.control.list_tables import list_tables
+from airflow_cdc_provider.control.paused_copies import paused_copies
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
@@ -98,6 +99,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         for s in selections
     )
     tables = _with_renames(replicator, tables) if renamed else tables
+    paused = paused_copies(replicator, [table.task.table for table in tables if table.task.control is None])
+    tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
-from airflow_cdc_provider.core.log.copy_progress import progress_path
+from airflow_cdc_provider.core.log.copy_progress import copy_folder, paused_path
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.states import State
@@ -153,7 +153,15 @@ def commit_copy(
     with work.phase("copy"), report_progress(work.task.table, rows.progress, partial(save_progress, job, work.task)):
         number = commit(record)
     failpoint("copy.after_commit")
-    job.log.store.delete(progress_path(work.task.table))
+    _forget_kept(job, work.task.table)
     return work.result(
         Outcome.DONE, rows=number, counts={"read": number}, fence=record.fence, window=record.window, detail=detail
     )
+
+
+def _forget_kept(job: Job, table: str) -> None:
+    """A pause that came with the commit stays: the next run pauses the table."""
+    store, folder, pause = job.log.store, copy_folder(table), paused_path(table)
+    for name in store.names(folder):
+        if f"{folder}/{name}" != pause:
+            store.delete(f"{folder}/{name}")

@@ -113,6 +113,8 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
             data="nothing was written to it",
         )
         return _blocked(name, problem)
+    if table.paused:
+        return TableDecision(name, TableAction.PAUSED, table.paused.reason)
     if table.known and not command and table.task.rule.snapshot.mode is not SnapshotMode.WHEN_NEEDED:
         problem = Problem(
             "TGT002",

@@ -64,7 +64,7 @@ def open_copy(
         rows, least, most = _count_rows(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
     splits = key_ranges(rows, least, most, cores, task.rule.where)
-    yield Copy(floor_key(epoch, position), position, schema, SplitRead(splits), rows)
+    yield Copy(floor_key(epoch, position), position, schema, SplitRead(splits, lasting=True), rows)
 
 
 def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
