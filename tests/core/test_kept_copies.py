@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_the_files_of_a_copy_are_read_back() -> None:
 def test_each_row_belongs_to_one_split_at_any_time(rows: int, least: int | None, most: int | None) -> None:
     ranges = [range_of(split) for split in key_ranges(rows, least, most, cores=2, where=())]
     assert ranges[0].low is None and ranges[-1].high is None
-    assert all(one.high == other.low for one, other in zip(ranges, ranges[1:], strict=False))
+    assert all(one.high == other.low for one, other in pairwise(ranges))
     assert rows / len(ranges) <= 2 * LARGE_SPLIT_ROWS
 
 
