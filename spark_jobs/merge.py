@@ -109,7 +109,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         committed_at=now,
     )
     if batch.repair:
-        return replace(record, fence=control.fence + 1)
+        return replace(record, fence=control.fence + 1, high=max(control.high or 0, batch.high or 0) or None)
     record = replace(
         record,
         carry=batch.carry,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from airflow_cdc_provider.core.spec.definition import Source, TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selects
+from airflow_cdc_provider.core.spec.slices import Slices
 from airflow_cdc_provider.core.spec.snapshot import SnapshotDefaults
 from airflow_cdc_provider.loader.builder import Builder
 from airflow_cdc_provider.loader.locations import finder
@@ -32,13 +33,26 @@ def _check_rule(builder: Builder, at: Callable[..., YamlLocation], rule: TableRu
             allowed="one of `where` and such a mode",
             do="remove one of them",
         )
-    for index, condition in enumerate(snapshot.where):
-        if not selects(rule, condition.column):
+    named: list[tuple[str, tuple[str | int, ...]]] = [
+        (condition.column, ("where", index, "column")) for index, condition in enumerate(snapshot.where)
+    ]
+    named += [(snapshot.slices.column, ("slices", "column"))] if snapshot.slices.column else []
+    if snapshot.slices != Slices() and not snapshot.slices.column:
+        builder.report.problem(
+            "DEF095",
+            "slices without a column",
+            at("snapshot", "slices"),
+            found=f"`every: {snapshot.slices.every}`",
+            allowed="`column` with the name of a date or time",
+            do="add `column`, or remove `slices`",
+        )
+    for column, path in named:
+        if not selects(rule, column):
             builder.report.problem(
                 "DEF021",
-                f"`snapshot.where` column {shown(condition.column)} is omitted by `columns`",
-                at("snapshot", "where", index, "column"),
-                found=shown(condition.column),
+                f"`snapshot.{path[0]}` column {shown(column)} is omitted by `columns`",
+                at("snapshot", *path),
+                found=shown(column),
                 do="include the column, or use another one",
             )
 

@@ -28,6 +28,15 @@ MISTAKES = [
         "DEF021",
         "8:33",
     ),
+    (
+        "slices by an excluded column",
+        rule("columns: {exclude: [at]}\nsnapshot: {slices: {column: at}}"),
+        "DEF021",
+        "8:32",
+    ),
+    ("slices without a column", rule("snapshot: {slices: {every: month}}"), "DEF095", "7:24"),
+    ("slices of another length", rule("snapshot: {slices: {column: at, every: 30d}}"), "DEF046", "7:44"),
+    ("no rows per second", rule("snapshot: {max_rows_per_second: 0}"), "DEF046", "7:37"),
     ("a feed", FEED + "snapshot: {mode: schema_only}\n", "DEF093", "8:1"),
     (
         "a table of a feed",

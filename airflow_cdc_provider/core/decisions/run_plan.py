@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.slices import Slice
 
 
 class Mode(StrEnum):
@@ -22,8 +23,8 @@ class RunPlan:
     parts of the run.
 
     ``sealed``: the last sealed window at the start of the run; ``lo``: its end (or the start of the stream); ``limit``:
-    upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill.
-    ``commands``: the ids of the commands that this run executes."""
+    upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill;
+    ``slices``: parts of tables that it copies again. ``commands``: the ids of the commands that this run executes."""
 
     run_id: str
     mode: Mode
@@ -41,6 +42,7 @@ class RunPlan:
     reconcile: tuple[str, ...] = ()
     compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    slices: tuple[Slice, ...] = ()
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.engines import EngineUse
+from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
@@ -72,7 +73,8 @@ class Step:
     ``window``: the window to seal (extract, verify), the last sealed window to apply (stage, merge, replay), or the one
     sealed before a copy's anchor (snapshot, resync). ``lo``: start of the window; ``limit``: its upper bound.
     ``compare``: the tables that a verify compares; ``catch_up``: those that only apply its window. ``repair``: first
-    and last window to apply again. ``merge_of``: the attempt whose batches a merge applies."""
+    and last window to apply again; ``slices``: parts of tables to copy again instead. ``merge_of``: the attempt whose
+    batches a merge applies."""
 
     kind: StepKind
     definition: Definition
@@ -91,6 +93,7 @@ class Step:
     compare: tuple[str, ...] = ()
     catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    slices: tuple[Slice, ...] = ()
     merge_of: str = ""
     jars: tuple[str, ...] = ()
 
@@ -172,7 +175,7 @@ class Batch:
     ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
-    ``carry`` and ``retired_below``: for the control record."""
+    ``carry`` and ``retired_below``: for the control record. ``high``: the high watermark of rows that were copied."""
 
     table: str
     folder: str
@@ -190,3 +193,4 @@ class Batch:
     accounting: dict[str, int] = field(default_factory=dict)
     carry: CarryOver = NOTHING
     retired_below: str = ""
+    high: int | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.slices import SLICED_KINDS
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 
@@ -13,22 +14,36 @@ def needed_columns(rule: TableRule) -> Iterator[tuple[str, str]]:
     """Field and column, for the columns that the copy must have beside its key."""
     yield from (("where", condition.column) for condition in rule.where)
     yield from (("snapshot.where", condition.column) for condition in rule.snapshot.where)
+    if rule.snapshot.slices.column:
+        yield "snapshot.slices", rule.snapshot.slices.column
     yield from (("cluster_by", name) for name in rule.cluster_by)
 
 
 def extent_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
     """``selected``: the selected columns of the source, with the effective key."""
-    if not selected.key and not rule.snapshot.extent.is_whole:
+    snapshot = rule.snapshot
+    column = snapshot.slices.column
+    if not selected.key and (column or not snapshot.extent.is_whole):
+        found = "slices" if column else "where" if snapshot.where else f"mode: {snapshot.mode}"
         yield Problem(
             "DEF091",
-            f"{selected.table} has no key, so changes of rows that its copy does not have cannot be applied",
+            f"{selected.table} has no key, so it can only be copied as a whole",
             where=selected.table,
-            found="`snapshot.where`" if rule.snapshot.where else f"`snapshot.mode: {rule.snapshot.mode}`",
+            found=f"`snapshot.{found}`",
             allowed="a copy of the whole table",
             do="set `key`, or remove `snapshot` from the table",
         )
+    if column in selected.names and selected.column(column).type.kind not in SLICED_KINDS:
+        yield Problem(
+            "DEF094",
+            f"`snapshot.slices` names column {column!r} of {selected.table}, which is no time",
+            where=selected.table,
+            found=f"type {selected.column(column).type.kind}",
+            allowed=", ".join(sorted(SLICED_KINDS)),
+            do="use another column",
+        )
     changed = {*rule.columns.hidden, *rule.columns.cast}
-    for name in sorted({condition.column for condition in rule.snapshot.where} & changed):
+    for name in sorted({condition.column for condition in snapshot.where} & changed):
         yield Problem(
             "DEF092",
             f"`snapshot.where` names column {name!r} of {selected.table}, whose values the copy does not have",

@@ -7,7 +7,10 @@ from enum import StrEnum
 
 from airflow_cdc_provider.core.spec.conditions import Condition
 from airflow_cdc_provider.core.spec.fields import doc
+from airflow_cdc_provider.core.spec.slices import Slices
 from airflow_cdc_provider.core.table.copy_extent import CopyExtent
+
+MAX_ROWS_PER_SECOND, MAX_PARALLEL = 1_000_000_000, 10_000
 
 
 class SnapshotMode(StrEnum):
@@ -28,12 +31,16 @@ class SnapshotDefaults:
         SnapshotMode.INITIAL,
     )
     max_rows_per_second: int | None = doc(
-        "The most rows of a table that its copy reads from the source per second. Default: no limit.", None, minimum=1
+        "The most rows of a table that its copy reads from the source per second. Default: no limit.",
+        None,
+        minimum=1,
+        maximum=MAX_ROWS_PER_SECOND,
     )
     parallel: int | None = doc(
         "The most splits of a table that its copy reads from the source at once. Default: as many as there are cores.",
         None,
         minimum=1,
+        maximum=MAX_PARALLEL,
     )
 
 
@@ -46,8 +53,11 @@ class Snapshot:
         tuple,
         form="filter",
     )
-    max_rows_per_second: int | None = doc("As `snapshot.max_rows_per_second` of the replicator.", None, minimum=1)
-    parallel: int | None = doc("As `snapshot.parallel` of the replicator.", None, minimum=1)
+    max_rows_per_second: int | None = doc(
+        "As `snapshot.max_rows_per_second` of the replicator.", None, minimum=1, maximum=MAX_ROWS_PER_SECOND
+    )
+    parallel: int | None = doc("As `snapshot.parallel` of the replicator.", None, minimum=1, maximum=MAX_PARALLEL)
+    slices: Slices = doc("Parts of the table that `airflow backfill` copies again, one by one.", Slices)
     priority: int = doc("Tables with a higher number are copied first.", 0)
 
     def over(self, base: SnapshotDefaults) -> Snapshot:
