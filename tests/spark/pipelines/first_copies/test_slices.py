@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 MAKE = (
     "CREATE TABLE {t} (id int PRIMARY KEY, a int, at timestamptz)",
     "ALTER TABLE {t} REPLICA IDENTITY FULL",
-    "INSERT INTO {t} SELECT k, k * 10, '2020-01-15Z'::timestamptz + make_interval(months => k) FROM generate_series(0, 5) k",
+    "INSERT INTO {t} SELECT k, k * 10, '2020-01-15Z'::timestamptz + make_interval(months => k)"
+    " FROM generate_series(0, 5) k",
     "INSERT INTO {t} VALUES (90, 900, NULL), (91, 910, '2020-02-01Z'), (92, 920, '2020-03-01Z')",
 )
 BY_MONTH = Snapshot(SnapshotMode.SCHEMA_ONLY, slices=Slices("at", SliceLength.MONTH))
@@ -70,11 +71,11 @@ def ids(sliced: Extents, table: str) -> list[int]:
 
 
 def test_a_backfill_copies_the_slices_that_start_in_its_interval(sliced: Extents) -> None:
-    assert {table: ids(sliced, table) for table in TABLES} == dict.fromkeys(TABLES, [])
+    assert {table: ids(sliced, table) for table in TABLES} == {table: [] for table in TABLES}
     window = sliced.control("public.sliced").window
     run = backfill(sliced, FEBRUARY)
     assert run.green, run.problems
-    assert {table: ids(sliced, table) for table in TABLES} == dict.fromkeys(TABLES, [1, 91])
+    assert {table: ids(sliced, table) for table in TABLES} == {table: [1, 91] for table in TABLES}
     control = sliced.control("public.sliced")
     assert control.window == window and is_catching_up(sliced.row("sliced"))
     for statement in ("UPDATE {t} SET a = 7 WHERE id IN (1, 2)", "DELETE FROM {t} WHERE id IN (3, 91)"):
