@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.states import State, TableState
+from spark_jobs.copies.adopted_rows import adopted_rows
 from spark_jobs.copies.copied_rows import open_copied_rows
 from spark_jobs.copies.copying import (
     build_control_record,
@@ -39,7 +40,8 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     a control record."""
     task = work.task
     named_fence, current = table_status(job, task)
-    if current.exists and current.control is None:
+    takes_over = current.exists and current.control is None
+    if takes_over and not task.rule.snapshot.takes_over:
         raise ForeignTarget.of(
             "CPY002",
             f"{task.table} cannot be copied: the target table exists and belongs to another owner",
@@ -54,9 +56,10 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     with open_first_copy(job, task) as opened, open_copied_rows(job, work, opened.copy, opened.kept) as rows:
         job, copy = opened.job, opened.copy
         failpoint("copy.anchored")
+        rows = adopted_rows(job, work, copy, current) if takes_over else rows
         commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        reason = "first copy" if task.rule.snapshot.extent.rows else "started without rows"
+        reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state)
         require_not_paused(job.log.store, task.table)

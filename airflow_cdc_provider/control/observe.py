@@ -225,7 +225,7 @@ def _table_facts(
     exists = current.exists if current else True
     restored = current.restored if current else False
     task = selection.task(state, control, _ignored(selection.table, control, commands), renamed_to)
-    return TableFacts(task, exists, restored, known, copied_by)
+    return TableFacts(task, exists, restored, known, copied_by=copied_by)
 
 
 def _ignored(table: str, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from tests.core import test_selection as selected
 from tests.core.test_decide import DEFINITION, LOST, SOURCE, control, facts, log, manifest
 
 M = SnapshotMode
+WITHOUT_ROWS = (M.SCHEMA_ONLY, M.NEVER)
 RECENT = Condition("id", Comparison.GREATER_OR_EQUAL, 7)
 OWN = replace(DEFINITION, source=replace(DEFINITION.source, reconcile=Reconcile.AUTO))
 
@@ -53,17 +54,17 @@ def test_a_table_has_the_settings_of_the_replicator_for_absent_keys() -> None:
     assert Snapshot(M.INITIAL).over(defaults).mode is M.INITIAL
 
 
-@pytest.mark.parametrize("mode", [M.INITIAL, M.SCHEMA_ONLY])
+@pytest.mark.parametrize("mode", [M.INITIAL, *WITHOUT_ROWS])
 def test_a_hole_blocks_a_table_with_a_remedy_that_fits_its_mode(mode: SnapshotMode) -> None:
     found = decision(table(mode, BEHIND), **with_hole())
     assert found.action is TableAction.BLOCKED and found.problem is not None and found.problem.code == "LOG004"
-    assert ("mode: initial" in found.problem.do) is (mode is M.SCHEMA_ONLY)
+    assert ("mode: initial" in found.problem.do) is (mode in WITHOUT_ROWS)
     assert "airflow cdc resync shop --table public.a" in found.problem.do
 
 
 def test_only_a_copy_with_rows_repairs_a_hole_without_an_operator() -> None:
     actions = {mode: decision(table(mode, BEHIND), definition=OWN, **with_hole()).action for mode in M}
-    assert actions == dict.fromkeys(M, TableAction.RECONCILE) | {M.SCHEMA_ONLY: TableAction.BLOCKED}
+    assert actions == dict.fromkeys(M, TableAction.RECONCILE) | dict.fromkeys(WITHOUT_ROWS, TableAction.BLOCKED)
 
 
 @pytest.mark.parametrize("case", ["hole", "lost position", "old log", "missing target", "rewritten outside the stream"])
@@ -108,6 +109,13 @@ def test_a_control_record_keeps_what_its_copy_has_read() -> None:
     assert from_plain(ControlRecord, older).extent.is_whole
 
 
+def test_only_the_mode_never_takes_an_existing_table_over() -> None:
+    for mode in M:
+        found = decision(table(mode, exists=True))
+        assert found.action is (TableAction.COPY if mode is M.NEVER else TableAction.BLOCKED)
+        assert decision(table(mode, exists=True, known=True)).action is TableAction.BLOCKED
+
+
 def problems(rule: TableRule, *columns: str, key: tuple[str, ...] = ("id",)) -> list[Problem]:
     found = selected.run([rule], [selected.table("public.a", *(columns or ("id", "note")), key=key)])[1]
     return list(found)
@@ -116,9 +124,9 @@ def problems(rule: TableRule, *columns: str, key: tuple[str, ...] = ("id",)) -> 
 def test_conditions_name_columns_that_are_copied_unchanged() -> None:
     unknown = Snapshot(where=(Condition("ids", Comparison.EQUAL, "7"),))
     (problem,) = problems(TableRule("public.a", snapshot=unknown))
-    assert (problem.code, problem.found, problem.do) == ("DEF042", "ids", "did you mean id?")
+    assert (problem.code, problem.found, problem.do) == ("DEF042", "ids", "did you mean 'id'?")
     where = Snapshot(where=(Condition("note", Comparison.EQUAL, "7"),))
-    omitted = problems(TableRule("public.a", Columns(exclude=("note",)), snapshot=where))
+    omitted = problems(TableRule("public.a", columns=Columns(exclude=("note",)), snapshot=where))
     assert [problem.code for problem in omitted] == ["DEF021"]
     for columns in (Columns(mask={"note": 1}), Columns(cast={"note": "text"})):
         changed = problems(TableRule("public.a", columns=columns, snapshot=where))

@@ -22,7 +22,8 @@ from tests.core.test_decide import facts, log, moves, table
 SCHEMA = TableSchema("public.a", (Column("id", LogicalType(Kind.INT64)),), ("id",))
 WIDER = replace(SCHEMA, columns=(*SCHEMA.columns, Column("n", LogicalType(Kind.INT32))))
 BASIS = CopyBasis("l1", 1, {"system": "7"}, "d1", SCHEMA, CopyExtent())
-COPY = Copy("f", {"slot": "3"}, SCHEMA, SplitRead(("s1", "s2"), lasting=True), 20, identity=TableIdentity())
+IDENTITY = TableIdentity("public.a", {}, 1)
+COPY = Copy("f", {"slot": "3"}, SCHEMA, SplitRead(("s1", "s2"), lasting=True), 20, identity=IDENTITY)
 KEPT = KeptCopy("c1", "2026-01-01T00:00:00+00:00", 3, BASIS, COPY)
 
 

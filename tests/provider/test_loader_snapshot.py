@@ -32,17 +32,17 @@ MISTAKES = [
         "slices by an excluded column",
         rule("columns: {exclude: [at]}\nsnapshot: {slices: {column: at}}"),
         "DEF021",
-        "8:32",
+        "8:33",
     ),
     ("slices without a column", rule("snapshot: {slices: {every: month}}"), "DEF095", "7:24"),
     ("slices of another length", rule("snapshot: {slices: {column: at, every: 30d}}"), "DEF046", "7:44"),
     ("no rows per second", rule("snapshot: {max_rows_per_second: 0}"), "DEF046", "7:37"),
-    ("a feed", FEED + "snapshot: {mode: schema_only}\n", "DEF093", "8:1"),
+    ("a feed", FEED + "snapshot: {mode: schema_only}\n", "DEF093", "8:11"),
     (
         "a table of a feed",
         FEED.replace("public.orders\n", "public.orders\n    snapshot: {mode: initial}\n"),
         "DEF093",
-        "7:5",
+        "7:15",
     ),
 ]
 

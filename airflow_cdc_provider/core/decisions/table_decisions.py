@@ -102,7 +102,8 @@ def _pending_resync(facts: Facts, table: TableFacts) -> str:
 
 def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> TableDecision:
     name = table.task.table
-    if table.exists:
+    takes_over = table.task.rule.snapshot.takes_over and not table.known
+    if table.exists and not takes_over:
         problem = Problem(
             "TGT001",
             f"the target table of {name} exists but was not created by this replicator",
@@ -130,7 +131,10 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
     if facts.stream.lost and not command and not no_copies:
         return _blocked(name, facts.stream.lost, Cause.SOURCE)
     reason = "the target has no copy yet"
-    reason += "" if table.task.rule.snapshot.extent.rows else "; the table starts without rows"
+    if table.exists:
+        reason = "an existing table is taken over"
+    elif not table.task.rule.snapshot.extent.rows:
+        reason += "; the table starts without rows"
     return TableDecision(name, TableAction.COPY, reason, command=command)
 
 

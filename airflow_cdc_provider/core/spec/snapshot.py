@@ -14,10 +14,12 @@ MAX_ROWS_PER_SECOND, MAX_PARALLEL = 1_000_000_000, 10_000
 
 
 class SnapshotMode(StrEnum):
-    """``initial``: a first copy of all rows. ``schema_only``: an empty table; only changes bring rows.
-    ``when_needed``: as ``initial``, and another copy, without an operator, where the changes cannot be continued."""
+    """``initial``: a first copy of all rows. ``schema_only``: an empty table; only changes bring rows. ``never``: the
+    same, or with the rows that a table in the target has already. ``when_needed``: as ``initial``, and another copy,
+    without an operator, where the changes cannot be continued."""
 
     INITIAL = "initial"
+    NEVER = "never"
     SCHEMA_ONLY = "schema_only"
     WHEN_NEEDED = "when_needed"
 
@@ -26,8 +28,9 @@ class SnapshotMode(StrEnum):
 class SnapshotDefaults:
     mode: SnapshotMode = doc(
         "How a table starts. `initial`: with a copy of its rows. `schema_only`: empty, at the position of the source "
-        "at its first run; only later changes bring rows. `when_needed`: as `initial`; besides, the table is copied "
-        "again without an operator after a hole, a lost position, or if its target table is missing.",
+        "at its first run; only later changes bring rows. `never`: as `schema_only`, but a table that the target has "
+        "already is taken over with its rows. `when_needed`: as `initial`; besides, the table is copied again without "
+        "an operator after a hole, a lost position, or if its target table is missing.",
         SnapshotMode.INITIAL,
     )
     max_rows_per_second: int | None = doc(
@@ -76,4 +79,9 @@ class Snapshot:
     @property
     def extent(self) -> CopyExtent:
         """Of the copies that these settings make."""
-        return CopyExtent(self.mode is not SnapshotMode.SCHEMA_ONLY, self.where)
+        return CopyExtent(self.mode not in (SnapshotMode.SCHEMA_ONLY, SnapshotMode.NEVER), self.where)
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether a table that belongs to no replicator is taken over."""
+        return self.mode is SnapshotMode.NEVER
