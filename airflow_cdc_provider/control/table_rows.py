@@ -45,11 +45,13 @@ def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: Table
     paused = verdict.action is TableAction.PAUSED
     state = TableState.SNAPSHOTTING if task.table in decision.plan.copy else TableState.PENDING
     state = TableState.PAUSED if paused else state
-    fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, seen_at=decision.at)
+    remedy = f"airflow cdc resume {decision.replicator} --table {task.table}" if paused else ""
+    fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, remedy, seen_at=decision.at)
     if row is None:
         return fresh
-    if row.state is TableState.PAUSED and not paused:
-        row = replace(row, since=decision.at, reason=verdict.reason, remedy="")
+    if TableState.PAUSED in (state, row.state):
+        since = row.since if row.state is state else decision.at
+        row = replace(row, since=since, reason=verdict.reason, remedy=remedy)
     return replace(row, state=state, control=None, seen_at=decision.at)
 
 

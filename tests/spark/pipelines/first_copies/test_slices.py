@@ -24,11 +24,11 @@ from tests.spark.pipelines.schema_changes.test_policies import DATABASE, execute
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 MAKE = (
-    "CREATE TABLE {t} (id int PRIMARY KEY, a int, at timestamptz)",
+    "CREATE TABLE {t} (id int PRIMARY KEY, a int, at timestamp)",
     "ALTER TABLE {t} REPLICA IDENTITY FULL",
-    "INSERT INTO {t} SELECT k, k * 10, '2020-01-15Z'::timestamptz + make_interval(months => k)"
+    "INSERT INTO {t} SELECT k, k * 10, '2020-01-15'::timestamp + make_interval(months => k)"
     " FROM generate_series(0, 5) k",
-    "INSERT INTO {t} VALUES (90, 900, NULL), (91, 910, '2020-02-01Z'), (92, 920, '2020-03-01Z')",
+    "INSERT INTO {t} VALUES (90, 900, NULL), (91, 910, '2020-02-01'), (92, 920, '2020-03-01')",
 )
 BY_MONTH = Snapshot(SnapshotMode.SCHEMA_ONLY, slices=Slices("at", SliceLength.MONTH))
 RULES = (
@@ -91,7 +91,8 @@ def test_a_backfill_copies_the_slices_that_start_in_its_interval(sliced: Extents
 
 
 def test_a_killed_slice_is_copied_again_with_the_same_result(sliced: Extents) -> None:
-    for _ in range(2):
+    assert not backfill(sliced, FEBRUARY, leave_out=["merge"]).green
+    for _ in range(2):  # the second one as if the first had died after its commit
         assert backfill(sliced, FEBRUARY).green
     assert ids(sliced, "sliced") == ids(sliced, "softly") == [1, 91]
     sliced.at_source("UPDATE {t} SET a = 8 WHERE id = 1", table="sliced")
