@@ -79,7 +79,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.table for selection in selections], renamed)
     idle = use_index and not (stream.has_changes or commands or run.interval)
-    settled = _settled_tables(rows, claims, sealed, at) if idle else set()
+    paused = paused_copies(replicator, [selection.table for selection in selections])
+    settled = _settled_tables(rows, claims, sealed, at) - paused.keys() if idle else set()
 
     to_read = [selection for selection in selections if selection.table not in settled]
     with ThreadPoolExecutor(READERS) as pool:
@@ -99,7 +100,6 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         for s in selections
     )
     tables = _with_renames(replicator, tables) if renamed else tables
-    paused = paused_copies(replicator, [table.task.table for table in tables if table.task.control is None])
     tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
