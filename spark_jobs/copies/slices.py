@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.core.columns.copied import copied_name
 from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, TableResult
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -40,7 +41,8 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
     task, store = work.task, job.log.store
     control, _ = require_writable(job, task, frozenset())
     require_expected_fence(task, control)
-    extent = CopyExtent(where=one.conditions(task.schema.column(one.column).type.kind))
+    conditions = one.conditions(task.schema.column(copied_name(task.rule, one.column)).type.kind)
+    extent = CopyExtent(where=(*task.rule.snapshot.where, *conditions))
     folder = batch_folder(task.table, job.step.attempt)
     with open_copy(job, task, job.step.window, extent) as copy, copy_rows(job, work, copy) as rows:
         schema = _schema_of_copy(control, copy.schema)

@@ -43,10 +43,10 @@ def extent_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]
             do="use another column",
         )
     changed = {*rule.columns.hidden, *rule.columns.cast}
-    for name in sorted({condition.column for condition in snapshot.where} & changed):
+    for name in sorted({*(condition.column for condition in snapshot.where), column} & changed):
         yield Problem(
             "DEF092",
-            f"`snapshot.where` names column {name!r} of {selected.table}, whose values the copy does not have",
+            f"`snapshot` names column {name!r} of {selected.table}, whose values the copy does not have",
             where=selected.table,
             found=f"{name} in `columns.cast`, `hash`, `mask` or `truncate`",
             allowed="columns that are copied unchanged",

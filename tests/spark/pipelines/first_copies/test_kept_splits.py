@@ -24,6 +24,8 @@ from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.faults.injection import Injection
+from tests.faults.matrix import KILL, Case, Failpoint
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
 from tests.waiting import until
@@ -34,6 +36,7 @@ DATABASE, TARGET = "kept_source", "kept"
 TABLE = f"{DATABASE}.t"
 ROWS = 40_000
 SPLITS = 4
+WRITES_PER_FILE = 6
 CHANGES = (
     "UPDATE t SET n = n + 1 WHERE id % 1000 = 7",
     "DELETE FROM t WHERE id IN (5, 20005, 39999)",
@@ -189,6 +192,18 @@ def test_a_copy_starts_again_when_its_table_changed_meanwhile(kept: KeptPipeline
     assert len(reads.done) == SPLITS
     rows = kept.copied_rows(TABLE, "id", "id", "w")
     assert {key: row["w"] for key, row in rows.items()} == dict(kept.sql("SELECT id, w FROM t"))
+
+
+@pytest.mark.nightly
+def test_a_driver_that_is_killed_in_a_split_leaves_the_splits_before_it(kept: KeptPipeline, reads: Reads) -> None:
+    kept.definition = replace(kept.definition, snapshot=replace(kept.definition.snapshot, parallel=1))
+    third = Failpoint("target.write", "in the third file", ("snapshot",), nth=2 * WRITES_PER_FILE + 2)
+    killed = Injection(Case(third, "snapshot", KILL, "delta"), "snapshot", kept)  # type: ignore[arg-type]
+    kept.run(injections=[killed])  # its retry is in this process
+    assert killed.fired and 0 < len(reads.done) < SPLITS
+    kept.sql(*CHANGES)
+    kept.run_until_idle()
+    assert kept.copy() == kept.truth()
 
 
 @pytest.mark.nightly

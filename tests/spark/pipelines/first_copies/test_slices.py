@@ -90,6 +90,7 @@ def test_a_backfill_copies_the_slices_that_start_in_its_interval(sliced: Extents
     assert sliced.outcome("sliced") == SAME
 
 
+@pytest.mark.nightly
 def test_a_killed_slice_is_copied_again_with_the_same_result(sliced: Extents) -> None:
     assert not backfill(sliced, FEBRUARY, leave_out=["merge"]).green
     for _ in range(2):  # the second one as if the first had died after its commit

@@ -19,10 +19,10 @@ from tests.spark.pipelines.schema_changes.test_policies import DATABASE, execute
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
-TABLES = ("full", "absent", "narrow", "double", "ours")
+TABLES = ("loaded", "absent", "narrow", "double", "ours")
 REFUSED = {"narrow": "no column v", "double": "2 rows with key [1]", "ours": "_cdc_order"}
 EXISTING = {
-    "full": "SELECT id, id * 10 AS a, d, 'v' AS v FROM VALUES (1, DATE'2026-01-02'), (2, DATE'2026-01-03'), "
+    "loaded": "SELECT id, id * 10 AS a, d, 'v' AS v FROM VALUES (1, DATE'2026-01-02'), (2, DATE'2026-01-03'), "
     "(99, DATE'2025-01-01') AS (id, d)",
     "narrow": "SELECT 1 AS id, 10 AS a, DATE'2026-01-02' AS d",
     "double": "SELECT id, 10 AS a, DATE'2026-01-02' AS d, 'v' AS v FROM VALUES (1), (1) AS (id)",
@@ -68,15 +68,15 @@ def taken(
 
 
 def test_a_table_keeps_its_rows_and_gets_every_change(taken: Extents) -> None:
-    assert taken.ids("full") == [1, 2, 99] and taken.ids("absent") == []
-    for table in ("full", "absent"):
+    assert taken.ids("loaded") == [1, 2, 99] and taken.ids("absent") == []
+    for table in ("loaded", "absent"):
         taken.at_source(*CHANGES, table=table)
     for _ in range(2):
         taken.run()
-    assert taken.ids("full") == [1, 7, 99] and taken.ids("absent") == [1, 7]
-    rows = {row["id"]: (row["a"], row["v"]) for row in taken._copy("full")}
+    assert taken.ids("loaded") == [1, 7, 99] and taken.ids("absent") == [1, 7]
+    rows = {row["id"]: (row["a"], row["v"]) for row in taken._copy("loaded")}
     assert rows == {1: (11, "v" * 20), 7: (70, "new"), 99: (990, "v")}
-    assert not taken.control("public.full").extent.rows
+    assert not taken.control("public.loaded").extent.rows
 
 
 def test_a_table_that_cannot_be_taken_over_is_not_touched(taken: Extents) -> None:
