@@ -53,7 +53,10 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)
     job = with_copy_window(job, task)
-    with open_first_copy(job, task) as opened, open_copied_rows(job, work, opened.copy, opened.kept) as rows:
+    with (
+        open_first_copy(job, task) as opened,
+        open_copied_rows(job, work, opened.copy, opened.began, opened.kept) as rows,
+    ):
         job, copy = opened.job, opened.copy
         failpoint("copy.anchored")
         rows = adopted_rows(job, work, copy, current) if takes_over else rows
@@ -63,7 +66,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state)
         require_not_paused(job.log.store, task.table)
-        return commit_copy(job, work, rows, commit, record)
+        return commit_copy(job, work, rows.progress, commit, record)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,20 @@ table or the new one. A crash before it leaves the old table; after it, the next
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.errors import ForeignTarget, Problem
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.copies.copied_rows import CopiedRows, target_frame
+from spark_jobs.copies.copied_rows import CopiedRows, target_frame, technical_columns
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.writers.writer import open_writer
 
@@ -30,7 +32,7 @@ def adopted_rows(job: Job, work: TableWork, copy: Copy, current: TargetState) ->
     """Raises ForeignTarget (CPY023) if the table cannot be taken over; then nothing is written."""
     task, where = work.task, job.tables.locate(work.task.target)
     names = _column_names(job, work, current)
-    if problem := next(_obstructions(job, copy, where, names), None):
+    if problem := next(_obstructions(job, work, copy, where, names), None):
         raise ForeignTarget(problem)
     existing = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
     kinds = {field.name: field.dataType.simpleString() for field in existing.schema.fields}
@@ -42,7 +44,7 @@ def adopted_rows(job: Job, work: TableWork, copy: Copy, current: TargetState) ->
     rows = existing.select(*(F.col(quoted(name)) for name in columns))
     if copy.schema.key and (double := _double_key(rows, copy.schema.key)):
         raise ForeignTarget(_refused(copy, where, double, "one row per key, without NULL"))
-    frame = target_frame(work, copy, rows)
+    frame = target_frame(work, copy, rows, technical_columns(copy, task.rule, datetime.now(UTC)))
     return CopiedRows(lambda: frame)
 
 
@@ -55,10 +57,12 @@ def _column_names(job: Job, work: TableWork, current: TargetState) -> list[str]:
     )
 
 
-def _obstructions(job: Job, copy: Copy, where: str, names: list[str]) -> Iterator[Problem]:
+def _obstructions(job: Job, work: TableWork, copy: Copy, where: str, names: list[str]) -> Iterator[Problem]:
     kind = job.step.definition.target.type
     if kind not in TAKES_OVER:
         yield _refused(copy, where, f"a table in a {kind} target", ", ".join(sorted(TAKES_OVER)))
+    if (history := work.task.rule.history) is not History.NONE:
+        yield _refused(copy, where, f"history: {history}", "a table without a history")
     if ours := [name for name in names if name.startswith(RESERVED_PREFIX)]:
         yield _refused(copy, where, ", ".join(ours), "a table of no replicator; drop these columns if none writes it")
     if missing := [name for name in copy.schema.names if name not in names]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -25,6 +28,7 @@ from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.copies.kept_splits import ROWS, KeepResults, kept_rows, write_rows
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import DRIVER_SPLITS, Job, TableWork
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
 from spark_jobs.runtime.row_progress import read_progress
@@ -67,9 +71,11 @@ class CopiedRows:
 
 
 @contextmanager
-def open_copied_rows(job: Job, work: TableWork, copy: Copy, kept: str = "") -> Iterator[CopiedRows]:
-    """``kept``: the id under which the results of splits are kept, empty if they are not."""
+def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kept: str = "") -> Iterator[CopiedRows]:
+    """``began``: before the anchor of the copy. ``kept``: the id under which the results of splits are kept, empty if
+    they are not."""
     table, store = copy.schema.table, job.log.store
+    technical = technical_columns(copy, work.task.rule, began)
     with ExitStack() as opened:
         progress_readers = list[ReadProgress]()
 
@@ -81,14 +87,12 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, kept: str = "") -> I
 
         def frame() -> DataFrame:
             if kept:
-                return target_frame(work, copy, kept_frame(job, work, copy, kept))
-            rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)))
+                return target_frame(work, copy, kept_frame(job, work, copy, kept), technical)
+            rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)), technical)
             progress_readers.append(watch_copy(work.spark, copy))
             return rows
 
         def each_split(run: RunSplits, possible: Callable[[], int]) -> EachSplit:
-            technical = technical_columns(copy, work.task.rule)
-
             def write(function: Callable[[Rows], R], keep: Keep | None = None) -> WrittenSplits[R]:
                 kept_results = None
                 if keep is not None and kept:
@@ -150,23 +154,29 @@ def sort_order(task: TableTask, copy: Copy) -> tuple[str, ...]:
     return () if order and order[0] in copy.clustered_by else order
 
 
-def target_frame(work: TableWork, copy: Copy, frame: DataFrame) -> DataFrame:
+def target_frame(work: TableWork, copy: Copy, frame: DataFrame, technical: Mapping[str, pa.Scalar]) -> DataFrame:
     """The rows of the copy (``frame``) with the target's columns and order."""
     for name in copy.high_cardinality:  # building dictionaries that are then dropped would take a seventh of the time
         work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
-    for name, value in technical_columns(copy, work.task.rule).items():
-        frame = frame.withColumn(name, F.lit(value))
+    for name, value in technical.items():
+        frame = frame.withColumn(name, literal(value))
     if copy.rows <= SMALL_ROWS:
         frame = frame.coalesce(1)
     order = sort_order(work.task, copy)
     return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order)) if order else frame
 
 
-def technical_columns(copy: Copy, rule: TableRule) -> dict[str, str | bool]:
+def technical_columns(copy: Copy, rule: TableRule, began: datetime) -> dict[str, pa.Scalar]:
     """Columns besides the source's own, and their values."""
-    columns = dict[str, str | bool]()
+    columns = copied_columns(rule.history, copy.floor, began)
     if copy.schema.key:
-        columns[ORDER] = copy.floor
+        columns[ORDER] = pa.scalar(copy.floor)
     if rule.on_delete is OnDelete.SOFT:
-        columns[DELETED] = False
+        columns[DELETED] = pa.scalar(False)
     return columns
+
+
+def literal(value: pa.Scalar) -> SparkColumn:
+    """A value of a technical column."""
+    kinds = {pa.bool_(): "boolean", pa.string(): "string"}
+    return F.lit(value.as_py()).cast(kinds.get(value.type, "timestamp"))

@@ -16,6 +16,7 @@ from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_o
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.copy_progress import copy_folder
+from airflow_cdc_provider.core.spec.history import History
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.kept_splits import read_kept
 from spark_jobs.runtime.console import log_line
@@ -24,23 +25,26 @@ from spark_jobs.runtime.job import Job
 
 @dataclass(frozen=True)
 class OpenedCopy:
-    """``job``: at the last window before the anchor of the copy. ``kept``: the id under which its splits are kept,
-    empty if they are not."""
+    """``job``: at the last window before the anchor of the copy. ``began``: before the anchor. ``kept``: the id under
+    which its splits are kept, empty if they are not."""
 
     job: Job
     copy: Copy
+    began: datetime
     kept: str = ""
 
 
 @contextmanager
 def open_first_copy(job: Job, task: TableTask) -> Iterator[OpenedCopy]:
-    """The copy that an earlier attempt has begun, if it can be continued, else a new one."""
+    """The copy that an earlier attempt has begun, if it can be continued, else a new one. That of a history is not
+    continued: its rows have the time of their attempt."""
+    began = datetime.now(UTC)
     with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy:
-        if not copy.read.lasting:
-            yield OpenedCopy(job, copy)
+        if not copy.read.lasting or task.rule.history is not History.NONE:
+            yield OpenedCopy(job, copy, began)
             return
         kept = _continued(job, task, copy) or _begun(job, task, copy)
-        yield OpenedCopy(replace(job, step=replace(job.step, window=kept.window)), kept.copy, kept.id)
+        yield OpenedCopy(replace(job, step=replace(job.step, window=kept.window)), kept.copy, began, kept.id)
 
 
 def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:

@@ -56,7 +56,7 @@ class _SplitTask(Generic[R]):
     number: int
     schema: TableSchema
     rule: TableRule
-    technical: Mapping[str, str | bool]
+    technical: Mapping[str, pa.Scalar]
     function: Callable[[Rows], R]
     rows_per_second: float | None
     keep: KeepResults | None
@@ -76,7 +76,7 @@ def write_splits(
     job: Job,
     copy: Copy,
     rule: TableRule,
-    technical: Mapping[str, str | bool],
+    technical: Mapping[str, pa.Scalar],
     run: RunSplits,
     possible: Callable[[], int],
     function: Callable[[Rows], R],
@@ -158,11 +158,11 @@ class _CountingReader:
         return report
 
 
-def _add_columns(technical: Mapping[str, str | bool], table: pa.Table) -> pa.Table:
+def _add_columns(technical: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:
     for name, value in technical.items():
-        column = pa.repeat(pa.scalar(value), len(table))
-        if isinstance(value, str):  # a constant text takes no memory as a dictionary
+        column = pa.repeat(value, len(table))
+        if value.is_valid and pa.types.is_string(value.type):  # a constant text takes no memory as a dictionary
             numbers = pa.repeat(pa.scalar(0, pa.int8()), len(table))
-            column = pa.DictionaryArray.from_arrays(numbers, pa.array([value]))
+            column = pa.DictionaryArray.from_arrays(numbers, pa.array([value.as_py()], pa.string()))
         table = table.append_column(name, column)
     return table

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.decisions.facts import TableFacts
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, decide
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.slices import Slice, SliceLength, Slices, slice_between
 from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.schema import Kind
@@ -114,5 +115,7 @@ def test_the_column_of_slices_is_a_time_of_a_table_with_a_key() -> None:
     assert problem.code == "DEF094"
     missing = replace(rule, snapshot=Snapshot(slices=Slices("at")))
     assert [one.code for one in selected.run([missing], [selected.table("public.a")])[1]] == ["DEF042"]
+    history = replace(rule, history=History.SCD2)
+    assert "DEF096" in [one.code for one in selected.run([history], [selected.table("public.a")])[1]]
     keyless = selected.run([rule], [selected.table("public.a", key=())])[1]
     assert [one.code for one in keyless] == ["DEF091", "DEF094"]

@@ -8,8 +8,10 @@ from datetime import datetime
 
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.holes import last_hole
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.slices import Slice, slice_between
 from airflow_cdc_provider.core.times import parse_utc
 
@@ -41,21 +43,27 @@ def plan_backfill(facts: Facts, streaming: Collection[str]) -> Backfill:
             return Backfill(stop=_older_than_the_log(facts, oldest))
         notes.append("the interval is older than the change log: only slices are copied again")
         inside = []
-    keyless = {table.task.table for table in facts.tables if not table.task.schema.key}
-    notes += [f"{table} has no key: a backfill cannot repair it; use resync" for table in sorted(keyless)]
+    reasons = {table.task.table: reason for table in facts.tables if (reason := _why_not_repairable(table.task))}
+    notes += [f"{table} {reasons[table]}: a backfill cannot repair it; use resync" for table in sorted(reasons)]
     slices = tuple(
         one
         for table, given in settings.items()
         if given.column and table in streaming and (one := slice_between(table, given, start, end))
     )
     sliced = {one.table for one in slices}
-    repairable = tuple(table for table in streaming if table not in keyless | sliced)
+    repairable = tuple(table for table in streaming if table not in reasons.keys() | sliced)
     notes += _passed_holes(facts, repairable, inside)
     if not inside or not repairable:
         repairable, inside = (), []
         notes.append(f"no window between {start:%F %T} and {end:%F %T} to apply again")
     notes += [f"{one.table}: copies the rows with {one}" for one in slices]
     return Backfill((inside[0], inside[-1]) if inside else (), repairable, slices, tuple(notes))
+
+
+def _why_not_repairable(task: TableTask) -> str:
+    if not task.schema.key:
+        return "has no key"
+    return "keeps a history" if task.rule.history is not History.NONE else ""
 
 
 def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.slices import SLICED_KINDS
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -41,6 +42,15 @@ def extent_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]
             found=f"type {selected.column(column).type.kind}",
             allowed=", ".join(sorted(SLICED_KINDS)),
             do="use another column",
+        )
+    if column and rule.history is not History.NONE:
+        yield Problem(
+            "DEF096",
+            f"{selected.table} keeps a history, of which no slice can be copied again",
+            where=selected.table,
+            found=f"`snapshot.slices` and `history: {rule.history}`",
+            allowed="one of them",
+            do="remove `slices`",
         )
     changed = {*rule.columns.hidden, *rule.columns.cast}
     for name in sorted({*(condition.column for condition in snapshot.where), column} & changed):
