@@ -62,7 +62,9 @@ def test_without_a_limit_a_reader_never_waits() -> None:
     ("parallel", "splits", "possible", "readers"),
     [(None, 9, 4, 4), (2, 9, 4, 2), (8, 9, 4, 4), (3, 1, 4, 1), (1, 0, 4, 1)],
 )
-def test_the_rate_of_a_copy_is_divided_among_its_readers(parallel: int | None, splits: int, possible: int, readers: int) -> None:
+def test_the_rate_of_a_copy_is_divided_among_its_readers(
+    parallel: int | None, splits: int, possible: int, readers: int
+) -> None:
     snapshot = Snapshot(parallel=parallel, max_rows_per_second=600)
     assert snapshot.readers(splits, possible) == readers
     assert snapshot.rows_per_second(readers) == 600 / readers
