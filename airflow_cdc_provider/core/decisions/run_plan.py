@@ -24,7 +24,9 @@ class RunPlan:
 
     ``sealed``: the last sealed window at the start of the run; ``lo``: its end (or the start of the stream); ``limit``:
     upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill;
-    ``slices``: parts of tables that it copies again. ``commands``: the ids of the commands that this run executes."""
+    ``slices``: parts of tables that it copies again. ``repair_tables``: those of ``compare`` whose differing rows are
+    read from the source again. ``sampled``: those of which some rows are compared, those after a key. ``commands``: the
+    ids of the commands that this run executes."""
 
     run_id: str
     mode: Mode
@@ -43,6 +45,8 @@ class RunPlan:
     compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
     slices: tuple[Slice, ...] = ()
+    repair_tables: tuple[str, ...] = ()
+    sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
 
