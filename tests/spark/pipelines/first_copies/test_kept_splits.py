@@ -36,7 +36,7 @@ DATABASE, TARGET = "kept_source", "kept"
 TABLE = f"{DATABASE}.t"
 ROWS = 40_000
 SPLITS = 4
-WRITES_PER_FILE = 6
+WRITES_PER_FILE = 20
 CHANGES = (
     "UPDATE t SET n = n + 1 WHERE id % 1000 = 7",
     "DELETE FROM t WHERE id IN (5, 20005, 39999)",
