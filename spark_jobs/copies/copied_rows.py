@@ -137,10 +137,13 @@ def _write_split(definition: Definition, staging: ConnectionInfo, folder: str, r
     """Runs in the process that reads the split. Returns the path of the file, empty if there are no rows."""
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
     store = open_log(definition, staging).store
-    if write_rows(store, path, rows):
-        return path
-    store.delete(path)
-    return ""
+    written = False
+    try:
+        written = write_rows(store, path, rows)
+    finally:
+        if not written:
+            store.delete(path)
+    return path if written else ""
 
 
 def _exists(definition: Definition, staging: ConnectionInfo, path: str) -> bool:
