@@ -83,7 +83,8 @@ class KeptPipeline(Pipeline):
         return {key: (row["n"], row["v"]) for key, row in self.copied_rows(TABLE, "id", "id", "n", "v").items()}
 
     def kept_splits(self) -> int:
-        return sum(file.path.endswith(".json") for file in self.replicator().log.store.files(copy_folder(TABLE)))
+        paths = [file.path for file in self.replicator().log.store.files(copy_folder(TABLE))]
+        return sum("/delta/" in path or "/rows/" in path for path in paths)
 
     def kept_copy(self) -> KeptCopy:
         path = kept_copy_path(TABLE)
