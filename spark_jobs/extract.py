@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, 
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
@@ -99,7 +100,8 @@ def _next_window(job: Job, manifest: Manifest) -> Job | None:
 
 
 def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> dict[str, TableSchema]:
-    """The schema of each table at the end of ``window``: that of its last records in the log, else that of its target.
+    """The schema of each table at the end of ``window``: that of its last records in the log, else that of its rows in
+    the target.
     Tables without a copy are left out: any first schema is accepted."""
     controls = {task.table: task.control for task in tasks if task.control}
     logged: dict[str, TableSchema] = {}
@@ -110,7 +112,11 @@ def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> d
         for table, part in log.manifest(number).tables.items():
             if part.schema_ids and table in controls and table not in logged and number > controls[table].window:
                 logged[table] = log.schema(part.schema_ids[-1])
-    copied = {table: control.schema for table, control in controls.items() if control.schema and table not in logged}
+    copied = {
+        table: row_schema(control.schema)
+        for table, control in controls.items()
+        if control.schema and table not in logged
+    }
     return {**copied, **logged}
 
 

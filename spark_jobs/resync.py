@@ -6,8 +6,11 @@ after the commit, the next attempt copies again, which is correct too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,9 +20,13 @@ from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import history_of
+from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from spark_jobs.copies.copied_rows import CopiedRows, target_frame
+from spark_jobs.copies.copied_rows import CopiedRows, literal, target_frame, technical_columns
 from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,
@@ -33,6 +40,8 @@ from spark_jobs.copies.copying import (
 from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
 from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.histories.copy_again import HistoryCopy
+from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.spark_progress import watch_copy
@@ -65,25 +74,51 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     if (window := audit_window(job.log, current.control)) is not None:
         return audit_keys(job, work, window)
     job = with_copy_window(job, task)
+    began = datetime.now(UTC)
     with open_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
         record = build_control_record(job, task, named_fence, current, copy, current.control.state)
-        rows = target_frame(work, copy, new)
+        kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
+        if kept_history is task.rule.history is not History.NONE:
+            return _continue_history(HistoryCopy(job, work, copy, current.control, record, began), old, new)
+        technical = technical_columns(copy, task.rule, began)
+        rows = target_frame(work, copy, new, technical)
         missing = MissingRows(0, 0)
-        if not task.rule.keeps_rows or not copy.schema.key:
+        if not task.rule.keeps_rows or not copy.schema.key or kept_history is not History.NONE:
             with work.phase("compare"):
-                missing = _missing(copy, old, new)
-            if not (
-                isinstance(job.source, StreamHoldsSnapshots)
-                and has_reload(job.log.manifest(job.step.window), task.table)
-            ):
-                require_delete_approval(job, work, current.control, missing, "resync")
+                missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
+            _require_approval(job, work, current.control, missing)
         if (task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT) and copy.schema.key:
-            rows = rows.unionByName(_kept(copy, old, new, rows), allowMissingColumns=True)
+            kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
+            rows = rows.unionByName(_as_columns_of(rows, kept_rows), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
-        return commit_copy(job, work, copied, commit, record, missing=missing.rows, of=missing.of)
+        return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
+
+
+def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
+    """``old``: all rows of the target."""
+    current = current_rows(copied.history, old, copied.schema.key)
+    with copied.work.phase("compare"):
+        differences = copied.differences(current, new).localCheckpoint()
+        missing = copied.missing(differences, current)
+    if not copied.work.task.rule.keeps_rows:
+        _require_approval(copied.job, copied.work, copied.before, missing)
+    return copied.commit(differences, missing)
+
+
+def _require_approval(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows) -> None:
+    """Of deletes, unless the source itself has announced that it copies the table again."""
+    feed = isinstance(job.source, StreamHoldsSnapshots)
+    if not (feed and has_reload(job.log.manifest(job.step.window), work.task.table)):
+        require_delete_approval(job, work, control, missing, "resync")
+
+
+def _all(old: DataFrame) -> MissingRows:
+    """A history that is replaced."""
+    rows = old.count()
+    return MissingRows(rows, rows)
 
 
 def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> MissingRows:
@@ -96,14 +131,16 @@ def _missing(copy: Copy, old: DataFrame, new: DataFrame) -> MissingRows:
     return MissingRows(max(0, of - new.count()), of)
 
 
-def _kept(copy: Copy, old: DataFrame, new: DataFrame, rows: DataFrame) -> DataFrame:
+def _kept(copy: Copy, old: DataFrame, new: DataFrame, technical: Mapping[str, pa.Scalar]) -> DataFrame:
     """The rows that ``on_delete`` keeps although the copy does not contain them: marked as deleted with ``soft``, else
     unchanged. Their order key is the floor of the copy, like that of all other rows."""
+    rows = absent_rows(copy.schema.key, old, new).withColumns({name: literal(of) for name, of in technical.items()})
+    return rows.withColumn(DELETED, F.lit(True)) if DELETED in technical else rows
+
+
+def _as_columns_of(rows: DataFrame, more: DataFrame) -> DataFrame:
     types = {field.name: field.dataType for field in rows.schema.fields}
-    kept_rows = absent_rows(copy.schema.key, old, new).withColumn("_cdc_order", F.lit(copy.floor))
-    if "_cdc_deleted" in types:
-        kept_rows = kept_rows.withColumn("_cdc_deleted", F.lit(True))
-    return kept_rows.select(*(F.col(quoted(name)).cast(types[name]) for name in kept_rows.columns if name in types))
+    return more.select(*(F.col(quoted(name)).cast(types[name]) for name in more.columns if name in types))
 
 
 if __name__ == "__main__":

@@ -50,13 +50,14 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)
     job = with_copy_window(job, task)
-    with open_copy(job, task, job.step.window) as copy, open_copied_rows(job, work, copy) as rows:
+    began = datetime.now(UTC)
+    with open_copy(job, task, job.step.window) as copy, open_copied_rows(job, work, copy, began) as rows:
         failpoint("copy.anchored")
         commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state)
-        return commit_copy(job, work, rows, commit, record)
+        return commit_copy(job, work, rows.progress, commit, record)
 
 
 if __name__ == "__main__":

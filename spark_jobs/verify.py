@@ -33,6 +33,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete, Reconcile
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -44,6 +45,7 @@ from spark_jobs.batches.batch_plan import last_window_before_hole
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.source_checksums import SourceSide, open_source_side
 from spark_jobs.extract import land_window
+from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.replay import replay_table
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -74,6 +76,8 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     task = work.task
     if isinstance(job.source, StreamHoldsSnapshots):
         raise Fenced(_source_without_rows(job, task))
+    if task.rule.history is History.LOG:
+        raise Fenced(_log_of_changes(task))
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
@@ -150,6 +154,17 @@ def _source_without_rows(job: Job, task: TableTask) -> Problem:
     )
 
 
+def _log_of_changes(task: TableTask) -> Problem:
+    return Problem(
+        "VER003",
+        f"{task.table} cannot be compared: its copy is a log of changes, which may lack values of its rows",
+        where=task.table,
+        found="history: log",
+        allowed="history: none, history: scd2",
+        do="compare a copy of the table without `history: log`",
+    )
+
+
 def _has_hole(job: Job, task: TableTask) -> Problem:
     return Problem(
         "VER001",
@@ -205,7 +220,7 @@ def _target_rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, vers
     rows of a table without a key."""
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
-    rows = rows.where(live_rows(task.rule.on_delete is OnDelete.SOFT))
+    rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if not task.rule.keeps_rows or _allows_surplus(task, copy.schema):
         return rows
     keys = source.keys().alias("source")

@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
+from airflow_cdc_provider.loader.history_checks import check_history
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
 from airflow_cdc_provider.loader.types import (
     KEEPS_TEXTS,
@@ -261,6 +262,7 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             allowed="one of `on_delete: soft` and `ignore: [delete]`",
             do="remove one of them",
         )
+    check_history(rule, at, report)
     if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
         report.problem(
             "DEF052",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 
 import pyarrow.compute as pc
@@ -18,22 +18,26 @@ from airflow_cdc_provider.core.log.carry_over import CarryOver
 from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import Regime
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
-from spark_jobs.batches.truncates import last_truncate
+from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
+from spark_jobs.folds.versions import Truncate, VersionFold
+from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
 from spark_jobs.quarantine.carry_over import read_carry
 from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.windows.log_reader import read_records, require_unchanged, row_records
+from spark_jobs.windows.log_reader import WindowSlice, read_records, require_unchanged, row_records
 from spark_jobs.windows.parquet_files import open_parquet
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import open_writer
@@ -82,14 +86,29 @@ class BatchInput:
     def stats(self) -> BatchStats:
         return batch_stats(self.job.log, self.plan.windows, self.control.floor)
 
+    @property
+    def history(self) -> History:
+        return self.task.rule.history
+
     @cached_property
     def truncated_at(self) -> str | None:
-        if self.task.rule.ignores_truncates:
+        """In a history, the changes before a truncate count, too."""
+        if self.task.rule.ignores_truncates or self.history is not History.NONE:
             return None
-        if ignored := self.plan.ignored_truncates:
-            applied = [window for window in self.plan.windows if window.window not in ignored]
-            return last_truncate(self.job.log, applied, self.control.floor)
+        if self.plan.ignored_truncates:
+            return last_truncate(self.job.log, self._truncating_windows, self.control.floor)
         return self.stats.truncated_at
+
+    @cached_property
+    def truncates(self) -> tuple[Truncate, ...]:
+        """The truncates of the batch, for a history."""
+        if self.task.rule.ignores_truncates:
+            return ()
+        return truncates_in(self.job.log, self._truncating_windows, self.control.floor)
+
+    @property
+    def _truncating_windows(self) -> list[WindowSlice]:
+        return [window for window in self.plan.windows if window.window not in self.plan.ignored_truncates]
 
     @property
     def after(self) -> str:
@@ -103,8 +122,8 @@ class BatchInput:
 
     @property
     def is_unordered(self) -> bool:
-        """The source delivers changes out of order."""
-        return self.plan.schema.regime is Regime.UNORDERED
+        """The source delivers changes out of order, and the order matters: a log of changes has it in a column."""
+        return self.plan.schema.regime is Regime.UNORDERED and self.history is not History.LOG
 
     @property
     def retired_below(self) -> str:
@@ -121,7 +140,7 @@ class BatchInput:
     def searches_orphans(self) -> bool:
         """A failed merge reports that a change has no row in the target; to find which ones, all keys of the target
         must be read."""
-        failed = self.task.state is not TableState.REPLICATING
+        failed = self.task.state is not TableState.REPLICATING and self.history is not History.LOG
         return failed and self.stats.shape.incomplete > 0 and not self.plan.touched and self.job.fetches_rows
 
     @property
@@ -155,6 +174,16 @@ class BatchInput:
         )
         return Fold(rules, doubly_held=deletes and schema.regime is Regime.DOUBLE)
 
+    def version_fold(self, shape: BatchShape) -> VersionFold:
+        """Of a table whose copy keeps versions. ``shape``: of the entries."""
+        fold = self.fold(shape)
+        return VersionFold(fold.rules, self.truncates, fold.doubly_held)
+
+    @property
+    def version_now(self) -> int:
+        """``now`` in microseconds since 1970."""
+        return (datetime.fromisoformat(self.now) - EPOCH) // timedelta(microseconds=1)
+
     def may_be_partial(self, shape: BatchShape) -> bool:
         """Whether some values of the folded rows may not be known."""
         soft = shape.deletes and self.task.rule.on_delete is OnDelete.SOFT
@@ -187,7 +216,7 @@ class BatchInput:
         accounting = build_accounting(
             read=self.plan.rows,
             waited=0 if self.plan.touched else self.control.carry.waiting,
-            applied=rows if self.plan.schema.key else stats.records - stats.controls,
+            applied=rows if self._one_row_per_key else stats.records - stats.controls,
             ignored=stats.controls,
             discarded=discarded,
             quarantined=carry.quarantined,
@@ -199,7 +228,7 @@ class BatchInput:
             fence=self.control.fence,
             lo_window=self.control.window,
             window=self.plan.window,
-            schema=self.plan.schema,
+            schema=stored_schema(self.history, self.plan.schema),
             rows=rows,
             counts=stats.counts,
             partial=partial,
@@ -210,6 +239,10 @@ class BatchInput:
             carry=carry,
             retired_below=self.retired_below,
         )
+
+    @property
+    def _one_row_per_key(self) -> bool:
+        return bool(self.plan.schema.key) and self.history is History.NONE
 
     # As Spark frames
 
@@ -226,6 +259,6 @@ class BatchInput:
         return partial(read_carry, self.spark, self.job.log, self.control.carry)
 
     def target(self) -> DataFrame:
-        """The table at the version that the batch is based on."""
+        """The rows of the table, of a history the current versions, that the batch is based on."""
         writer = open_writer(self.job.step.definition.target.type, self.work.session, self.job.tables)
-        return writer.read(self.task, self.version)
+        return current_rows(self.history, writer.read(self.task, self.version), self.plan.schema.key)

@@ -11,8 +11,10 @@ from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop, question_about
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -53,7 +55,7 @@ def plan_catch_up(
     truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
     if truncates.waiting:
         windows = [window for window in windows if window.window < truncates.waiting]
-    current = _without(control.schema or task.schema, control.ignored)
+    current = _without(row_schema(control.schema or task.schema), control.ignored)
     schemas = [
         replace(window, schemas=tuple(_without(schema, control.ignored) for schema in window.schemas))
         for window in window_schemas(log, windows, current, control.floor)
@@ -98,6 +100,8 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
     or the table cannot serve the repair."""
     if not control.schema or not control.schema.key:
         raise _repair_refused(control, "the table has no key: equal rows cannot be distinguished", "no key")
+    if history_of(control.schema) is not History.NONE:
+        raise _repair_refused(control, "the copy has every change already", "a history")
     if first < log.oldest():
         raise _repair_refused(
             control, "the change log does not reach back to this interval", f"oldest window {log.oldest()}"

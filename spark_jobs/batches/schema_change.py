@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alteration, altered
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import AltersTables, TargetState
 from spark_jobs.runtime.console import log_line
@@ -43,7 +44,7 @@ def alter_table(
 ) -> ControlRecord:
     """Commit the alterations with the schema that they lead to, and no rows. Raises Fenced if the table has changed."""
     assert current.control is not None and isinstance(job.tables, AltersTables)
-    schema = altered(stop.before, decision.alterations)
+    schema = stored_schema(task.rule.history, altered(stop.before, decision.alterations))
     record = replace(current.control.fenced(schema=schema), attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
     committed = job.tables.alter(task.target, current, record, decision.alterations)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.truncates import is_ignored, may_be_applied, question_about_truncate
@@ -12,7 +15,11 @@ from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_stats import batch_stats
+from spark_jobs.folds.versions import Truncate
+from spark_jobs.windows.driver_reads import read_window_records
 from spark_jobs.windows.log_reader import WindowSlice
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,18 @@ def find_truncates(
         elif not may_be_applied(policy, decision) and last_truncate(log, [window], control.floor):
             return Truncates(window.window, frozenset(ignored))
     return Truncates(ignored=frozenset(ignored))
+
+
+def truncates_in(log: ChangeLog, windows: Iterable[WindowSlice], floor: str) -> tuple[Truncate, ...]:
+    """Those above the floor, in their order."""
+    truncated = [window for window in windows if Operation.TRUNCATE in window.part.counts]
+    filters = (pc.field("order_key") > floor) & (pc.field("op") == Operation.TRUNCATE.value)
+    found = (record for _, record in read_window_records(log, truncated, filters))
+    return tuple(sorted({Truncate(one.order_key, _microseconds(one.commit_ts)) for one in found}))
+
+
+def _microseconds(at: datetime | None) -> int | None:
+    return None if at is None else (at - EPOCH) // timedelta(microseconds=1)
 
 
 def last_truncate(log: ChangeLog, windows: Iterable[WindowSlice], floor: str) -> str | None:

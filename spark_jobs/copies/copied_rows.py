@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -18,6 +21,7 @@ from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
+from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
 from spark_jobs.runtime.progress import Progress
@@ -52,8 +56,10 @@ class CopiedRows:
 
 
 @contextmanager
-def open_copied_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[CopiedRows]:
+def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime) -> Iterator[CopiedRows]:
+    """``began``: before the anchor of the copy."""
     table = copy.schema.table
+    technical = technical_columns(copy, work.task.rule, began)
     with ExitStack() as opened:
         progress_readers = list[ReadProgress]()
 
@@ -62,12 +68,12 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[CopiedRo
             return Progress(rows, of=copy.rows or None) if rows else None
 
         def frame() -> DataFrame:
-            rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)))
+            rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)), technical)
             progress_readers.append(watch_copy(work.spark, copy))
             return rows
 
         def each_split(run: RunSplits) -> EachSplit:
-            return partial(write_splits, job, copy, work.task.rule, technical_columns(copy, work.task.rule), run)
+            return partial(write_splits, job, copy, work.task.rule, technical, run)
 
         yield CopiedRows(
             frame,
@@ -86,23 +92,29 @@ def sort_order(task: TableTask, copy: Copy) -> tuple[str, ...]:
     return () if order and order[0] in copy.clustered_by else order
 
 
-def target_frame(work: TableWork, copy: Copy, frame: DataFrame) -> DataFrame:
+def target_frame(work: TableWork, copy: Copy, frame: DataFrame, technical: Mapping[str, pa.Scalar]) -> DataFrame:
     """The rows of the copy (``frame``) with the target's columns and order."""
     for name in copy.high_cardinality:  # building dictionaries that are then dropped would take a seventh of the time
         work.spark.conf.set(f"parquet.enable.dictionary#{name}", "false")
-    for name, value in technical_columns(copy, work.task.rule).items():
-        frame = frame.withColumn(name, F.lit(value))
+    for name, value in technical.items():
+        frame = frame.withColumn(name, literal(value))
     if copy.rows <= SMALL_ROWS:
         frame = frame.coalesce(1)
     order = sort_order(work.task, copy)
     return frame.sortWithinPartitions(*(F.col(quoted(name)) for name in order)) if order else frame
 
 
-def technical_columns(copy: Copy, rule: TableRule) -> dict[str, str | bool]:
+def technical_columns(copy: Copy, rule: TableRule, began: datetime) -> dict[str, pa.Scalar]:
     """Columns besides the source's own, and their values."""
-    columns = dict[str, str | bool]()
+    columns = copied_columns(rule.history, copy.floor, began)
     if copy.schema.key:
-        columns[ORDER] = copy.floor
+        columns[ORDER] = pa.scalar(copy.floor)
     if rule.on_delete is OnDelete.SOFT:
-        columns[DELETED] = False
+        columns[DELETED] = pa.scalar(False)
     return columns
+
+
+def literal(value: pa.Scalar) -> SparkColumn:
+    """A value of a technical column."""
+    kinds = {pa.bool_(): "boolean", pa.string(): "string"}
+    return F.lit(value.as_py()).cast(kinds.get(value.type, "timestamp"))

@@ -17,9 +17,10 @@ from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.copied_rows import CopiedRows, ReadProgress
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
@@ -107,7 +108,7 @@ def build_control_record(
         hi=previous.hi if previous else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
-        schema=copy.schema,
+        schema=stored_schema(task.rule.history, copy.schema),
         identity=copy.identity,
         source_identity=step.source_identity,
         ignored=task.ignored,
@@ -119,7 +120,7 @@ def build_control_record(
 def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> CopyCommit:
     """Read the rows, as far as that does not depend on the commit. A source whose stream lags behind its tables catches
     up with them."""
-    task = replace(work.task, schema=copy.schema)
+    task = replace(work.task, schema=stored_schema(work.task.rule.history, copy.schema))
     with work.phase("copy"), report_progress(work.task.table, rows.progress):
         commit = on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
     if isinstance(job.source, CapturesLater):
@@ -129,7 +130,7 @@ def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> Cop
 
 
 def commit_copy(
-    job: Job, work: TableWork, rows: CopiedRows, commit: CopyCommit, record: ControlRecord, **detail: object
+    job: Job, work: TableWork, progress: ReadProgress, commit: CopyCommit, record: ControlRecord, **detail: object
 ) -> TableResult:
     """Write rows and control record in one commit. Raises Fenced where another attempt has taken over the table."""
     if not job.log.claim_fence(record):
@@ -142,7 +143,7 @@ def commit_copy(
             data="this attempt wrote nothing",
         )
     failpoint("copy.before_commit")
-    with work.phase("copy"), report_progress(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, progress):
         number = commit(record)
     failpoint("copy.after_commit")
     return work.result(

@@ -50,7 +50,7 @@ class _SplitTask(Generic[R]):
     number: int
     schema: TableSchema
     rule: TableRule
-    technical: Mapping[str, str | bool]
+    technical: Mapping[str, pa.Scalar]
     function: Callable[[Rows], R]
 
 
@@ -68,7 +68,7 @@ def write_splits(
     job: Job,
     copy: Copy,
     rule: TableRule,
-    technical: Mapping[str, str | bool],
+    technical: Mapping[str, pa.Scalar],
     run: RunSplits,
     function: Callable[[Rows], R],
 ) -> WrittenSplits[R]:
@@ -121,11 +121,11 @@ class _CountingReader:
         return progress_reporter(store, self._task.step, f"{self._task.schema.table}-{self._task.number:04d}")
 
 
-def _add_columns(technical: Mapping[str, str | bool], table: pa.Table) -> pa.Table:
+def _add_columns(technical: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:
     for name, value in technical.items():
-        column = pa.repeat(pa.scalar(value), len(table))
-        if isinstance(value, str):  # a constant text takes no memory as a dictionary
+        column = pa.repeat(value, len(table))
+        if value.is_valid and pa.types.is_string(value.type):  # a constant text takes no memory as a dictionary
             numbers = pa.repeat(pa.scalar(0, pa.int8()), len(table))
-            column = pa.DictionaryArray.from_arrays(numbers, pa.array([value]))
+            column = pa.DictionaryArray.from_arrays(numbers, pa.array([value.as_py()], pa.string()))
         table = table.append_column(name, column)
     return table

@@ -10,12 +10,15 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import RecordKey
+from airflow_cdc_provider.core.spec.history import History
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.folds.frames import fold_in_tasks, fold_typed_in_tasks
 from spark_jobs.folds.keyless import KeylessFold, fold_keyless
 from spark_jobs.folds.typed_rows import typed_rows
 from spark_jobs.folds.unordered import UnorderedFold, fold_unordered
+from spark_jobs.histories.changes import staged_changes
+from spark_jobs.histories.versions import staged_versions
 
 DELETE = Operation.DELETE.value
 
@@ -36,11 +39,19 @@ def fold_frame(
     """``shape``: of the entries, which are the row changes to apply. ``admitted``: entries that waited in the
     carry-over. ``typed``: the tasks may convert the values, which fails with ``frames.UNUSUAL`` where only Spark can.
     Raises IntegrityBroken where the table's regime does not support the records."""
+    if batch.history is not History.NONE:
+        return FoldResult(_history(batch, entries, shape))
     if not batch.plan.schema.key:
         return FoldResult(_keyless(batch, entries))
     if batch.is_unordered:
         return _unordered(batch, entries, shape, admitted)
     return FoldResult(_keyed(batch, entries, shape, typed))
+
+
+def _history(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
+    if batch.history is History.LOG:
+        return staged_changes(batch, entries)
+    return staged_versions(batch, entries, shape)
 
 
 def _keyless(batch: BatchInput, entries: DataFrame) -> DataFrame:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.batch_input import BatchInput
@@ -54,6 +55,8 @@ def fold_locally(batch: BatchInput) -> BuiltBatch | None:
     """As ``Engine.fold``. Raises NeedsSpark."""
     if batch.plan.touched:
         raise NeedsSpark("a repair")
+    if batch.history is not History.NONE:
+        raise NeedsSpark("a history")
     if batch.unreadable or batch.may_wait or batch.is_unordered:
         return _fold_with_carry(batch)
     if batch.rows > LOCAL_ROWS:

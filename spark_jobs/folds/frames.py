@@ -19,10 +19,15 @@ from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.key_groups import ENTRIES
 from spark_jobs.folds.record_columns import DELETE, is_incomplete, own_key
+from spark_jobs.folds.versions import TIMED_ENTRIES, VersionFold
 
 ROWS_PER_TASK = 250_000
 ROWS_PER_BATCH = 10_000
 ROWS = "key STRING, op STRING, order_key STRING, image STRING, known ARRAY<STRING>, root STRING, " + (
+    "root_may_be_missing BOOLEAN"
+)
+VERSIONS = (
+    "key STRING, op STRING, order_key STRING, at BIGINT, image STRING, known ARRAY<STRING>, root STRING, "
     "root_may_be_missing BOOLEAN"
 )
 GROUP, LINKED = "_cdc_group", "_cdc_linked"
@@ -33,27 +38,35 @@ UNUSUAL = "CDC_UNUSUAL_NOTATION"
 def fold_in_tasks(entries: DataFrame, fold: Fold, rows: int, moved: bool) -> DataFrame:
     """``rows``: about how many entries there are. ``moved``: some rows move to another key without all their columns;
     all keys of such a chain go to one task. A task's FoldError is part of the text of what Spark raises."""
-    grouped = _with_chains(entries.select(*ENTRIES.names)) if moved else _with_keys(entries)
-    return _parts(grouped, rows).mapInArrow(partial(_fold, fold), ROWS)
+    grouped = _grouped(entries.select(*ENTRIES.names), moved)
+    return _parts(grouped, rows).mapInArrow(partial(_fold, fold, ENTRIES), ROWS)
+
+
+def fold_versions_in_tasks(entries: DataFrame, fold: VersionFold, rows: int, moved: bool) -> DataFrame:
+    """As ``fold_in_tasks``, of every change of a row (``versions.VERSIONS``)."""
+    grouped = _grouped(entries.select(*TIMED_ENTRIES.names), moved)
+    return _parts(grouped, rows).mapInArrow(partial(_fold, fold, TIMED_ENTRIES), VERSIONS)
 
 
 def fold_typed_in_tasks(entries: DataFrame, fold: Fold, rows: int, schema: TableSchema, known: bool) -> DataFrame:
     """Rows to merge. ``known``: with the column KNOWN. No row moves to another key without all its columns. UNUSUAL or
     a task's FoldError is part of the text of what Spark raises."""
     typed = partial(_fold_typed, fold, schema, known)
-    return _parts(_with_keys(entries), rows).mapInArrow(typed, staged_schema(schema, known))
+    grouped = _grouped(entries.select(*ENTRIES.names), moved=False)
+    return _parts(grouped, rows).mapInArrow(typed, staged_schema(schema, known))
 
 
-def _with_keys(entries: DataFrame) -> DataFrame:
-    return entries.select(*ENTRIES.names).withColumn(GROUP, own_key())
+def _grouped(entries: DataFrame, moved: bool) -> DataFrame:
+    """With the column GROUP, whose rows go to one task."""
+    return _with_chains(entries) if moved else entries.withColumn(GROUP, own_key())
 
 
 def _parts(grouped: DataFrame, rows: int) -> DataFrame:
     return grouped.repartition(max(1, -(-rows // ROWS_PER_TASK)), GROUP).drop(GROUP)
 
 
-def _fold(fold: Fold, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    entries = pa.Table.from_batches(batches, ENTRIES)
+def _fold(fold: Fold | VersionFold, columns: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    entries = pa.Table.from_batches((batch.cast(columns) for batch in batches), columns)
     if len(entries):
         yield from fold.rows(entries).to_batches(ROWS_PER_BATCH)
 

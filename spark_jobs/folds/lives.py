@@ -146,7 +146,7 @@ def last_rows(groups: Iterable[Sequence[Entry]], rules: Rules) -> Iterator[Row]:
     lives = {group[0].key: list(lives_of(group, rules)) for group in groups}
     departed = {life.last.link_id: life for of_key in lives.values() for life in of_key if life.last.phase == DEPARTS}
     for of_key in lives.values():
-        yield _row(of_key[-1], departed, rules)
+        yield row_of(of_key[-1], departed, rules)
 
 
 def lives_of(entries: Sequence[Entry], rules: Rules) -> Iterator[Life]:
@@ -174,7 +174,7 @@ def signature(entry: Entry) -> tuple[str, str | None] | None:
     return None if entry.op == Operation.READ else (entry.op, entry.after)
 
 
-def _row(life: Life, departed: Mapping[str | None, Life], rules: Rules) -> Row:
+def row_of(life: Life, departed: Mapping[str | None, Life], rules: Rules) -> Row:
     chain = list(_chain(life, departed, rules))
     origin = chain[-1]
     gone = life.last.deletes and not (rules.ignore_deletes and any(not entry.deletes for entry in life.entries))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -17,9 +17,12 @@ ROOT, MAY_BE_MISSING = "_cdc_root", "_cdc_root_may_be_missing"
 """Columns beside the source's own: no source column may begin so."""
 
 
-def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[], DataFrame]) -> DataFrame:
+def with_parent_rows(
+    staged: DataFrame, images: ImageColumns, target: Callable[[], DataFrame], more: Sequence[str] = ()
+) -> DataFrame:
     """Staged rows with all values known where ``ROOT`` is the key of the target row that has the rest. If that row does
-    not exist, the rest is NULL where it may be missing; else the mark NO_ROW is raised."""
+    not exist, the rest is NULL where it may be missing; else the mark NO_ROW is raised. ``more``: further columns of
+    the staged rows."""
     schema = images.schema
     others = staged.where(F.col(ROOT).isNull()).drop(ROOT, MAY_BE_MISSING)
     moved = staged.where(F.col(ROOT).isNotNull()).withColumn("_cdc_roots", images.keys(F.col(ROOT)))
@@ -48,6 +51,7 @@ def with_parent_rows(staged: DataFrame, images: ImageColumns, target: Callable[[
         ORDER,
         OP,
         F.lit(None).cast("array<string>").alias(KNOWN),
+        *more,
     )
     return others.unionByName(completed)
 

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ from airflow_cdc_provider.core.spec.definition import (
     Target,
 )
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.open_store import open_log
@@ -39,9 +41,10 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
-from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.copies.copied_rows import CopiedRows, literal
 from spark_jobs.copies.split_copy import WrittenSplits
 from spark_jobs.engines.choice import on_engine
+from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.sessions import Application
 from spark_jobs.windows.record_files import RecordFile
@@ -50,6 +53,7 @@ from tests.delta_tables import read
 
 Row = dict[str, Any]
 FLOOR = "0" * 8
+COPIED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ScriptedTable:
@@ -68,6 +72,7 @@ class ScriptedTable:
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
         source: FetchesRows | None = None,
         engine: EngineMode = EngineMode.AUTO,
+        history: History = History.NONE,
     ) -> None:
         """Staging and lake are in ``folder``, or under ``base_url``, with the connection ``objects``. ``target``:
         another target, with its ``secrets``. ``source``: fetches single rows."""
@@ -75,7 +80,7 @@ class ScriptedTable:
         self.spark = spark
         self.schema = schema
         self.source = source
-        self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record)
+        self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record, history=history)
         self.definition = Definition(
             "hand",
             Source("postgres", "none", options={"publication": "none"}),
@@ -166,7 +171,11 @@ class ScriptedTable:
         current = self.target_state()
         state = current.control.state.name if current.control else TableState.PENDING
         state = TableState.FAILING if self.failing else state
-        return TableTask(self.schema.table, "t", self.schema, self.rule, "", state, current.control)
+        return TableTask(self.schema.table, "t", self.stored_schema, self.rule, "", state, current.control)
+
+    @property
+    def stored_schema(self) -> TableSchema:
+        return stored_schema(self.rule.history, self.schema)
 
     def job_tables(self) -> TargetTables:
         return self.job(StepKind.STAGE, ()).tables
@@ -207,6 +216,8 @@ class ScriptedTable:
             *(f"{from_text(f'`{column.name}`', column.type)} AS `{column.name}`" for column in self.schema.columns),
             *technical,
         )
+        constants = copied_columns(self.rule.history, self._now(), COPIED_AT)
+        frame = frame.withColumns({name: literal(value) for name, value in constants.items()})
         job = self.job(StepKind.SNAPSHOT, ())
         record = ControlRecord(
             "hand",
@@ -218,7 +229,7 @@ class ScriptedTable:
             self.window,
             self._now(),
             State(state, "2026-01-01T00:00:00Z"),
-            schema=self.schema,
+            schema=self.stored_schema,
             nonce=uuid.uuid4().hex,
         )
 

@@ -177,7 +177,8 @@ def source_schema(schema: TableSchema) -> TableSchema:
     """The source's schema that a copy's schema was derived from, without the initial values of converted columns."""
     columns = [_source_column(column) for column in schema.columns if column.origin is None or column.origin.name]
     names = {column.name: column.origin.name for column in schema.columns if column.origin is not None}
-    return replace(schema, columns=tuple(columns), key=tuple(names.get(name, name) for name in schema.key))
+    key = tuple(filter(None, (names.get(name, name) for name in schema.key)))
+    return replace(schema, columns=tuple(columns), key=key)
 
 
 def converted_json(source: LogicalType, target: LogicalType, convert: Convert) -> Callable[[str], str]:

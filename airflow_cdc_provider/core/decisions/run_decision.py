@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
@@ -148,11 +149,11 @@ def _repair(facts: Facts, base: RunDecision) -> RunDecision:
     oldest = windows[0] if windows else None
     if oldest and start < _span(oldest)[0] and (oldest.window > 1 or not inside):
         return replace(base, stop=_older_than_the_log(facts, oldest))
-    keyless = {table.task.table for table in facts.tables if not table.task.schema.key}
+    reasons = {table.task.table: reason for table in facts.tables if (reason := _why_not_repairable(table.task))}
     repairable = tuple(
-        v.table for v in base.table_decisions if v.action is TableAction.STREAM and v.table not in keyless
+        v.table for v in base.table_decisions if v.action is TableAction.STREAM and v.table not in reasons
     )
-    notes = tuple(f"{table} has no key: a backfill cannot repair it; use resync" for table in sorted(keyless))
+    notes = tuple(f"{table} {reasons[table]}: a backfill cannot repair it; use resync" for table in sorted(reasons))
     notes += tuple(_passed_holes(facts, repairable, inside))
     if not inside or not repairable:
         return replace(base, notes=(*notes, f"no window between {start:%F %T} and {end:%F %T} to apply again"))
@@ -161,6 +162,12 @@ def _repair(facts: Facts, base: RunDecision) -> RunDecision:
     plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
     fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in repairable)
     return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))
+
+
+def _why_not_repairable(task: TableTask) -> str:
+    if not task.schema.key:
+        return "has no key"
+    return "keeps a history" if task.rule.history is not History.NONE else ""
 
 
 def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.spec.columns import Columns as Columns
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, LOCAL_UPLOAD_ROWS, EngineMode
 from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
 from airflow_cdc_provider.core.spec.fields import doc as doc
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 
@@ -110,6 +111,11 @@ class TableRule:
     )
     ignore: tuple[Ignorable, ...] = doc(
         "Operations of the source that are not applied to the copy. `on_delete: ignore` ignores both.", tuple
+    )
+    history: History = doc(
+        "`none`: the rows as they are now. `scd2`: every version of each row, with the time in which it was valid. "
+        "`log`: every change, with its operation and its commit time.",
+        History.NONE,
     )
     cluster_by: tuple[str, ...] = doc(
         "Columns, by their names in the source, by which the target is clustered; the key by default.", tuple
@@ -270,4 +276,6 @@ def rule_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str =
         content["on_unrepresentable"] = rule.on_unrepresentable.value
     if rule.columns.hash:
         content["hash_key"] = hash_key_id
+    if rule.history is not History.NONE:
+        content["history"] = rule.history.value
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

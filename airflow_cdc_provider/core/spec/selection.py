@@ -24,9 +24,11 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     rule_fingerprint,
 )
+from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -66,7 +68,8 @@ class Selection:
         copied = control.schema if control else None
         rule, withheld = withhold(_without(self.rule, ignored), self.selected, copied)
         columns = tuple(column for column in self.selected.columns if selects(rule, column.text_of or column.name))
-        schema = copied_schema(rule, replace(self.selected, columns=columns), self.hash_key)
+        rows = copied_schema(rule, replace(self.selected, columns=columns), self.hash_key)
+        schema = stored_schema(rule.history, rows)
         sha256 = self.definition_sha256
         return TableTask(
             self.table,
@@ -210,7 +213,8 @@ def _table_problems(rule: TableRule, schema: TableSchema, hash_key: bytes) -> li
     selected = selected_schema(rule, schema)
     conversions = [*conversion_problems(rule, selected)]
     names = [] if conversions else _bad_names(schema, selected, copied_schema(rule, selected, hash_key))
-    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected)
+    history = [*history_problems(rule, selected)]
+    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected) + history
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:

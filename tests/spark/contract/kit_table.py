@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.source_features import FetchesRows
 from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.contract.kits import TargetKit
 from tests.spark.scripted_table import ScriptedTable
@@ -21,6 +22,7 @@ class KitTable(ScriptedTable):
         on_delete: OnDelete = OnDelete.HARD,
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
         source: FetchesRows | None = None,
+        history: History = History.NONE,
     ) -> None:
         super().__init__(
             kit.session,
@@ -32,6 +34,7 @@ class KitTable(ScriptedTable):
             on_bad_record=on_bad_record,
             source=source,
             engine=kit.engine,
+            history=history,
         )
         self.kit = kit
 

@@ -1,0 +1,34 @@
+"""Why the copy of a table cannot keep a history. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+
+
+def history_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
+    """``selected``: the selected columns of the source, with the effective key."""
+    if rule.history is History.NONE:
+        return
+    if not selected.key:
+        yield Problem(
+            "DEF080",
+            f"{selected.table} has no key, so the changes of a row cannot be distinguished from those of others",
+            where=selected.table,
+            found=f"history: {rule.history}",
+            allowed="history: none",
+            do="set `key`, or remove `history`",
+        )
+    elif selected.regime is Regime.UNORDERED and rule.history is History.SCD2:
+        yield Problem(
+            "DEF081",
+            f"the changes of {selected.table} arrive out of order, and versions are made in their order",
+            where=selected.table,
+            found=f"history: {rule.history}",
+            allowed="history: log, history: none",
+            do="use `history: log`: it has the order of the changes in a column",
+        )

@@ -1,0 +1,1 @@
+"""Copies that keep a history: what their batches and their full copies write."""

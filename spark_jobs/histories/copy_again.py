@@ -1,0 +1,171 @@
+"""A full copy into a table that keeps a history: what differs from its current rows becomes new versions, or changes.
+
+Nothing of the history is removed, and a row that is as it was keeps its version. The rows are staged and merged like a
+batch. A crash before the commit leaves the table ``resyncing``, and the next attempt compares again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.decisions.steps import Batch, TableResult
+from airflow_cdc_provider.core.errors import Blocked
+from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import OPERATION, VALID_FROM, row_schema, stored_schema
+from airflow_cdc_provider.core.table.merge_plan import KNOWN, LIVE, OP, ORDER
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.staged_rows import BATCH, ROWS, StagedRows
+from spark_jobs.copies.copied_rows import literal
+from spark_jobs.copies.copying import commit_copy
+from spark_jobs.copies.delete_guard import MissingRows
+from spark_jobs.engines.choice import local_limit, on_engine
+from spark_jobs.histories.compared_rows import all_equal, end_rows, prefixed, same_key
+from spark_jobs.histories.copied_versions import copied_columns
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.spark_progress import watch_copy
+from spark_jobs.windows.parquet_files import count_rows
+
+OLD, NEW = "_cdc_old", "_cdc_new"
+GROWS = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN})
+
+
+@dataclass(frozen=True)
+class HistoryCopy:
+    """``before``: the control record of the table. ``record``: that of the copy. ``began``: before the anchor."""
+
+    job: Job
+    work: TableWork
+    copy: Copy
+    before: ControlRecord
+    record: ControlRecord
+    began: datetime
+
+    @property
+    def history(self) -> History:
+        return self.work.task.rule.history
+
+    @property
+    def schema(self) -> TableSchema:
+        return self.copy.schema
+
+    @property
+    def sequence(self) -> str:
+        """Above the order keys of all changes that the copy contains, and below those of all later ones. The fence
+        makes it unique: the source may not have moved since the last copy."""
+        return f"{self.copy.floor}!{self.record.fence:010d}"
+
+    def added_columns(self) -> tuple[Column, ...]:
+        """Raises Blocked where the table cannot have old and new versions side by side."""
+        assert self.before.schema is not None
+        changes = compare(row_schema(self.before.schema), self.schema)
+        if other := [str(change) for change in changes if change.kind not in GROWS and change.is_certain]:
+            raise self._incompatible(other)
+        return tuple(change.after for change in changes if change.kind is ChangeKind.ADD_COLUMN and change.after)
+
+    def differences(self, current: DataFrame, new: DataFrame) -> DataFrame:
+        """Current rows of the table (``prefixed``) beside rows of the source with their key, where they differ.
+        ``OLD`` and ``NEW``: whether there is a row on that side."""
+        old = prefixed(self.schema, current).withColumn(OLD, F.lit(True))
+        joined = new.withColumn(NEW, F.lit(True)).join(old, same_key(self.schema), "full_outer")
+        both = joined.withColumns({name: F.coalesce(name, F.lit(False)) for name in (OLD, NEW)})
+        return both.where(~(F.col(OLD) & F.col(NEW) & all_equal(self.schema)))
+
+    def missing(self, differences: DataFrame, current: DataFrame) -> MissingRows:
+        return MissingRows(differences.where(f"NOT {NEW}").count(), current.count())
+
+    def commit(self, differences: DataFrame, missing: MissingRows) -> TableResult:
+        """Stage and merge. Raises Fenced where another attempt has taken over the table."""
+        batch = self._stage(differences)
+
+        def merge(record: ControlRecord) -> int:
+            rows = StagedRows(self.work.session, self.job.log.store, batch)
+            task = replace(self.work.task, schema=batch.schema)
+            limit = local_limit(self.job.tables)
+            on_engine(self.job, self.work, batch.rows, lambda engine: engine.merge(task, rows, record), limit)
+            return batch.rows
+
+        progress = watch_copy(self.work.spark, self.copy)
+        return commit_copy(self.job, self.work, progress, merge, self.record, missing=missing.rows, of=missing.of)
+
+    def _stage(self, differences: DataFrame) -> Batch:
+        log = self.job.log
+        folder = batch_folder(self.work.task.table, f"{self.job.step.attempt}-copy")
+        rows = self._new_rows(differences).unionByName(self._ended_rows(differences))
+        rows.write.mode("overwrite").parquet(log.store.url(f"{folder}/{ROWS}"))
+        number = count_rows(log.store, f"{folder}/{ROWS}")
+        schema = stored_schema(self.history, self.schema)
+        batch = Batch(
+            table=self.work.task.table,
+            folder=folder,
+            fence=self.before.fence,
+            lo_window=self.before.window,
+            window=self.record.window,
+            schema=schema,
+            rows=number,
+            counts={Operation.READ.value: number},
+            partial=True,
+            bounds=key_bounds(log.store, f"{folder}/{ROWS}", schema.column(schema.key[0])) if number else (),
+            added=self.added_columns(),
+        )
+        log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
+        return batch
+
+    def _new_rows(self, differences: DataFrame) -> DataFrame:
+        return self._as_staged(differences.where(NEW), (F.col(quoted(name)) for name in self.schema.names))
+
+    def _ended_rows(self, differences: DataFrame) -> DataFrame:
+        gone = differences.where(OLD)
+        if self.work.task.rule.keeps_rows:
+            gone = gone.where(NEW)
+        if self.history is History.SCD2:
+            return end_rows(self.schema, gone, self._not_before_old(), F.lit(self.sequence))
+        deleted = self._as_staged(
+            gone.where(f"NOT {NEW}"), (F.col(f"_cdc_o{number}") for number in range(len(self.schema.columns)))
+        )
+        return deleted.withColumn(OPERATION, F.lit(Operation.DELETE.value))
+
+    def _as_staged(self, rows: DataFrame, values: Iterable[SparkColumn]) -> DataFrame:
+        named = (value.alias(name) for value, name in zip(values, self.schema.names, strict=True))
+        constants = {
+            name: literal(value) for name, value in copied_columns(self.history, self.sequence, self.began).items()
+        }
+        if self.history is History.SCD2:
+            constants[VALID_FROM] = self._not_before_old()
+        return rows.select(
+            *named,
+            *(value.alias(name) for name, value in constants.items()),
+            F.lit(self.sequence).alias(ORDER),
+            F.lit(LIVE).alias(OP),
+            F.lit(None).cast("array<string>").alias(KNOWN),
+        )
+
+    def _not_before_old(self) -> SparkColumn:
+        """The time of the copy, unless the version that it ends begins later: the clocks are not the same."""
+        return F.greatest(F.lit(self.began), F.col("_cdc_o_from"))
+
+    def _incompatible(self, changes: list[str]) -> Blocked:
+        task = self.work.task
+        return Blocked.of(
+            "CPY013",
+            f"{task.table} cannot continue its history, because its older versions do not fit the table any more",
+            where=self.job.tables.locate(task.target),
+            found="; ".join(changes),
+            allowed="added and dropped columns",
+            do="set another `target` for a new history, or drop the table to start again without the old versions",
+            data="the history is unchanged",
+        )

@@ -1,0 +1,147 @@
+"""Copies that keep every version of a row, or every change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.targets.sparksql.types import from_text
+from spark_jobs.copies.copying import build_control_record, table_status
+from spark_jobs.histories.copy_again import HistoryCopy
+from spark_jobs.histories.current_rows import current_rows
+from spark_jobs.runtime.job import TableWork
+from tests.spark.contract.fold_cases import KEYED, Changes, KeyedChanges
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+from tests.spark.scripted_table import COPIED_AT, Row
+
+pytestmark = pytest.mark.jvm
+
+VERSION = ("_cdc_sequence", "_cdc_valid_from", "_cdc_valid_to", "_cdc_is_current")
+CHANGE = ("_cdc_sequence", "_cdc_operation", "_cdc_commit_time", "_cdc_missing_columns")
+COPIED = "00000000"
+
+
+class HistoryTable(KitTable):
+    """A change is committed as many seconds after the copy as its order key says."""
+
+    def __init__(self, kit: TargetKit, folder: Path, history: History, on_delete: OnDelete = OnDelete.HARD) -> None:
+        super().__init__(kit, folder, KEYED, on_delete, history=history)
+        self.changes = KeyedChanges(self, 0)
+
+    def timed(self, changes: Changes) -> list[ChangeRecord]:
+        flat = [one for item in changes for one in (item if isinstance(item, list) else [item])]
+        return [replace(one, commit_ts=COPIED_AT + timedelta(seconds=int(one.order_key, 16))) for one in flat]
+
+    def change(self, *changes: ChangeRecord | list[ChangeRecord]) -> None:
+        result = self.apply(self.timed(list(changes)))
+        assert result.outcome is Outcome.DONE, result.problem
+
+    def versions(self) -> list[tuple[Any, ...]]:
+        """Values, sequence, first and last second, whether it is current."""
+        return sorted(
+            (
+                (*row[:-4], int(row[-4].partition("!")[0], 16), seconds(row[-3]), seconds(row[-2]), bool(row[-1]))
+                for row in self.rows(*VERSION)
+            ),
+            key=lambda version: (version[0], version[-4], version[-3]),
+        )
+
+    def logged(self) -> list[tuple[Any, ...]]:
+        """Sequence, operation, values, missing columns."""
+        found = self.rows(*CHANGE)
+        return sorted(
+            ((int(row[-4].partition("!")[0], 16), row[-3], *row[:-4], row[-1]) for row in found),
+            key=lambda change: (change[0], str(change[2])),
+        )
+
+    def copy_again(self, rows: Sequence[Row]) -> TableResult:
+        """A resync with these rows of the source."""
+        names = self.schema.names
+        texts = [tuple(None if row[name] is None else str(row[name]) for name in names) for row in rows]
+        given = self.spark.createDataFrame(texts, ", ".join(f"`{name}` STRING" for name in names))
+        frame = given.selectExpr(
+            *(f"{from_text(f'`{one.name}`', one.type)} AS `{one.name}`" for one in self.schema.columns)
+        )
+        self.order += 1
+        job = self.job(StepKind.RESYNC, (self.task(),))
+        work = TableWork(self.task(), lambda: self.spark)
+        named, current = table_status(job, self.task())
+        assert current.control is not None
+        copy = Copy(f"{self.order:08x}", {}, self.schema, SplitRead((), 0), len(rows))
+        state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
+        vars(job.resources).update(source=ExactSource())
+        record = build_control_record(job, self.task(), named, current, copy, state)
+        began = COPIED_AT + timedelta(seconds=self.order)
+        copied = HistoryCopy(job, work, copy, current.control, record, began)
+        found = current_rows(self.rule.history, self.read_at(current.version), self.schema.key)
+        differences = copied.differences(found, frame).localCheckpoint()
+        return copied.commit(differences, copied.missing(differences, found))
+
+
+class ExactSource:
+    exact_snapshot = True
+
+
+def seconds(at: datetime | None) -> float | None:
+    if at is None:
+        return None
+    utc = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    return (utc - COPIED_AT).total_seconds()
+
+
+def every_second(*values: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Versions by their values, first and last second: the sequence of a change is its second."""
+    return [
+        (*row[:3], row[3], float(row[3]), None if row[4] is None else float(row[4]), row[4] is None) for row in values
+    ]  # type: ignore[index]
+
+
+def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w"), changes.row(3, "c", "w"), changes.row(9, "z", "w")])
+    table.change(
+        *(changes.update(1, "A"), changes.delete(2), changes.insert(4, "d", None), changes.update(1, "AA", "W")),
+        *(changes.move(3, 5, "C"), changes.update(9, "z")),
+    )
+    assert table.versions() == every_second(
+        *((1, "a", "w", 0, 1), (1, "A", "w", 1, 4), (1, "AA", "W", 4, None), (2, "b", "w", 0, 2)),
+        *((3, "c", "w", 0, 5), (4, "d", None, 3, None), (5, "C", "w", 6, None), (9, "z", "w", 0, None)),
+    )
+    table.change(changes.insert(2, "B", "w"), table.truncate(), changes.insert(1, "new", "w"), changes.delete(9))
+    assert table.versions() == every_second(
+        *((1, "a", "w", 0, 1), (1, "A", "w", 1, 4), (1, "AA", "W", 4, 9), (1, "new", "w", 10, None)),
+        *((2, "b", "w", 0, 2), (2, "B", "w", 8, 9), (3, "c", "w", 0, 5), (4, "d", None, 3, 9)),
+        *((5, "C", "w", 6, 9), (9, "z", "w", 0, 9)),
+    )
+    assert table.row_count() in (None, 10)
+    _, again = table.staged()
+    assert again.outcome is Outcome.UNCHANGED
+
+
+def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.LOG)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
+    first, second, third = changes.update(1, "A"), changes.delete(2), changes.insert(3, "c", None)
+    table.change(first, second, third, third, changes.move(1, 4, "M", "w"))
+    found = [
+        *((0, "read", 1, "a", "w", None), (0, "read", 2, "b", "w", None), (1, "update", 1, "A", None, '["w"]')),
+        *((2, "delete", 2, None, None, '["v","w"]'), (3, "insert", 3, "c", None, None)),
+        *((4, "delete", 1, None, None, '["v","w"]'), (5, "insert", 4, "M", "w", None)),
+    ]
+    assert table.logged() == found
+    table.change(table.truncate(), changes.insert(2, "new", "w"))
+    assert table.logged() == [*found, (6, "truncate", None, None, None, None), (7, "insert", 2, "new", "w", None)]

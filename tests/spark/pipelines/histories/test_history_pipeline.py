@@ -1,0 +1,210 @@
+"""Histories of tables in PostgreSQL: through runs, verify, schema changes, resyncs, and steps that are killed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.delta_tables import read
+from tests.faults import attempts
+from tests.spark.pipelines.pipeline import Pipeline
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+NUMBERS = itertools.count(1)
+CLIENT, ORDERS = "public.client", "public.orders"
+SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
+Values = tuple[Any, ...]
+
+
+@dataclass(kw_only=True)
+class HistoryPipeline(Pipeline):
+    server: EmbeddedPostgres
+    database: str
+
+    @property
+    def secrets(self) -> Secrets:
+        server = self.server
+        info = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=self.database)
+        return Secrets(info)
+
+    def sql(self, *statements: str) -> None:
+        with psycopg.connect(self.server.dsn(self.database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        rows = read(DeltaTable(self.replicator().target.locate(self.target(table)))).to_pylist()
+        return sorted(rows, key=lambda row: (row["id"] or 0, row["_cdc_sequence"]))
+
+    def versions(self, *columns: str) -> list[Values]:
+        """Of clients: values, and whether the version is current. Each one ends when the next one begins."""
+        rows = self.rows(CLIENT)
+        for before, after in itertools.pairwise(rows):
+            if before["id"] == after["id"] and not before["_cdc_is_current"]:
+                assert before["_cdc_valid_from"] <= before["_cdc_valid_to"] <= after["_cdc_valid_from"]
+        return [(row["id"], *(row[name] for name in columns or ("name",)), row["_cdc_is_current"]) for row in rows]
+
+    def changes(self) -> list[Values]:
+        return [(row["_cdc_operation"], row["id"], row["amount"]) for row in self.rows(ORDERS)]
+
+    def row(self, table: str) -> TableRow:
+        return self.replicator().state.tables(self.definition.name)[table]
+
+
+@pytest.fixture
+def shop(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> Iterator[HistoryPipeline]:
+    name = f"history{next(NUMBERS)}"
+    with psycopg.connect(postgres.dsn(), autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}".encode())
+        definition = Definition(
+            name=name,
+            source=Source("postgres", "source", options={"publication": "cdc"}),
+            target=Target("delta", f"{tmp_path}/lake"),
+            tables=(TableRule(CLIENT, history=History.SCD2), TableRule(ORDERS, history=History.LOG)),
+            staging=Staging(f"{tmp_path}/staging"),
+        )
+        shop = HistoryPipeline(tmp_path, spark, definition, server=postgres, database=name)
+        shop.sql(
+            "CREATE TABLE client (id int PRIMARY KEY, name text, notes text)",
+            "ALTER TABLE client ALTER notes SET STORAGE EXTERNAL",
+            "INSERT INTO client VALUES (1, 'a', repeat('n', 9000)), (2, 'b', NULL), (3, 'c', NULL)",
+            "CREATE TABLE orders (id int PRIMARY KEY, amount int)",
+            "INSERT INTO orders VALUES (1, 10)",
+            "CREATE PUBLICATION cdc FOR TABLE client, orders",
+        )
+        yield shop
+        server.execute(SLOTS, [name])
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+COPIED = [(1, "a", True), (2, "b", True), (3, "c", True)]
+CHANGED = [(1, "a", False), (1, "A", False), (1, "AA", True), (2, "b", False), (3, "c", True), (4, "d", True)]
+LOGGED = [("read", 1, 10), ("update", 1, 11), ("delete", 1, None), ("insert", 2, 20)]
+
+
+def change(shop: HistoryPipeline) -> None:
+    """The notes of client 1 are stored out of line, and not sent with an update of the name."""
+    shop.sql(
+        "UPDATE client SET name = 'A' WHERE id = 1",
+        "UPDATE client SET name = 'AA' WHERE id = 1",
+        "DELETE FROM client WHERE id = 2",
+        "INSERT INTO client VALUES (4, 'd', NULL)",
+        "UPDATE orders SET amount = 11",
+        "DELETE FROM orders",
+        "INSERT INTO orders VALUES (2, 20)",
+    )
+
+
+def test_versions_and_changes_follow_the_source_through_runs_and_new_columns(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    assert shop.versions() == COPIED
+    change(shop)
+    shop.run_successfully()
+    assert shop.versions() == CHANGED
+    assert {row["notes"] for row in shop.rows(CLIENT) if row["id"] == 1} == {"n" * 9000}
+    assert shop.changes() == LOGGED
+    shop.sql("ALTER TABLE client ADD city text DEFAULT 'x'", "UPDATE client SET city = 'y' WHERE id = 3")
+    shop.run_successfully()
+    found = [*CHANGED[:4], (3, "c", False), (3, "c", True), (4, "d", True)]
+    assert shop.versions() == found
+    assert shop.versions("city")[4:] == [(3, "x", False), (3, "y", True), (4, "x", True)]
+    assert (shop.row(CLIENT).state, shop.row(CLIENT).rows) == (TableState.REPLICATING, len(found))
+
+
+@pytest.mark.nightly
+def test_a_resync_keeps_versions_and_verify_compares_the_current_ones(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    change(shop)
+    shop.run_successfully()
+    shop.record_command(CommandKind.VERIFY, CLIENT)
+    verified = shop.results(shop.run_successfully(), "verify")
+    assert verified[CLIENT].detail["identical"] and verified[CLIENT].detail["target_rows"] == 3
+    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.run_until_idle()
+    assert shop.versions() == CHANGED and shop.changes() == LOGGED
+
+
+@pytest.mark.nightly
+def test_a_resync_writes_what_differs(shop: HistoryPipeline) -> None:
+    """The changes between the last window and the copy are not in the log: the table was not in the publication."""
+    shop.run_successfully()
+    shop.sql("ALTER PUBLICATION cdc DROP TABLE client, orders")
+    change(shop)
+    shop.sql("ALTER PUBLICATION cdc ADD TABLE client, orders")
+    shop.run()
+    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.run_until_idle()
+    assert shop.versions() == [
+        *((1, "a", False), (1, "AA", True), (2, "b", False), (3, "c", True), (4, "d", True)),
+    ]
+    assert shop.changes() == [("read", 1, 10), ("delete", 1, 10), ("read", 2, 20)]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("task", "point"),
+    [
+        ("snapshot", "copy.before_commit"),
+        ("snapshot", "copy.after_commit"),
+        ("stage", "stage.after_rows"),
+        ("merge", "merge.before_commit"),
+        ("merge", "merge.after_commit"),
+        ("reconcile.resync", "copy.anchored"),
+        ("reconcile.resync", "copy.before_commit"),
+        ("reconcile.resync", "copy.after_commit"),
+    ],
+)
+def test_a_step_that_is_killed_has_the_same_result(
+    shop: HistoryPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, point: str
+) -> None:
+    token = tmp_path / "armed"
+    token.touch()
+    tasks: list[str] = [""]
+
+    def killed() -> dict[str, str] | None:
+        return {ARMED: f"{point}=kill9", TOKEN: str(token)} if tasks[-1] == task and token.exists() else None
+
+    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
+    shop.run_successfully(between=tasks.append)
+    change(shop)
+    shop.run_successfully(between=tasks.append)
+    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.run_successfully(between=tasks.append)
+    shop.run_until_idle()
+    assert not token.exists(), "it was killed"
+    assert shop.versions() == CHANGED and shop.changes() == LOGGED
+
+
+@pytest.mark.nightly
+def test_a_history_may_be_begun_and_given_up_by_a_resync(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    change(shop)
+    shop.run_successfully()
+    rules = [replace(rule, history=History.NONE) for rule in shop.definition.tables]
+    shop.definition = replace(shop.definition, tables=tuple(rules))
+    shop.run()
+    assert shop.row(CLIENT).state is TableState.BLOCKED
+    shop.record_command(CommandKind.RESYNC, CLIENT)
+    shop.run()
+    assert "would delete 6 of 6 rows" in shop.row(CLIENT).reason
+    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.run_until_idle()
+    assert set(shop.copied_rows(CLIENT, "id")) == {1, 3, 4} and set(shop.copied_rows(ORDERS, "id")) == {2}
