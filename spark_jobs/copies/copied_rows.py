@@ -58,7 +58,7 @@ class CopiedRows:
 @contextmanager
 def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime) -> Iterator[CopiedRows]:
     """``began``: before the anchor of the copy."""
-    table = copy.schema.table
+    table = work.task.table
     technical = technical_columns(copy, work.task.rule, began)
     with ExitStack() as opened:
         progress_readers = list[ReadProgress]()
@@ -73,7 +73,7 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime) -> 
             return rows
 
         def each_split(run: RunSplits) -> EachSplit:
-            return partial(write_splits, job, copy, work.task.rule, technical, run)
+            return partial(write_splits, job, copy, work.task, technical, run)
 
         yield CopiedRows(
             frame,

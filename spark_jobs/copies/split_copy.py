@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
-from airflow_cdc_provider.core.decisions.steps import Step
+from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -42,7 +42,7 @@ class WrittenSplits(Generic[R]):
 
 @dataclass(frozen=True)
 class _SplitTask(Generic[R]):
-    """Contains secrets: it travels only inside the serialised task."""
+    """``name``: of the copy. Contains secrets: it travels only inside the serialised task."""
 
     step: Step
     secrets: Secrets
@@ -50,6 +50,7 @@ class _SplitTask(Generic[R]):
     number: int
     schema: TableSchema
     rule: TableRule
+    name: str
     technical: Mapping[str, pa.Scalar]
     function: Callable[[Rows], R]
 
@@ -67,7 +68,7 @@ class _SplitResult(Generic[R]):
 def write_splits(
     job: Job,
     copy: Copy,
-    rule: TableRule,
+    of: TableTask,
     technical: Mapping[str, pa.Scalar],
     run: RunSplits,
     function: Callable[[Rows], R],
@@ -76,7 +77,7 @@ def write_splits(
     reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
     step = replace(job.step, tables=())
     tasks = [
-        _SplitTask(step, job.secrets, split, number, copy.schema, rule, technical, function)
+        _SplitTask(step, job.secrets, split, number, copy.schema, of.rule, of.table, technical, function)
         for number, split in enumerate(copy.read.splits)
     ]
     results: list[_SplitResult[R]] = run(job, _run_task, tasks)
@@ -118,7 +119,7 @@ class _CountingReader:
 
     def _reporter(self) -> ReportRows:
         store = open_log(self._task.step.definition, self._task.secrets.staging).store
-        return progress_reporter(store, self._task.step, f"{self._task.schema.table}-{self._task.number:04d}")
+        return progress_reporter(store, self._task.step, f"{self._task.name}-{self._task.number:04d}")
 
 
 def _add_columns(technical: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:

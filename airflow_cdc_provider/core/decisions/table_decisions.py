@@ -154,7 +154,7 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
     if problem := check_source(facts, name, control):
         return _blocked(name, problem, Cause.SOURCE)
     problem = check_definition(facts, table, control) or check_retention(facts, name, control)
-    if problem := problem or facts.stream.outside.get(name):
+    if problem := problem or facts.stream.outside.get(table.task.source_table):
         return _blocked(name, problem)
     if table.renamed:
         question = rename_question(control, table.task.renamed_to)

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.column_problems import conversion_problems, named_columns
+from airflow_cdc_provider.core.spec.copies import copies_of
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
@@ -28,6 +29,7 @@ from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -41,7 +43,7 @@ NO_SUCH_TABLE = "DEF041"
 
 @dataclass(frozen=True)
 class Selection:
-    """A source table and its rule. ``selected``: the selected columns of the source, with the effective key.
+    """A copy and its rule. ``selected``: the selected columns of the source, with the effective key.
     ``hash_key``: the key of hashes."""
 
     table: str
@@ -52,8 +54,12 @@ class Selection:
     hash_key: bytes = field(default=b"", repr=False)
 
     @property
+    def source_table(self) -> str:
+        return source_table(self.table)
+
+    @property
     def schema(self) -> TableSchema:
-        """The schema of the copy."""
+        """The schema of the rows of the copy."""
         return copied_schema(self.rule, self.selected, self.hash_key)
 
     def task(
@@ -117,14 +123,15 @@ def select(
         return (), (*problems, _too_many(definition, len(rules)))
 
     selections = []
-    for table, rule in sorted(rules.items()):
+    for table, (copy, rule) in ((table, one) for table, of in sorted(rules.items()) for one in copies_of(of, table)):
         target, routing_problems = target_name(rule, table, table_name)
-        table_problems = list(of_table(table, [*routing_problems, *_table_problems(rule, by_name[table], hash_key)]))
-        problems += table_problems
+        table_problems = list(of_table(copy, [*routing_problems, *_table_problems(rule, by_name[table], hash_key)]))
+        reported = {(problem.code, problem.where, problem.what) for problem in problems}
+        problems += [one for one in table_problems if (one.code, one.where, one.what) not in reported]
         if not table_problems:
             fingerprint = rule_fingerprint(definition, rule, hash_key_id(hash_key))
             selected = selected_schema(rule, by_name[table])
-            selections.append(Selection(table, target, selected, rule, fingerprint, hash_key))
+            selections.append(Selection(copy, target, selected, rule, fingerprint, hash_key))
     collisions = _collisions(selections)
     problems += collisions
     colliding = {problem.where for problem in collisions}
