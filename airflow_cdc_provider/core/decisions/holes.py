@@ -34,9 +34,9 @@ def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | No
 
 
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
-    """The hole that a table of the source with its last copy at ``floor`` has in a window. A hole at or below the floor is repaired
-    by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the
-    window, not holes."""
+    """The hole that a copy at ``floor`` of a table of the source has in a window. A hole at or below the floor is
+    repaired by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are
+    records of the window, not holes."""
     for hole in manifest.holes:
         if hole.table == table and not "" < hole.order_key <= floor:
             return hole

@@ -11,8 +11,12 @@ from airflow_cdc_provider.core.table.copies import HISTORY, source_table
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
 
-def history_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
+def history_problems(rule: TableRule, selected: TableSchema) -> tuple[Problem, ...]:
     """``selected``: the selected columns of the source, with the effective key."""
+    return tuple(_problems(rule, selected))
+
+
+def _problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
     if source_table(selected.table) != selected.table:
         yield Problem(
             "DEF084",

@@ -123,15 +123,16 @@ def select(
         return (), (*problems, _too_many(definition, len(rules)))
 
     selections = []
-    for table, (copy, rule) in ((table, one) for table, of in sorted(rules.items()) for one in copies_of(of, table)):
-        target, routing_problems = target_name(rule, table, table_name)
-        table_problems = list(of_table(copy, [*routing_problems, *_table_problems(rule, by_name[table], hash_key)]))
-        reported = {(problem.code, problem.where, problem.what) for problem in problems}
-        problems += [one for one in table_problems if (one.code, one.where, one.what) not in reported]
-        if not table_problems:
-            fingerprint = rule_fingerprint(definition, rule, hash_key_id(hash_key))
-            selected = selected_schema(rule, by_name[table])
-            selections.append(Selection(copy, target, selected, rule, fingerprint, hash_key))
+    for table, rule in sorted(rules.items()):
+        selected = selected_schema(rule, by_name[table])
+        table_problems = _table_problems(rule, by_name[table], hash_key)
+        for copy, own in copies_of(rule, table):
+            target, routing_problems = target_name(own, table, table_name)
+            shared = table_problems if copy == table else []
+            problems += of_table(copy, [*routing_problems, *shared, *history_problems(own, selected)])
+            if not (table_problems or routing_problems or history_problems(own, selected)):
+                fingerprint = rule_fingerprint(definition, own, hash_key_id(hash_key))
+                selections.append(Selection(copy, target, selected, own, fingerprint, hash_key))
     collisions = _collisions(selections)
     problems += collisions
     colliding = {problem.where for problem in collisions}
@@ -220,8 +221,7 @@ def _table_problems(rule: TableRule, schema: TableSchema, hash_key: bytes) -> li
     selected = selected_schema(rule, schema)
     conversions = [*conversion_problems(rule, selected)]
     names = [] if conversions else _bad_names(schema, selected, copied_schema(rule, selected, hash_key))
-    history = [*history_problems(rule, selected)]
-    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected) + history
+    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected)
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
