@@ -7,12 +7,13 @@ So the versions do not depend on how the change log is cut into batches.
 
 from __future__ import annotations
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.core.table.history import IS_CURRENT, SEQUENCE, VALID_FROM, VALID_TO
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, LIVE, OP, ORDER
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import initial_value
 from spark_jobs.batches.batch_input import BatchInput
@@ -23,6 +24,7 @@ from spark_jobs.folds.parent_rows import MAY_BE_MISSING, ROOT, with_parent_rows
 from spark_jobs.folds.versions import Truncate
 from spark_jobs.histories.compared_rows import as_values, ending_columns, prefixed, same_key
 
+COMPARABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE})
 AT, OLD = "_cdc_at", "_cdc_old"
 """When a change was committed; whether a row is a version of the target."""
 
@@ -33,7 +35,8 @@ def staged_versions(batch: BatchInput, entries: DataFrame, shape: BatchShape) ->
     changes = _changes(batch, entries, shape).localCheckpoint()
     current = _current(schema, batch.target())
     keys = prefixed(schema, changes)
-    together = changes.unionByName(current.join(keys, same_key(schema), "left_semi"))
+    near = current if batch.truncates else current.where(_near(schema.column(schema.key[0]), changes))
+    together = changes.unionByName(near.join(keys, same_key(schema), "left_semi"))
     if batch.truncates:
         untouched = current.join(keys, same_key(schema), "left_anti")
         together = together.unionByName(untouched).unionByName(_truncated(untouched, batch.truncates[0]))
@@ -75,6 +78,17 @@ def _current(schema: TableSchema, rows: DataFrame) -> DataFrame:
         F.col(VALID_FROM).alias(AT),
         F.lit(True).alias(OLD),
     )
+
+
+def _near(leading: Column, changes: DataFrame) -> SparkColumn:
+    """The range of the leading key column in the changes: the target reads only its rows. Texts are left out, because
+    databases may compare them in another way."""
+    if leading.type.kind not in COMPARABLE:
+        return F.lit(True)
+    column = F.col(quoted(leading.name))
+    least, greatest = changes.agg(F.min(column), F.max(column)).collect()[0]
+    within = column.between(F.lit(least), F.lit(greatest)) if least is not None else F.lit(False)
+    return within | column.isNull() if leading.nullable else within
 
 
 def _truncated(current: DataFrame, truncate: Truncate) -> DataFrame:
