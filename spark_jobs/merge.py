@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import BATCH, StagedRows
-from spark_jobs.engines.choice import merge_limit, on_engine
+from spark_jobs.engines.choice import local_limit, on_engine
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job, TableWork
@@ -53,7 +53,7 @@ def merge_table(
     rows = StagedRows(work.session, job.log.store, batch)
     try:
         with work.phase("merge"):
-            limit = merge_limit(job.tables)
+            limit = local_limit(job.tables)
             counts = on_engine(job, work, batch.rows, lambda engine: engine.merge(task, rows, record), limit)
     except RowMissing as error:
         if batch.repair or not job.fetches_rows:

@@ -26,7 +26,7 @@ from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.schema_change import alter_table, copy_again, schema_decision, schema_policy
 from spark_jobs.batches.staged_rows import BATCH, ROWS
-from spark_jobs.engines.choice import on_engine
+from spark_jobs.engines.choice import local_limit, on_engine
 from spark_jobs.quarantine.partitioning import Stopped
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -67,7 +67,7 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
         try:
             with work.phase("fold"):
                 batch = BatchInput(job, work, control, plan, current.version)
-                built = on_engine(job, work, batch.rows, methodcaller("fold", batch))
+                built = on_engine(job, work, batch.rows, methodcaller("fold", batch), local_limit(job.tables))
         except Stopped as error:
             upto, stopped = error.window - 1, error.problems[0]
             continue

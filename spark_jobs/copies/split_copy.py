@@ -125,7 +125,7 @@ class _CountingReader:
 def _add_columns(technical: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:
     for name, value in technical.items():
         column = pa.repeat(value, len(table))
-        if pa.types.is_string(value.type):  # a constant text takes no memory as a dictionary
+        if value.is_valid and pa.types.is_string(value.type):  # a constant text takes no memory as a dictionary
             numbers = pa.repeat(pa.scalar(0, pa.int8()), len(table))
             column = pa.DictionaryArray.from_arrays(numbers, pa.array([value.as_py()], pa.string()))
         table = table.append_column(name, column)

@@ -34,7 +34,7 @@ def on_engine(job: Job, work: TableWork, rows: int, do: Callable[[Engine], R], l
     return do(SparkEngine(job, work))
 
 
-def merge_limit(tables: TargetTables) -> int:
-    """The most rows that the local engine merges."""
+def local_limit(tables: TargetTables) -> int:
+    """The most rows that the local engine folds and merges for these tables."""
     uploads = isinstance(tables, DatabaseTarget) and isinstance(tables.server, LoadsFiles)
     return LOCAL_UPLOAD_ROWS if uploads else LOCAL_ROWS

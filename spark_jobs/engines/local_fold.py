@@ -3,8 +3,9 @@ carry-over."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import Carried
 from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
@@ -24,6 +26,7 @@ from spark_jobs.batches.target_rows import TargetRows
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
 from spark_jobs.folds.fold import is_partial
 from spark_jobs.folds.key_groups import ENTRIES
+from spark_jobs.folds.key_pieces import Piece, pieces_by_key
 from spark_jobs.folds.keyless_rows import KeylessRows
 from spark_jobs.folds.parents import with_parents
 from spark_jobs.folds.unordered_rows import newest_changes, tombstones
@@ -33,7 +36,17 @@ from spark_jobs.quarantine.orphan_updates import orphan_update
 from spark_jobs.quarantine.partitioning import PartitionedBatch, RecordPartitioner
 from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.quarantine.unrepresentable import require_representable
-from spark_jobs.windows.local_records import local_records, local_records_and_carry
+from spark_jobs.runtime.memory_budget import BUDGET
+from spark_jobs.windows.local_records import (
+    local_records,
+    local_records_and_carry,
+    records_in_batches,
+    records_size,
+)
+
+PIECE_BYTES = BUDGET.limit // 4
+"""Pieces are unequal: a key with many changes makes one larger."""
+ROWS_PER_FILE = 250_000
 
 DELETE, TOMBSTONE = Operation.DELETE.value, Carried.TOMBSTONE.value
 
@@ -46,10 +59,31 @@ def fold_locally(batch: BatchInput) -> BuiltBatch | None:
         raise NeedsSpark("a history")
     if batch.unreadable or batch.may_wait or batch.is_unordered:
         return _fold_with_carry(batch)
+    if batch.rows > LOCAL_ROWS:
+        return _fold_in_pieces(batch)
     with local_records(batch.job.log, batch.plan.windows, batch.after, ENTRIES) as entries:
         rows = _rows(batch, entries, batch.stats.shape)
-    _write(batch, rows)
+    _write(batch, [rows])
     return BuiltBatch(batch.batch(len(rows), KNOWN in rows.column_names))
+
+
+def _fold_in_pieces(batch: BatchInput) -> BuiltBatch:
+    """A batch that may not fit into the memory. All changes of a key are in one piece."""
+    shape, log, windows = batch.stats.shape, batch.job.log, batch.plan.windows
+    if not batch.plan.schema.key or shape.moved:
+        raise NeedsSpark(f"more than {LOCAL_ROWS:,} rows that depend on each other")
+    number = 1 + records_size(log, windows, ENTRIES) // PIECE_BYTES
+    known = batch.may_be_partial(shape)
+    with pieces_by_key(records_in_batches(log, windows, batch.after, ENTRIES), ENTRIES, number) as pieces:
+        count = _write(batch, (_rows_of_piece(batch, piece, shape, known) for piece in pieces))
+    return BuiltBatch(batch.batch(count, known))
+
+
+def _rows_of_piece(batch: BatchInput, piece: Piece, shape: BatchShape, known: bool) -> pa.Table:
+    if piece.bytes > BUDGET.limit:
+        raise NeedsSpark(f"more than {BUDGET.limit >> 20} MiB of changes of a few keys")
+    with BUDGET.reserve(piece.bytes):
+        return _checked(batch, lambda: arrow_rows(batch.fold(shape).rows(piece.read()), batch.plan.schema, known))
 
 
 def _fold_with_carry(batch: BatchInput) -> BuiltBatch | None:
@@ -66,7 +100,7 @@ def _fold_with_carry(batch: BatchInput) -> BuiltBatch | None:
             entries, buried = _unordered(batch, parts, carried, shape)
             waits.append(buried)
         rows = _rows(batch, entries.select(ENTRIES.names), shape)
-    _write(batch, rows)
+    _write(batch, [rows])
     carry = new_carry(batch, pa.concat_tables(waits), parts.bad)
     built = batch.batch(len(rows), KNOWN in rows.column_names, carry, parts.discarded)
     return BuiltBatch(built, parts.fetch_error.problems[0] if parts.fetch_error else None)
@@ -111,9 +145,14 @@ def _unordered(
 
 def _rows(batch: BatchInput, entries: pa.Table, shape: BatchShape) -> pa.Table:
     """The rows to merge. ``shape``: of the entries."""
+    keyed = bool(batch.plan.schema.key)
+    return _checked(batch, lambda: _keyed(batch, entries, shape) if keyed else _keyless(batch, entries))
+
+
+def _checked(batch: BatchInput, fold: Callable[[], pa.Table]) -> pa.Table:
     with batch.integrity_errors():
         try:
-            rows = _keyed(batch, entries, shape) if batch.plan.schema.key else _keyless(batch, entries)
+            rows = fold()
         except CONVERSION_ERRORS:
             raise NeedsSpark("values in an unusual notation") from None
     require_representable(rows, batch.plan.schema, batch.job.tables)
@@ -139,10 +178,23 @@ def _count_none(rows: pa.Table) -> Sequence[int]:
     return [0] * len(rows)
 
 
-def _write(batch: BatchInput, rows: pa.Table) -> None:
+def _write(batch: BatchInput, tables: Iterable[pa.Table]) -> int:
+    """The number of rows. A table is one row group; a file has several, since each file is loaded by itself."""
     store, folder = batch.job.log.store, f"{batch.folder}/{ROWS}"
     if store.names(folder):  # of a longer batch, which stopped at a bad record
         store.delete(folder)
-    with store.open_output(f"{folder}/part-00000.parquet") as content:
-        pq.write_table(rows, content, store_schema=False)
+    remaining, written = iter(tables), list[int]()
+    for first in remaining:
+        with (
+            store.open_output(f"{folder}/part-{len(written):05}.parquet") as content,
+            pq.ParquetWriter(content, first.schema, store_schema=False) as file,
+        ):
+            rows = 0
+            for table in chain([first], remaining):
+                file.write_table(table)
+                rows += len(table)
+                if rows >= ROWS_PER_FILE:
+                    break
+        written.append(rows)
     failpoint("stage.after_rows")
+    return sum(written)

@@ -33,7 +33,7 @@ from spark_jobs.batches.staged_rows import BATCH, ROWS, StagedRows
 from spark_jobs.copies.copied_rows import literal
 from spark_jobs.copies.copying import commit_copy
 from spark_jobs.copies.delete_guard import MissingRows
-from spark_jobs.engines.choice import merge_limit, on_engine
+from spark_jobs.engines.choice import local_limit, on_engine
 from spark_jobs.histories.compared_rows import all_equal, end_rows, prefixed, same_key
 from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import Job, TableWork
@@ -95,7 +95,7 @@ class HistoryCopy:
         def merge(record: ControlRecord) -> int:
             rows = StagedRows(self.work.session, self.job.log.store, batch)
             task = replace(self.work.task, schema=batch.schema)
-            limit = merge_limit(self.job.tables)
+            limit = local_limit(self.job.tables)
             on_engine(self.job, self.work, batch.rows, lambda engine: engine.merge(task, rows, record), limit)
             return batch.rows
 

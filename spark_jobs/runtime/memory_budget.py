@@ -57,7 +57,7 @@ def read_small_files(store: Store, *groups: FileGroup) -> Iterator[list[pa.Table
         for path in paths:
             with open_parquet(store, path) as file:
                 footers[path] = file.metadata
-            size += _bytes(footers[path], columns)
+            size += size_of(footers[path], columns)
             if size > BUDGET.limit:
                 raise NeedsSpark(f"more than {BUDGET.limit >> 20} MiB of rows")
     with BUDGET.reserve(size):
@@ -76,7 +76,8 @@ def _read(store: Store, path: str, footer: pq.FileMetaData, columns: pa.Schema) 
         return file.read(columns.names).select(columns.names).cast(columns)
 
 
-def _bytes(file: pq.FileMetaData, columns: pa.Schema) -> int:
+def size_of(file: pq.FileMetaData, columns: pa.Schema) -> int:
+    """The bytes of these columns before compression."""
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     selected = (chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns.names)

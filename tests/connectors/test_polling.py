@@ -23,6 +23,7 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
 )
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
 from tests.connectors.polled import START, Polled, Write, holes, records
+from tests.model import seeds
 
 COMMIT_S, OVERLAP_S = 300, 600
 OPTIONS = PollingOptions(commit_latency=timedelta(seconds=COMMIT_S), timestamp_latency=timedelta(seconds=OVERLAP_S))
@@ -47,7 +48,7 @@ writes = st.lists(
 ).map(lambda some: sorted(some, key=lambda write: write.at))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=seeds.histories(150), deadline=None)
 @given(
     writes,
     st.lists(st.tuples(st.integers(1, 900), st.integers(1, 4)), min_size=1, max_size=12),

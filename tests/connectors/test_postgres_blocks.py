@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from tests.blocks import unpacked
+from tests.model import seeds
 
 OIDS = (16, 17, 20, 21, 25, 700, 701, 1082, 1114, 1184, 1700, 2950, 3802)
 NUMERIC_10_2 = (10 << 16 | 2) + 4
@@ -170,7 +171,7 @@ def ignored(items: Iterable[StreamItem]) -> int:
     return sum(item.count for item in items if isinstance(item, Ignored))
 
 
-@settings(max_examples=400)
+@settings(max_examples=seeds.histories(120))
 @given(st.integers(0, 1 << 40), st.sampled_from((7, 60, 10_000)))
 def test_changes_decoded_in_a_batch_equal_changes_decoded_one_by_one(seed: int, together: int) -> None:
     tasks, stream = stream_of(Random(seed))
@@ -184,7 +185,7 @@ def test_changes_decoded_in_a_batch_equal_changes_decoded_one_by_one(seed: int, 
     }
 
 
-@settings(max_examples=100)
+@settings(max_examples=seeds.histories(40))
 @given(st.integers(0, 1 << 40), st.integers(0, 5000))
 def test_records_before_a_boundary_belong_to_ended_transactions(seed: int, limit: int) -> None:
     tasks, stream = stream_of(Random(seed))

@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
+from tests.model import seeds
 
 GOLDEN = [
     (lsn, bytes.fromhex(text))
@@ -203,7 +204,7 @@ def test_a_message_with_extra_bytes_is_unreadable_or_refused(message: tuple[int,
         in_a_transaction().feed([(message[0], message[1] + more)])
 
 
-@settings(max_examples=500)
+@settings(max_examples=seeds.histories(200))
 @given(st.sampled_from(ROWS), st.data())
 def test_a_damaged_row_is_unreadable_or_still_a_complete_row(message: tuple[int, bytes], data: st.DataObject) -> None:
     lsn, whole = message
@@ -228,7 +229,7 @@ def is_message(noise: bytes) -> bool:
         return False
 
 
-@settings(max_examples=500)
+@settings(max_examples=seeds.histories(200))
 @given(st.binary(max_size=60))
 @example(b"C" + bytes(25))
 @example(b"T" + bytes(5))

@@ -85,7 +85,9 @@ def test_a_table_with_a_history_beside_its_copy_is_selected_twice_and_read_once(
 
 def change(order: int, op: str, key: int, after: str | None = None, whole: bool = True, **more: object) -> ChangeRecord:
     of_key = {"key_before": f"[{key}]"} if op == "delete" else {"key": f"[{key}]"}
-    return ChangeRecord("public.t", op, f"{order:02d}", "s", after=after, after_complete=whole, **of_key, **more)  # type: ignore[arg-type]
+    return ChangeRecord(
+        "public.t", op, f"{order:02d}", "s", after=after, after_complete=whole and op != "delete", **of_key, **more
+    )  # type: ignore[arg-type]
 
 
 def folded(*records: ChangeRecord, truncates: tuple[int, ...] = (), rules: Rules = RULES) -> list[tuple[object, ...]]:
@@ -101,11 +103,11 @@ def test_each_change_makes_a_row_or_ends_it() -> None:
     a, b = '{"id":1,"v":"a","w":"x"}', '{"id":1,"v":"b"}'
     assert folded(change(3, "delete", 1), change(1, "update", 1, a), change(2, "update", 1, b, whole=False)) == [
         ("[1]", "01", "U", a, None, None),
-        ("[1]", "02", "U", '{"v":"b","w":"x","id":1}', None, None),
+        ("[1]", "02", "U", '{"id":1,"v":"b","w":"x"}', None, None),
         ("[1]", "03", "D", "{}", [], None),
     ]
     assert folded(change(1, "update", 1, b, whole=False)) == [
-        ("[1]", "01", "U", '{"v":"b","id":1}', ["id", "v"], "[1]")
+        ("[1]", "01", "U", '{"id":1,"v":"b"}', ["id", "v"], "[1]")
     ]
 
 
@@ -115,7 +117,7 @@ def test_a_truncate_ends_the_rows_before_it_and_those_after_it_have_nothing_of_t
     assert found == [
         ("[1]", "01", "U", a, None, None),
         ("[1]", "02", "D", "{}", [], None),
-        ("[1]", "03", "U", '{"v":"b","id":1}', None, None),
+        ("[1]", "03", "U", '{"id":1,"v":"b"}', None, None),
     ]
     with pytest.raises(FoldError):
         folded(change(1, "insert", 1, a), change(3, "update", 1, b, whole=False), truncates=(2,))
@@ -126,7 +128,7 @@ def test_a_row_that_moves_without_all_its_columns_has_those_of_the_row_that_depa
     arrives = change(2, "insert", 2, '{"id":2,"v":"b"}', whole=False, phase=ARRIVES, link_id="l")
     assert folded(leaves, arrives) == [
         ("[1]", "01", "D", "{}", [], None),
-        ("[2]", "02", "U", '{"v":"b","id":2}', ["id", "v"], "[1]"),
+        ("[2]", "02", "U", '{"id":2,"v":"b"}', ["id", "v"], "[1]"),
     ]
     kept = replace(RULES, ignore_deletes=True)
     assert [row[0] for row in folded(leaves, arrives, rules=kept)] == ["[2]"]

@@ -16,7 +16,7 @@ from tests.faults.runner import FaultRunner
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 CASES = 2
-"""Of a lake, and of a database, at least."""
+"""Of each kind of target, at least. A database is in the nightly tests alone."""
 
 
 def chosen(target: str, seed: int) -> list[CaseGroup]:
@@ -31,7 +31,9 @@ def chosen(target: str, seed: int) -> list[CaseGroup]:
     return taken
 
 
-@pytest.mark.parametrize("targets", [LAKES, DATABASES], ids=["lake", "database"])
+@pytest.mark.parametrize(
+    "targets", [pytest.param(LAKES, id="lake"), pytest.param(DATABASES, id="database", marks=pytest.mark.nightly)]
+)
 def test_the_copies_stay_correct_after_any_fault(runner: FaultRunner, seed: int, targets: tuple[str, ...]) -> None:
     mixed = random.Random(seed).sample(targets, len(targets))
     target = next(one for one in mixed if runner.servers.can_start(one))

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from tests.faults.killing import clear, kill_driver, kill_scheduler, kill_task, runs_task
 from tests.scenario import Scenario
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 TABLES = """\
 tables:

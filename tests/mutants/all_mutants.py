@@ -13,6 +13,7 @@ from tests.mutants.engines import ENGINES
 from tests.mutants.feeds import FEEDS
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
+from tests.mutants.histories import HISTORY
 from tests.mutants.identities import IDENTITIES
 from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
@@ -47,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *IDENTITIES,
     *SCHEMA_CHANGES,
     *POLICIES,
+    *HISTORY,
     *SPECIAL_VALUES,
     *FEEDS,
     *BIGQUERY,

@@ -96,8 +96,8 @@ FOLDS = (
     Mutant(
         "keys of one chain go to several tasks",
         "spark_jobs/folds/frames.py",
-        "if moved else _with_keys(entries)",
-        "if not entries else _with_keys(entries)",
+        "_with_chains(entries) if moved else",
+        "_with_chains(entries) if not entries else",
         ("tests/spark/test_fold_in_tasks.py",),
     ),
     Mutant(
@@ -110,8 +110,8 @@ FOLDS = (
     Mutant(
         "a truncate empties a table that ignores deletes",
         "spark_jobs/batches/batch_input.py",
-        "        if self.task.rule.ignores_truncates:\n            return None\n",
-        "",
+        "if self.task.rule.ignores_truncates or self.history is not History.NONE:",
+        "if self.history is not History.NONE:",
         (f"{KEYED}::test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows[delta in Spark]",),
     ),
     Mutant(

@@ -18,6 +18,7 @@ SPARK_TESTS = (
             "double",
             "unordered",
             "quarantine",
+            "histories",
             "bigquery",
             "redshift",
             "snowflake",

@@ -69,7 +69,7 @@ POLICIES = (
     Mutant(
         "a truncate that an operator ignored removes the rows",
         "spark_jobs/batches/batch_input.py",
-        "if window.window not in ignored]",
+        "if window.window not in self.plan.ignored_truncates]",
         "if window]",
         (f"{QUESTIONS}::test_an_operator_decides_whether_a_truncate_is_applied",),
     ),

@@ -232,6 +232,8 @@ BAD = [
     ("a clock that is set forward", swap(SOURCE, f"{ERP}, time_zone: Europe/Paris}}"), "DEF053", "3:108"),
     ("a column for one table only", swap(SOURCE, f"{ERP}, timestamp_columns: [a]}}"), "DEF018", "3:116"),
     ("polled without a column", swap(SOURCE, ERP.partition(", timestamp")[0] + "}"), "DEF011", "3:9"),
+    ("a history of rows that are marked as deleted", rule("history: scd2\non_delete: soft"), "DEF082", "8:16"),
+    ("a history that is none", rule("history: scd3"), "DEF046", "7:14"),
 ]
 
 

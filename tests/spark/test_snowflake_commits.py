@@ -23,6 +23,7 @@ from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.names import own_control_table
 from airflow_cdc_provider.targets.snowflake import server, session, transactions
 from airflow_cdc_provider.targets.snowflake.target import SnowflakeTarget
+from spark_jobs.engines import choice, local_fold
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.once import once_at
 from tests.spark.contract.snowflake_kit import DATABASE, SnowflakeKit, quoted, snowflake_kit
@@ -72,6 +73,18 @@ def abort_transactions(kit: SnowflakeKit) -> None:
     found = kit.execute("SHOW TRANSACTIONS")
     assert found, "no transaction is open"
     kit.execute(*(f"SELECT SYSTEM$ABORT_TRANSACTION({number})" for number, *_ in found))
+
+
+def test_more_changes_than_the_driver_merges_elsewhere_need_no_spark(
+    table: ScriptedTable, kit: SnowflakeKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (choice, local_fold):
+        monkeypatch.setattr(module, "LOCAL_ROWS", 1)
+    monkeypatch.setattr(local_fold, "PIECE_BYTES", 1)
+    staged, folded = table.staged()
+    merged = table.merged(staged)
+    assert [str(result.engine) for result in (folded, merged)] == ["local: 2 rows", "local: 2 rows"]
+    assert stored_rows(kit) == [(1, "b"), (2, "c")]
 
 
 def test_a_transaction_that_is_aborted_before_the_cursor_moves_is_repeated_as_a_whole(

@@ -43,10 +43,10 @@ def source_task(task: TableTask) -> TableTask:
 
 
 def source_tasks(tasks: Iterable[TableTask]) -> list[TableTask]:
-    """One task per table of the source, whatever copies it has. They have the same columns: a copy beside another one
-    has the same rule."""
+    """One task per table of the source, whatever copies it has: of one that exists, if any does. They have the same
+    columns, because a copy beside another one has the same rule."""
     by_table: dict[str, TableTask] = {}
-    for task in sorted(tasks, key=lambda one: len(one.table)):
+    for task in sorted(tasks, key=lambda one: (one.control is None, len(one.table))):
         by_table.setdefault(task.source_table, replace(task, table=task.source_table))
     return list(by_table.values())
 

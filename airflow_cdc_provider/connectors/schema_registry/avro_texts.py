@@ -203,12 +203,16 @@ def _booleans(records: Records, rows: Rows) -> pa.StringArray:
 
 def _floats(records: Records, rows: Rows) -> pa.StringArray:
     values = records.columns(rows, 4).view("<f4")[:, 0].astype(np.float64)
-    return pa.array([dumps(shortest_float32(value)) for value in values.tolist()], pa.string())
+    return _numbers([shortest_float32(value) for value in values.tolist()])
 
 
 def _doubles(records: Records, rows: Rows) -> pa.StringArray:
-    values = records.columns(rows, 8).view("<f8")[:, 0]
-    return pa.array([dumps(number_or_text(value)) for value in values.tolist()], pa.string())
+    return _numbers([number_or_text(value) for value in records.columns(rows, 8).view("<f8")[:, 0].tolist()])
+
+
+def _numbers(values: Sequence[float | str]) -> pa.StringArray:
+    """The texts of words without commas, too. One text of all is written in a third of the time of one text each."""
+    return pa.array(dumps(values)[1:-1].split(",") if values else [], pa.string())
 
 
 def _strings(records: Records, rows: Rows) -> pa.StringArray:

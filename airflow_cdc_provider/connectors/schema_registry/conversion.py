@@ -80,7 +80,7 @@ class MessageConverter:
             reasons[index] = reason
         kept = headers, topics, channels, offsets, times
         fields = zip(values.parts, keys.parts, *kept, reasons, values.schemas, keys.schemas, strict=True)
-        yield from map(Message._make, fields)
+        return map(Message._make, fields)
 
     def _converted(self, batch: Sequence[Message], parts: Sequence[bytes | None], side: Side) -> _Converted:
         converted = _Converted(parts)
@@ -117,25 +117,25 @@ def _by_schema(
 ) -> dict[str, list[Content]]:
     """Schema id → the contents with this schema. ``reasons``: receives those of messages that name none validly."""
     by_schema: defaultdict[str, list[Content]] = defaultdict(list)
-    ids: dict[bytes, str] = {}
+    ids: dict[bytes, list[Content]] = {}
     header = side.header
+    in_headers = any(message.headers and has_header(message.headers, header) for message in batch)
     for index, part in enumerate(parts):
         if part is None:
             continue
-        message = batch[index]
-        in_header = bool(message.headers) and has_header(message.headers, header)
-        if not in_header and (known := ids.get(part[:ID_END])):
-            by_schema[known].append((index, part[ID_END:]))
+        if not in_headers and (known := ids.get(part[:ID_END])) is not None:
+            known.append((index, part[ID_END:]))
             continue
         try:
-            found = framed(part, message.headers, header)
+            found = framed(part, batch[index].headers, header)
         except DecodeError as error:
             reasons[index] = str(error)
             continue
         if found is not None:
-            by_schema[found.schema_id].append((index, found.content))
-            if not in_header and part[0] == WITH_ID:
-                ids[part[:ID_END]] = found.schema_id
+            contents = by_schema[found.schema_id]
+            contents.append((index, found.content))
+            if part[0] == WITH_ID:
+                ids[part[:ID_END]] = contents
     return by_schema
 
 

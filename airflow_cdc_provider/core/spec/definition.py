@@ -192,8 +192,8 @@ class Spark:
     connection: str = doc("Airflow connection id of type `spark`.", "spark_default", form="connection")
     conf: dict[str, str] = doc("Spark settings of the jobs.", dict, form="spark")
     engine: EngineMode = doc(
-        f"`auto`: the driver does work on at most {LOCAL_ROWS:,} rows of a table, and uploads at most "
-        f"{LOCAL_UPLOAD_ROWS:,} to a warehouse, if it can; Spark's tasks do all other work. `spark`: Spark's tasks do "
+        f"`auto`: the driver does work on at most {LOCAL_ROWS:,} rows of a table, and folds and uploads at most "
+        f"{LOCAL_UPLOAD_ROWS:,} for a warehouse, if it can; Spark's tasks do all other work. `spark`: Spark's tasks do "
         "all work.",
         EngineMode.AUTO,
     )

@@ -11,8 +11,8 @@ the work."""
 
 
 LOCAL_UPLOAD_ROWS = 2_000_000
-"""The same for rows that a warehouse loads from files. The driver only writes and uploads these files, piece by piece,
-and does so faster than Spark's tasks have started and imported the client."""
+"""The same for changes of a table that a warehouse loads from files. The driver folds them, writes and uploads the
+files, piece by piece, in less time than Spark needs to start, to shuffle the changes and to import the client."""
 
 
 class EngineMode(StrEnum):

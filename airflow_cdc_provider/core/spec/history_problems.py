@@ -31,7 +31,7 @@ def _problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
     if not selected.key:
         yield Problem(
             "DEF080",
-            f"{selected.table} has no key, so the changes of a row cannot be told from those of others",
+            f"{selected.table} has no key, so the changes of a row cannot be distinguished from those of others",
             where=selected.table,
             found=f"history: {rule.history}",
             allowed="history: none",

@@ -109,7 +109,7 @@ def test_each_message_among_copies_of_itself_is_decoded_equally(kind: str) -> No
 
 @pytest.mark.parametrize("kind", TOGETHER)
 def test_a_message_with_a_missing_member_or_another_key_among_complete_ones_is_decoded_equally(kind: str) -> None:
-    """The other messages remain in blocks. A random third of all variants is tried."""
+    """The other messages remain in blocks. A random tenth of all variants is tried, in the nightly tests all are."""
     seed = seeds.seed()
     random, tried = Random(seed), 0
     for message, decoder_settings in cases(kind):
@@ -118,14 +118,14 @@ def test_a_message_with_a_missing_member_or_another_key_among_complete_ones_is_d
             continue
         for part in ("value", "key"):
             for other in variants(json.loads(getattr(message, part) or b"{}")):
-                if random.random() > 1 / 3:
+                if random.random() > seeds.times() / 10:
                     continue
                 tried += 1
                 text = json.dumps(other, separators=(",", ":"), ensure_ascii=False).encode()
                 odd = [*messages[:50], messages[50]._replace(**{part: text}), *messages[51:]]
                 together, alone, in_blocks = decode_both_ways(kind, decoder_settings, odd, COPIES)
                 assert together == alone and in_blocks > COPIES / 4, f"CDC_SEED={seed}: {text!r}"
-    assert tried > 30
+    assert tried > 10
 
 
 @pytest.mark.parametrize("kind", TOGETHER)

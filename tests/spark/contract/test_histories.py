@@ -135,8 +135,8 @@ def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: Target
     table = HistoryTable(kit, tmp_path, History.LOG)
     changes = table.changes
     table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
-    twice = changes.insert(3, "c", None)
-    table.change(changes.update(1, "A"), changes.delete(2), twice, twice, changes.move(1, 4, "M", "w"))
+    first, second, third = changes.update(1, "A"), changes.delete(2), changes.insert(3, "c", None)
+    table.change(first, second, third, third, changes.move(1, 4, "M", "w"))
     found = [
         *((0, "read", 1, "a", "w", None), (0, "read", 2, "b", "w", None), (1, "update", 1, "A", None, '["w"]')),
         *((2, "delete", 2, None, None, '["v","w"]'), (3, "insert", 3, "c", None, None)),

@@ -27,7 +27,7 @@ def read_objects(
     Values are joined by line feeds. No value can reach into the next one: a string contains no line feed, and an object
     does not continue with ``{`` after ``}``."""
     lines = b"\n".join(values)
-    if not (lines.isascii() or _is_utf8(lines)) or any(value[:1] != b"{" or value[-1:] != b"}" for value in values):
+    if not (lines.isascii() or _is_utf8(lines)) or not _are_objects(lines, values):
         return None
     try:
         table = arrow_json.read_json(
@@ -63,6 +63,13 @@ def decode_in_batches(
     half = len(items) // 2
     first, second = decode_in_batches(items[:half], decode), decode_in_batches(items[half:], decode)
     return first[0] + second[0], first[1] + second[1]
+
+
+def _are_objects(lines: bytes, values: Sequence[bytes]) -> bool:
+    """Whether each value begins and ends with a brace. ``lines``: the values, joined by line feeds."""
+    if lines.count(b"\n") == lines.count(b"}\n{") == len(values) - 1:
+        return lines.startswith(b"{") and lines.endswith(b"}")
+    return all(value.startswith(b"{") and value.endswith(b"}") for value in values)
 
 
 def _is_utf8(data: bytes) -> bool:

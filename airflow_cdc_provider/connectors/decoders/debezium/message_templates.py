@@ -32,8 +32,10 @@ class Frame(NamedTuple):
     end: bytes
     schema: str = ""
 
-    def payload(self, data: bytes) -> bytes:
-        return data[len(self.start) : len(data) - len(self.end)]
+    def payloads(self, texts: Sequence[bytes]) -> Sequence[bytes]:
+        if not self.start and not self.end:
+            return texts
+        return [text[len(self.start) : len(text) - len(self.end)] for text in texts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +89,9 @@ class MessageTemplates:
         """The blocks, and the messages to be decoded one by one."""
         from airflow_cdc_provider.connectors.decoders.debezium.template_events import MessageText
 
-        texts = [
-            MessageText(message, template.value.payload(message.value or b""), template.key.payload(message.key or b""))
-            for message in messages
-        ]
+        values = template.value.payloads([message.value or b"" for message in messages])
+        keys = template.key.payloads([message.key or b"" for message in messages])
+        texts = [*map(MessageText._make, zip(messages, values, keys, strict=True))]
         batches, others = template.events.read(texts)
         if len(messages) > SMALL_BATCH and len(others) > len(messages) // 2:
             self._known[template.topic] = [known for known in self._known[template.topic] if known is not template]

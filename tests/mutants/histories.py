@@ -1,0 +1,39 @@
+"""Copies that keep earlier rows."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+RANDOM = "tests/spark/test_histories_random.py::test_every_version_of_every_row_is_that_of_the_source"
+HISTORIES = "tests/core/test_histories.py"
+
+HISTORY = (
+    Mutant(
+        "a change that leaves a row as it was makes a version",
+        "spark_jobs/histories/versions.py",
+        'kept = marked.where("NOT _cdc_same")',
+        "kept = marked",
+        (RANDOM,),
+    ),
+    Mutant(
+        "versions of other rows stay current after a truncate",
+        "spark_jobs/histories/versions.py",
+        ".unionByName(_truncated(untouched, batch.truncates[0]))",
+        "",
+        (RANDOM,),
+    ),
+    Mutant(
+        "a row after a truncate has values of the row before it",
+        "spark_jobs/folds/versions.py",
+        "truncated=passed > 0",
+        "truncated=False",
+        (f"{HISTORIES}::test_a_truncate_ends_the_rows_before_it_and_those_after_it_have_nothing_of_them",),
+    ),
+    Mutant(
+        "the key of a version is that of its row",
+        "airflow_cdc_provider/core/table/history.py",
+        "else (*rows.key, SEQUENCE)",
+        "else rows.key",
+        (f"{HISTORIES}::test_the_schema_of_a_history_contains_that_of_its_rows",),
+    ),
+)
