@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import EstimatesSizes
 from airflow_cdc_provider.control.examine import Examination, examine
@@ -64,7 +65,7 @@ def _type_rules(source: SourceConnector, target: TargetTables) -> TypeRules:
         restriction = target.restriction(column, in_key)
         return str(restriction) if restriction else ""
 
-    return TypeRules(source.may_hold, target.unsupported_values, target.column_types, required)
+    return TypeRules(may_hold(source), target.unsupported_values, target.column_types, required)
 
 
 def earlier_rate(replicator: Replicator) -> CopyRate | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import pyarrow as pa
 import pytest
 
-from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
+from airflow_cdc_provider.connectors.copied.reading import may_hold, source_task, source_tasks
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord
 from airflow_cdc_provider.core.spec.copies import copies_of, rule_of_copy
@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.history import history_of, row_schema, stored_schema
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
+from airflow_cdc_provider.core.table.special_values import Special
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.folds.lives import FoldError, Rules
 from spark_jobs.folds.versions import TIMED_ENTRIES, Truncate, VersionFold
@@ -37,6 +38,16 @@ def test_the_schema_of_a_history_contains_that_of_its_rows(history: History) -> 
     assert source_schema(stored) == rows
     assert stored_schema(History.NONE, ROWS) == row_schema(ROWS) == ROWS
     assert set(stored.key) == {"id", "_cdc_sequence"}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_the_source_has_no_values_in_the_columns_of_a_history(history: History) -> None:
+    class Anything:
+        def may_hold(self, column: Column) -> frozenset[Special]:
+            return frozenset(Special)
+
+    held = may_hold(Anything())  # type: ignore[arg-type]
+    assert [column.name for column in stored_schema(history, ROWS).columns if held(column)] == ["id", "v", "w"]
 
 
 def test_a_table_without_key_or_order_has_no_versions() -> None:

@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.delta_tables import read
-from tests.faults import attempts
+from tests.faults import attempts, leaving
 from tests.spark.pipelines.pipeline import Pipeline
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -228,6 +228,20 @@ def test_a_paused_history_catches_up_from_the_log_and_delays_no_other_copy(shop:
     shop.record_command(CommandKind.RESUME, HISTORY)
     shop.run_until_idle()
     assert shop.versions() == CHANGED
+
+
+@pytest.mark.nightly
+def test_histories_continue_under_another_name_and_leave_with_their_replicator(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    renamed = f"{shop.definition.name}_renamed"
+    assert leaving.run(shop, leaving.RENAME, {"name": renamed}) == 0  # type: ignore[arg-type]
+    shop.definition = replace(shop.definition, name=renamed)
+    change(shop)
+    shop.run_successfully()
+    assert shop.versions() == CHANGED and shop.changes() == LOGGED
+    assert leaving.run(shop, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
+    locate = shop.replicator().target.locate
+    assert not any(DeltaTable.is_deltatable(locate(target)) for target in ("client", "client_history", "orders"))
 
 
 @pytest.mark.nightly
