@@ -1,4 +1,4 @@
-"""The DAG that asks questions about schema changes: one run per question.
+"""The DAG that asks questions: one run per question.
 
     ask ─► record ─► run
 
@@ -21,7 +21,7 @@ from airflow_cdc_provider.operators.questions import AskOperator, FindQuestionsO
 START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
 OPEN_QUESTIONS = 1000
 """More than a replicator has tables: no question waits for another one."""
-DOC = "Each run is a question about a schema change. Answer it under Required Actions."
+DOC = "Each run is a question to an operator. Answer it under Required Actions."
 
 
 def build_questions_dag(dag_plan: DagPlan, definition: dict[str, Any]) -> DAG:
@@ -29,7 +29,7 @@ def build_questions_dag(dag_plan: DagPlan, definition: dict[str, Any]) -> DAG:
     ``with``."""
     with DAG(
         questions_dag_id(dag_plan.dag_id),
-        description=f"questions about schema changes of {dag_plan.dag_id}",
+        description=f"questions about {dag_plan.dag_id}",
         schedule=None,
         start_date=START_DATE,
         catchup=False,

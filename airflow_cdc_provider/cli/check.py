@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.examine import distinct, examine, problems_of
 from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.verification import verification_problems
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
@@ -36,6 +37,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     environment = [
         *problems_of(lambda: _check_staging(replicator)),
         *problems_of(lambda: _check_spark(replicator)),
+        *verification_problems(replicator.definition, replicator.source),
     ]
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)

@@ -84,6 +84,7 @@ WAIT = StrictArg("--wait", help="Wait until the command has finished", action="s
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
 REASON = StrictArg("--reason", help="The reason, shown in the status and in the audit log", default="")
 YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resync.max_delete", action="store_true")
+REPAIR = StrictArg("--repair", help="Read rows that differ from the source again", action="store_true")
 
 DROP_COPIES = StrictArg("--drop-copies", help="Drop the copies in the target, too", action="store_true")
 DRY_RUN = StrictArg("--dry-run", help="Show what would be removed, and remove nothing", action="store_true")
@@ -116,7 +117,7 @@ QUESTION = StrictArg("--question", help="The id of a question, as the list shows
 ANSWER = StrictArg(
     "--answer",
     help="The answer (default: list the open questions)",
-    choices=("apply", "rename", "ignore", "resync", "leave"),
+    choices=("apply", "rename", "ignore", "resync", "repair", "leave"),
 )
 
 RECORD = StrictArg("id", help="The id of a record, as `quarantine list` shows it", metavar="ID")
@@ -216,6 +217,7 @@ INIT_ARGS = (
 )
 DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, JSON)
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+VERIFY_ARGS = (*COMMAND_ARGS, REPAIR)
 DECIDE_ARGS = (NAME, TABLE, QUESTION, ANSWER, REASON, NOW, *OUTPUT_ARGS)
 REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
@@ -264,9 +266,10 @@ def get_cli_commands() -> list[CLICommand]:
                     *REWIND_ARGS,
                 ),
                 _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
-                _command("decide", "decide", "List questions about schema changes, or answer one", *DECIDE_ARGS),
+                _command("decide", "decide", "List open questions, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
-                _command("verify", "table_commands", "Compare source and target at one position", *COMMAND_ARGS),
+                _command("verify", "table_commands", "Compare source and target at one position", *VERIFY_ARGS),
+                _command("differences", "differences", "List what comparisons found", NAME, TABLE, *OUTPUT_ARGS),
                 _command(
                     "delete",
                     "leaving",

@@ -1,4 +1,4 @@
-"""``decide``: lists the questions about schema changes, or answers one."""
+"""``decide``: lists the open questions, or answers one."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.staging.open_store import open_log
 
 APPLIED = ("window", "rows", "changes", "engine")
-COLUMNS = ("replicator", "table", "state", *APPLIED, "quarantined", "lag", "reason", "remedy")
+COLUMNS = ("replicator", "table", "state", *APPLIED, "quarantined", "lag", "verified", "reason", "remedy")
 PARALLEL_SOURCES = 8
 MIB = 1 << 20
 UNKNOWN_LOG = RetainedLog()
@@ -110,7 +110,7 @@ def _cells(name: str, row: TableRow, fresh: Freshness) -> tuple[object, ...]:
     lag += (", late" if lag else "late") if fresh.late else ""
     reason = row.reason or _catching_up(row)
     applied = row.window, _rows(row), changed, row.engine
-    return name, row.table, row.state, *applied, _quarantine_cell(row), lag, reason, row.remedy
+    return name, row.table, row.state, *applied, _quarantine_cell(row), lag, _verified(row), reason, row.remedy
 
 
 def _rows(row: TableRow) -> int | str | None:
@@ -165,6 +165,10 @@ def _retained_lines(retained: Mapping[str, RetainedLogResult]) -> list[str]:
 
 def _since(retained: RetainedLog) -> str:
     return f", since {retained.since:%Y-%m-%d %H:%M} UTC" if retained.since else ""
+
+
+def _verified(row: TableRow) -> str:
+    return row.verified.shown if row.verified else ""
 
 
 def _catching_up(row: TableRow) -> str:

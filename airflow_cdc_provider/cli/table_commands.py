@@ -45,7 +45,7 @@ def resync(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def verify(args: argparse.Namespace) -> CommandOutput:
-    return _submit(CommandKind.VERIFY, args)
+    return _submit(CommandKind.VERIFY, args, repair=args.repair)
 
 
 def _submit(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> CommandOutput:
@@ -114,16 +114,28 @@ def _command_output(command: Command) -> CommandOutput:
 
 
 def _comparison_table(command: Command) -> OutputTable:
-    columns = ("table", "rows at source", "rows in target", "identical", "changes applied", "fresh at", "problem")
+    columns = (
+        "table",
+        "rows at source",
+        "rows in target",
+        "identical",
+        "keys that differ",
+        "repaired",
+        "changes applied",
+        "fresh at",
+        "problem",
+    )
     rows = [
         (
             table["table"],
             table["source_rows"],
             table["target_rows"],
             "yes" if table["identical"] else "no",
+            table["differing"],
+            table["repaired"],
             ", ".join(f"{count:,} {kind}" for kind, count in sorted(table["changes"].items())),
             table["fresh_at"],
-            table["problem"],
+            table["problem"] or table["not_repaired"],
         )
         for table in command.result.get("tables", [])
     ]

@@ -109,7 +109,8 @@ class Copy:
 
     From the source's own statistics: the approximate number of ``rows``, the ``high_cardinality`` columns, and the
     columns by which the rows are sorted, or nearly (``clustered_by``). ``unlogged``: columns whose changes the stream
-    does not carry. ``identity``: the catalog's entry of the table in this view.
+    does not carry. ``identity``: the catalog's entry of the table in this view. ``exact``: the view has no change after
+    ``position``, although other copies of the source may have.
     """
 
     floor: str
@@ -121,6 +122,7 @@ class Copy:
     clustered_by: tuple[str, ...] = ()
     unlogged: tuple[str, ...] = ()
     identity: TableIdentity | None = None
+    exact: bool = False
 
 
 class KeepsNoState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
@@ -15,6 +16,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -51,14 +53,47 @@ class LimitsCopies(Protocol):
 
 @runtime_checkable
 class ProvesRows(Protocol):
-    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. Both
-    methods read the view ``copy``; ``schema`` has the columns to compare."""
+    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. All
+    methods read the view ``copy``; ``schema`` has the columns to compare. ``intervals``: in the order of their keys;
+    more than the whole table only if the key is ordered alike everywhere. What is read is returned as splits, or as
+    rows that the driver has read."""
 
-    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
-        """``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
+        """Whether SQL of the database can hash these columns."""
 
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
-        """Per row ``k``, the text that identifies it, and ``h``, a hash of all its values."""
+    def cuts(
+        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
+    ) -> Sequence[Key]:
+        """The key of every ``rows``-th row of the interval, in the order of the keys."""
+
+    def sums(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> Mapping[int, IntervalSums]:
+        """By the number of the interval; those without rows may be left out."""
+
+    def hashes(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> SplitRead | pa.Table:
+        """Per row in one of the intervals ``k``, the text of its key, and ``h``, a hash of each value, separated by
+        commas. Without a key ``k`` is the text of all columns, and ``h`` one hash."""
+
+    def rows(
+        self,
+        copy: Copy,
+        table: TableTask,
+        schema: TableSchema,
+        intervals: Sequence[KeyInterval],
+        keys: Sequence[str],
+    ) -> SplitRead | pa.Table:
+        """The rows, in the intervals, whose keys have these texts. ``schema``: the columns to read."""
+
+
+@runtime_checkable
+class HoldsSnapshots(Protocol):
+    """A source whose copies are read beside writers, and that may hold a view of a table for a comparison."""
+
+    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        """As ``copy``. The view is exact if the server can show it at a known position."""
 
 
 @runtime_checkable

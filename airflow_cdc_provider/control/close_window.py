@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
@@ -85,7 +86,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
     for line in _late_tables({**before, **rows}.values(), replicator.definition.freshness):
         log_info(line)
-    problems = _problems(decision, rows.values(), failed, results)
+    problems = _problems(decision, list(rows.values()), failed, results)
     return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases())
 
 
@@ -201,7 +202,10 @@ def _problems(
     ]
     steps = [results.step_problem(task_id) for task_id in failed]
     replicator = [problem for problem in (decision.stop, decision.lost) if problem]
-    return (*replicator, *steps, *tables, *decision.unselected)
+    due = {task.table for task in decision.plan.named(decision.plan.compare) if not task.rewritten}
+    compared = [row for row in rows if row.table in due and not decision.plan.commands]
+    differing = [difference_problem(decision.replicator, row.table, row.verified) for row in compared if row.verified]
+    return (*replicator, *steps, *tables, *filter(None, differing), *decision.unselected)
 
 
 def _not_opened(run_id: str) -> Problem:

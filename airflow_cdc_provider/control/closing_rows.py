@@ -18,9 +18,11 @@ from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effect
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
+from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
+from airflow_cdc_provider.core.table.verified import Verified
 from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -60,6 +62,7 @@ class ClosingRows:
             if control is None
             else current_row(task.table, task.target, control, before, seen_at)
         )
+        row = replace(row, verified=self._verified(task.table, row))
         row = with_counts(row, self.decision.plan.run_id, self.results.of_writing_steps(task.table), self.at)
         if current and current.exists and not row.rows_current:
             row = self._with_row_count(row, current)
@@ -73,6 +76,10 @@ class ClosingRows:
         if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
             return blocked_row(row, verdict.problem, self.at)
         return row if control is None else self._progressed_row(row, control, touched)
+
+    def _verified(self, table: str, row: TableRow) -> Verified | None:
+        result = self.results.comparison(table) if table in self.decision.plan.compare else None
+        return verified_row(self.replicator.definition.verify, result, row.verified, self.at)
 
     def _commit_blocked(self, task: TableTask, current: TargetState, problem: Problem) -> ControlRecord | None:
         """Commit the state ``blocked`` to the target, so that no later run retries. None if a newer commit rejects

@@ -11,18 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities
+from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
+from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.selection import Selection
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -77,7 +79,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.source_table for selection in selections], renamed)
-    idle = use_index and not (stream.has_changes or commands or run.interval)
+    due = _due_comparisons(replicator, rows, at)
+    idle = use_index and not (stream.has_changes or commands or run.interval or due)
     settled = _settled_tables(rows, claims, sealed, at) if idle else set()
 
     to_read = [selection for selection in selections if selection.table not in settled]
@@ -97,6 +100,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         )
         for s in selections
     )
+    tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
@@ -122,6 +126,21 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         interval=run.interval,
     )
     return Observation(facts, states)
+
+
+def _due_comparisons(replicator: Replicator, rows: Mapping[str, TableRow], at: str) -> dict[str, DueComparison]:
+    """The comparisons that are due now, without a command. A source that delivers changes only has no rows."""
+    if isinstance(replicator.source, StreamHoldsSnapshots):
+        return {}
+    verify, asked = replicator.definition.verify, any(row.verified and row.verified.question for row in rows.values())
+    decisions = replicator.log.decisions() if asked else []
+    due = {}
+    for table, row in rows.items():
+        question = row.verified.question if row.verified else None
+        decision = answer_to(decisions, question.id) if question else None
+        if found := due_comparison(verify, row, decision.answer if decision else None, at):
+            due[table] = found
+    return due
 
 
 def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:

@@ -41,6 +41,9 @@ class Results:
         """What the table waits for since this run."""
         return next((result.question for result in self.of_table(table) if result.question), None)
 
+    def comparison(self, table: str) -> TableResult | None:
+        return next(iter(self.of_table(table, ("verify",))), None)
+
     @property
     def extracted_all(self) -> bool:
         """Whether the window reached the limit of the stream, or no window was needed."""

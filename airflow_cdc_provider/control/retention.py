@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision_time
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
+from airflow_cdc_provider.control.reports import remove_old_reports
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -40,7 +41,7 @@ class TableProgress:
 
 
 def clean(replicator: Replicator, run_id: str, progress: Iterable[TableProgress], now: str, log_info: LogInfo) -> None:
-    """Remove old windows and control records, the batches of this run, and the step files of old runs. An error is
+    """Remove old windows, control records and reports, the batches of this run, and step files of old runs. An error is
     logged and stops neither the run nor the rest of the cleanup: a later run removes what is left.
 
     Nothing is removed while another run holds the stream lane: that run may read the windows.
@@ -53,6 +54,7 @@ def clean(replicator: Replicator, run_id: str, progress: Iterable[TableProgress]
         ("windows and control records", lambda: _clean_log(replicator, run_id, progress, now)),
         ("batches of this run", lambda: _clean_batches(replicator, run_id)),
         ("step files of old runs", lambda: _clean_runs(replicator, run_id, now)),
+        ("old reports", lambda: remove_old_reports(replicator, now)),
     )
     for what, cleanup in cleanups:
         try:

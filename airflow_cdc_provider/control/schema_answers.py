@@ -1,7 +1,8 @@
-"""Answers to questions about schema changes.
+"""Answers to questions about schema changes, and about rows that differ from the source.
 
 An answer is a decision file in staging, written before it has any effect. The next run carries it out with one fence
-commit, which also removes the question from the table's state. So an answer has its effect once, whatever dies.
+commit, which also removes the question from the table's state. So an answer has its effect once, whatever dies. A
+repair compares the table again, and has no effect where nothing differs any more.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) 
     """The questions that wait by table. ``tables``: only about these."""
     rows, targets = replicator.state.tables(replicator.name), known_tables(replicator)
     found = {table: row.question for table, row in rows.items() if row.question and row.state is TableState.NEW}
+    found |= {table: row.verified.question for table, row in rows.items() if row.verified and row.verified.question}
     chosen = {*targets, *found} if tables is None else set(tables)
     for table in sorted(chosen & targets.keys()):
         if question := question_of(replicator.target.state(table, targets[table]).control):
@@ -94,7 +96,7 @@ def answer_question(
             data="nothing was decided",
         )
     decision = new_decision(
-        DecisionKind.SCHEMA,
+        DecisionKind.REPAIR if Answer.REPAIR in question.answers else DecisionKind.SCHEMA,
         replicator.name,
         question.table,
         actor,

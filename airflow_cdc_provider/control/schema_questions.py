@@ -1,12 +1,14 @@
-"""The questions about schema changes that are open during a run."""
+"""The questions that are open during a run: about schema changes, and about rows that differ from the source."""
 
 from __future__ import annotations
 
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.control.results import read_results
+from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.schema_answers import question_of
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
+from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
 
 
@@ -16,5 +18,17 @@ def unanswered(replicator: Replicator, run_id: str) -> tuple[SchemaQuestion, ...
     tasks = decision.plan.tables if decision else ()
     found = [question_of(task.control) or results.question(task.table) for task in tasks]
     found += [new.question for new in decision.new] if decision else []
+    found += _about_differences(replicator, decision, results) if decision else []
     decisions = replicator.log.decisions()
     return tuple(question for question in found if question and answer_to(decisions, question.id) is None)
+
+
+def _about_differences(replicator: Replicator, decision: RunDecision, results: Results) -> list[SchemaQuestion | None]:
+    """Of the comparisons of this run, whose results are not in the index yet."""
+    rows = replicator.state.tables(replicator.name) if decision.plan.compare else {}
+    compared = [(rows[table].verified, table) for table in decision.plan.compare if table in rows]
+    verified = [
+        verified_row(replicator.definition.verify, results.comparison(table), before, decision.at)
+        for before, table in compared
+    ]
+    return [found.question for found in verified if found]

@@ -229,7 +229,8 @@ class Builder:
             return self._boolean(node, more)
         if kind in (int, float):
             return self._number(kind, node, more)
-        if node.kind != "str" and kind is not timedelta:
+        word = issubclass(kind, StrEnum) and node.text in [member.value for member in kind]  # such as `off`
+        if node.kind != "str" and kind is not timedelta and not word:
             self._mismatch(str, node, more)
         if kind is timedelta:
             length = duration(node.text)

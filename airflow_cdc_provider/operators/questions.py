@@ -1,4 +1,4 @@
-"""Questions about schema changes: a run finds them, a second DAG asks them, and the answers are recorded."""
+"""Questions to an operator: a run finds them, a second DAG asks them, and the answers are recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FindQuestionsOperator(ReplicatorTask):
-    """Find the questions about schema changes that have no answer. Returns the arguments of a run of the questions
+    """Find the questions that have no answer. Returns the arguments of a run of the questions
     DAG for each; the id of the run is that of the question, so a question is asked once."""
 
     ui_color = "#dfe9f3"
@@ -51,13 +51,14 @@ class AskOperator(HITLOperator):
 
     def __init__(self, *, replicator: str, **kwargs: Any) -> None:
         answers = [answer.value for answer in Answer]
-        super().__init__(subject=f"A schema change of {replicator}", options=answers, **kwargs)
+        super().__init__(subject=f"A question about {replicator}", options=answers, **kwargs)
         self.replicator = replicator
 
     def execute(self, context: Context) -> Any:
         conf: Mapping[str, Any] = context["dag_run"].conf or {}
         question = from_plain(SchemaQuestion, conf["question"])
-        self.subject = f"{self.replicator}: {question.table} has a schema change"
+        found = "differs from its source" if question.about_difference else "has a schema change"
+        self.subject = f"{self.replicator}: {question.table} {found}"
         self.body = conf["body"]
         self.options = [answer.value for answer in question.answers]
         return super().execute(context)

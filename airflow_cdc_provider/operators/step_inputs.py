@@ -121,6 +121,8 @@ def _verify(step: Step, plan: RunPlan, log: ChangeLog) -> Step:
         limit=plan.limit,
         compare=plan.compare,
         catch_up=tuple(table for table in plan.stream if table not in plan.compare),
+        repair_tables=plan.repair_tables,
+        sampled=plan.sampled,
     )
 
 

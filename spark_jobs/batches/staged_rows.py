@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.core.decisions.steps import Batch
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.staged_columns import staged_schema
@@ -22,6 +23,13 @@ from spark_jobs.windows.parquet_files import iter_batches, part_files
 
 ROWS, BATCH = "rows", "batch.json"
 """The folder of the rows, and the file of the batch itself, inside the folder of a batch."""
+
+
+def staged_columns(schema: TableSchema, partial: bool) -> pa.Schema:
+    columns = arrow_schema(schema)
+    texts = [*([ORDER] if schema.key else []), OP]
+    known = [(KNOWN, pa.list_(pa.string()))] if partial else []
+    return pa.schema([*columns, *((name, pa.string()) for name in texts), *known])
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,7 @@ class StagedRows:
     @property
     def columns(self) -> pa.Schema:
         """Of the rows, whichever engine wrote them."""
-        columns = arrow_schema(self.batch.schema)
-        texts = [*([ORDER] if self.batch.schema.key else []), OP]
-        known = [(KNOWN, pa.list_(pa.string()))] if self.batch.partial else []
-        return pa.schema([*columns, *((name, pa.string()) for name in texts), *known])
+        return staged_columns(self.batch.schema, self.batch.partial)
 
     @property
     def _folder(self) -> str:

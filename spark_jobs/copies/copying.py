@@ -67,10 +67,10 @@ def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> Ste
 
 
 @contextmanager
-def open_copy(job: Job, task: TableTask, window: int) -> Iterator[Copy]:
-    """A copy at the end of a sealed window, or later."""
+def open_copy(job: Job, task: TableTask, window: int, compare: bool = False) -> Iterator[Copy]:
+    """A copy at the end of a sealed window, or later. ``compare``: it is only compared."""
     sealed = job.log.manifest(window).hi if window else {}
-    with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as copy:
+    with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key, compare) as copy:
         yield copy
 
 

@@ -119,17 +119,18 @@ class PostgresTarget(SystemTarget):
 
     @contextlib.contextmanager
     def created(self) -> Iterator[None]:
-        self._execute(f"CREATE SCHEMA {self.schema} AUTHORIZATION {self.owner}")
+        self.execute(f"CREATE SCHEMA {self.schema} AUTHORIZATION {self.owner}")
         yield
-        self._execute(f"DROP SCHEMA {self.schema} CASCADE")
+        self.execute(f"DROP SCHEMA {self.schema} CASCADE")
 
     def end_sessions_of(self, pid: int) -> None:
         query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s"
-        self._execute(query + " AND state = 'idle in transaction'", f"cdc:{self.name}:%.{pid}")
+        self.execute(query + " AND state = 'idle in transaction'", f"cdc:{self.name}:%.{pid}")
 
-    def _execute(self, statement: str, *values: str) -> None:
+    def execute(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.postgres.dsn(), autocommit=True) as connection:
-            connection.execute(statement.encode(), values or None)
+            cursor = connection.execute(statement.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
 
 
 class RedshiftTarget(PostgresTarget):

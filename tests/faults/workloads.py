@@ -20,6 +20,7 @@ from tests.faults.carry_over import inject_quarantined, inject_unordered
 from tests.faults.dag_run import DagRun
 from tests.faults.injection import Died, Injection
 from tests.faults.system import KEPT, SystemUnderTest
+from tests.faults.targets import PostgresTarget
 from tests.faults.worker import Arguments, run_task
 from tests.faults.writer import ACCOUNTS, EVENTS
 
@@ -152,6 +153,21 @@ def proved(system: SystemUnderTest, injections: Sequence[Injection], run_dag: Ru
     return stream(system, injections, run_dag)
 
 
+def repaired(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
+    """A column of the copy is damaged, one that the ledger does not have. The comparison finds it, and repairs it."""
+    column, system.writer.shapes = f"more_{next(_keys)}", [ACCOUNTS]
+    system.execute(f"alter table {ACCOUNTS.table} add column {column} text")
+    system.writer.step(3)
+    DagRun(system).execute()
+    assert isinstance(system.target, PostgresTarget)
+    system.target.execute(f"UPDATE {system.target.schema}.{ACCOUNTS.target} SET {column} = 'damaged' WHERE id % 2 = 0")
+    request(system, "verify", ACCOUNTS.table, repair=True)
+    run = stream(system, injections, run_dag)
+    query = f"SELECT count(*) FROM {system.target.schema}.{ACCOUNTS.target} WHERE {column} IS NOT NULL"
+    assert system.target.execute(query) == [(0,)], run.problems
+    return run
+
+
 def cleaned(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
     """One table was idle for some windows, and no window is retained longer than needed."""
     shapes = system.writer.shapes
@@ -263,6 +279,7 @@ WORKLOADS = {
     "gone": Workload(gone, {"gone": "open_window"}, shared=False),
     "reopen": Workload(reopened, {"reopen": "open_window"}, shared=False),
     "proved": Workload(proved, {"verify": "verify"}, shared=False),
+    "repaired": Workload(repaired, {"repair": "verify"}, shared=False),
     "cleaned": Workload(cleaned, {"clean": "close_window"}),
     "looked after": Workload(looked_after, {"upkeep": "merge"}),
     "orders": Workload(ordered, {"pause": "pause", "resume": "resume"}, shared=False, series=5),

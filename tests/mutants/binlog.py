@@ -66,7 +66,7 @@ BINLOG = (
     Mutant(
         "a table whose rows a foreign key changes is copied",
         f"{MYSQL}/copy.py",
-        "        refuse_cascades(connection, table)\n",
+        "    refuse_cascades(connection, table)\n",
         "",
         (ALTERED,),
     ),

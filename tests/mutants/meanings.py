@@ -103,15 +103,15 @@ MEANINGS = (
     Mutant(
         "an equal order passes the guard in the stream too",
         MERGE_SQL,
-        "{'>=' if plan.not_older else '>'}",
-        ">=",
+        'if plan.not_older else f"> {T}.{ORDER}"',
+        "",
         ("tests/core/test_delta_sql.py",),
     ),
     Mutant(
         "a repair does not write over what it finds",
         MERGE_SQL,
-        "{'>=' if plan.not_older else '>'}",
-        ">",
+        'newer = f">= coalesce',
+        'newer = f"> coalesce',
         ("tests/core/test_delta_sql.py",),
     ),
     Mutant(

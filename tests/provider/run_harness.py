@@ -62,6 +62,7 @@ class FileSource:
     ``outside``: tables that the stream does not carry now."""
 
     unseen = "what is not in its file"
+    exact_snapshot = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -216,7 +217,7 @@ class RunHarness:
         if "verify" in follow:
             done = [
                 TableResult(table, Outcome.DONE, 10, window=plan.sealed + 1, fence=1, detail=self.comparison)
-                for table in plan.stream
+                for table in plan.compare
             ]
             self.write_result(plan.run_id, "verify", StepKind.VERIFY, done)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.copied.records import OF_CHANGES, CopiedRecords, CopiedStream, drops_bytes
 from airflow_cdc_provider.connectors.source import Copy, SourceConnector, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import FetchesRows, ReadsSplits
+from airflow_cdc_provider.connectors.source_features import FetchesRows, HoldsSnapshots, ReadsSplits
 from airflow_cdc_provider.core.columns.copied import (
     CopiedColumns,
     changes_columns,
@@ -62,10 +62,17 @@ def read_stream(
 
 @contextmanager
 def open_source_copy(
-    source: SourceConnector, task: TableTask, epoch: int, sealed: Position, cores: int, key: bytes
+    source: SourceConnector,
+    task: TableTask,
+    epoch: int,
+    sealed: Position,
+    cores: int,
+    key: bytes,
+    compare: bool = False,
 ) -> Iterator[Copy]:
-    """The view of the source, with the schema of the copy."""
-    with source.copy(source_task(task), epoch, sealed, cores) as copy:
+    """The view of the source, with the schema of the copy. ``compare``: for a comparison, not for a copy."""
+    view = source.snapshot if compare and isinstance(source, HoldsSnapshots) else source.copy
+    with view(source_task(task), epoch, sealed, cores) as copy:
         yield copied_copy(task, copy, key) if changes_columns(task.rule) else copy
 
 

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.proof.schedule import DueComparison
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 
@@ -23,7 +24,7 @@ class TableFacts:
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
     followed. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
-    copy's state that are not in the stream."""
+    copy's state that are not in the stream. ``due``: the comparison that is due now, without a command."""
 
     task: TableTask
     exists: bool = False
@@ -35,6 +36,7 @@ class TableFacts:
     renamed: bool = False
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
+    due: DueComparison | None = None
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,13 @@ FOLDER = "decisions"
 
 class DecisionKind(StrEnum):
     """``approve_deletes``: a resync may delete more rows than ``resync.max_delete`` allows. ``replay``: apply a bad
-    record again. ``discard``: drop it. ``schema``: the answer to a question about a schema change. ``drop_copy``: drop
+    record again. ``discard``: drop it. ``schema``, ``repair``: the answer to a question about a schema
+    change, or about rows that differ. ``drop_copy``: drop
     the copy of a table that the source dropped, as the definition says."""
 
     APPROVE_DELETES = "approve_deletes"
     SCHEMA = "schema"
+    REPAIR = "repair"
     REPLAY = "replay"
     DISCARD = "discard"
     DROP_COPY = "drop_copy"

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, CommandKind
+from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS
+from airflow_cdc_provider.core.decisions.comparisons import Comparisons, decide_comparisons
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.holes import last_hole
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
@@ -189,18 +190,17 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     pending = any(
         v.action is TableAction.STREAM and (v.pending_window is not None or v.dirty) for v in base.table_decisions
     )
-    verify = tuple(command.id for command in facts.commands if command.kind is CommandKind.VERIFY)
-    rewritten = tuple(v.table for v in base.table_decisions if v.compare)
-    if (verify or rewritten) and (copy or reconcile):
+    comparisons = decide_comparisons(facts, base.table_decisions)
+    if comparisons.requested and (copy or reconcile):
         notes.append("comparisons wait for the copies of this run")
-        verify, rewritten = (), ()
-    record_commands = () if verify or rewritten else _record_commands(facts, tables[TableAction.STREAM])
-    if (new or pending or verify or rewritten or record_commands) and not facts.stream_lane:
+        comparisons = Comparisons()
+    record_commands = () if comparisons.requested else _record_commands(facts, tables[TableAction.STREAM])
+    if (new or pending or comparisons.requested or record_commands) and not facts.stream_lane:
         notes.append(_NO_STREAM_LANE)
-        new, pending, verify, rewritten, record_commands = False, False, (), (), ()
+        new, pending, comparisons, record_commands = False, False, Comparisons(), ()
     pending = pending or bool(record_commands)
 
-    comparing = bool(verify or rewritten)
+    comparing = comparisons.requested
     extract = new and not comparing
     started = {v.command for v in base.table_decisions if v.command and v.table in (*copy, *reconcile)}
     plan = replace(
@@ -210,8 +210,12 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         copy=copy,
         stream=tables[TableAction.STREAM] if extract or pending or comparing else (),
         reconcile=reconcile,
-        compare=tables[TableAction.STREAM] if verify else rewritten,
-        commands=tuple(c.id for c in facts.commands if c.id in started or c.id in (*verify, *record_commands)),
+        compare=comparisons.tables,
+        repair_tables=comparisons.repaired,
+        sampled=comparisons.sampled,
+        commands=tuple(
+            c.id for c in facts.commands if c.id in started or c.id in (*comparisons.commands, *record_commands)
+        ),
     )
     follow = [SNAPSHOT] if copy else []
     if comparing:

@@ -23,7 +23,9 @@ class RunPlan:
 
     ``sealed``: the last sealed window at the start of the run; ``lo``: its end (or the start of the stream); ``limit``:
     upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill.
-    ``commands``: the ids of the commands that this run executes."""
+    ``repair_tables``: those of ``compare`` whose differing rows are read from the source again.
+    ``sampled``: those of which some rows are compared, those after a key. ``commands``: the ids
+    of the commands that this run executes."""
 
     run_id: str
     mode: Mode
@@ -41,6 +43,8 @@ class RunPlan:
     reconcile: tuple[str, ...] = ()
     compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    repair_tables: tuple[str, ...] = ()
+    sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
 

@@ -78,7 +78,9 @@ class Step:
     ``window``: the window to seal (extract, verify), the last sealed window to apply (stage, merge, replay), or the one
     sealed before a copy's anchor (snapshot, resync). ``lo``: start of the window; ``limit``: its upper bound.
     ``compare``: the tables that a verify compares; ``catch_up``: those that only apply its window. ``repair``: first
-    and last window to apply again. ``merge_of``: the attempt whose batches a merge applies."""
+    and last window to apply again. ``repair_tables``: those of ``compare`` whose differing rows are read from the
+    source again; ``sampled``: those of which some rows are compared, those after a key. ``merge_of``: the attempt whose
+    batches a merge applies."""
 
     kind: StepKind
     definition: Definition
@@ -97,6 +99,8 @@ class Step:
     compare: tuple[str, ...] = ()
     catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    repair_tables: tuple[str, ...] = ()
+    sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     merge_of: str = ""
     jars: tuple[str, ...] = ()
 

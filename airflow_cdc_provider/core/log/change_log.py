@@ -10,6 +10,7 @@
         carry/<table>/<attempt>/….parquet         carry-over
         batches/<table>/<attempt>/                merge-ready rows; temporary
         quarantine/<table>/<id>.json              a bad record with the reason; never changed
+        reports/<table>/<time>-<attempt>.parquet  the differences that a comparison found
         decisions/<id>.json                       a decision of an operator
         steps/<run>/<task>/<try>/                 input and result of a job
 
@@ -33,6 +34,7 @@ FORMAT = 1
 LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
+REPORTS = "reports"
 
 UNLOGGED = "untold"
 """Kind of a hole: the stream announces a change of the table without its content."""
@@ -64,6 +66,10 @@ def window_folder(number: int) -> str:
 
 def manifest_path(number: int) -> str:
     return f"{window_folder(number)}/MANIFEST"
+
+
+def report_folder(table: str) -> str:
+    return f"{REPORTS}/{table_folder(table)}"
 
 
 def attempt_folder(number: int, attempt: str) -> str:

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.spec.verification import Verify
 
 STAGE_CONNECTION = "stage_connection"
 """The option of a target that names the connection of its stage, a bucket."""
@@ -246,6 +247,7 @@ class Definition:
         "`stop` for tables by name.",
         None,
     )
+    verify: Verify = doc("Comparisons of the copies with their source, by a schedule.", Verify)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     resync: Resync = doc("Limits of a resync.", Resync)
     hash_connection: str = doc(

@@ -75,7 +75,8 @@ class Clause:
 @dataclass(frozen=True)
 class MergePlan:
     """``added``: columns new to the target. ``ranges``: cover the leading key column of all staged rows, as SQL
-    literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too (repair)."""
+    literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too, and rows
+    without one, which another writer wrote (repair)."""
 
     schema: TableSchema
     on_delete: OnDelete

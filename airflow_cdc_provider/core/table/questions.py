@@ -1,4 +1,5 @@
-"""Questions about a schema change that an operator answers. A table waits in the state ``blocked`` for the answer.
+"""Questions that an operator answers. A table with a schema change waits in the state ``blocked`` for the answer; one
+with rows that differ from the source goes on, and the question is in its row of the state store.
 
 The question is part of the table's state in its control record. An answer is a decision file in staging. It names the
 question, so it has an effect only as long as this question is open.
@@ -19,12 +20,14 @@ ASK_TASK = "ask"
 class Answer(StrEnum):
     """``apply``: alter the target as proposed. ``rename``: the dropped columns were renamed to the added ones.
     ``ignore``: do not copy the changed columns any more, or keep the rows that a TRUNCATE removed. ``resync``: copy the
-    table again with its current columns. ``leave``: the table stays blocked."""
+    table again with its current columns. ``repair``: read the rows that differ from the source again. ``leave``: the
+    table stays as it is."""
 
     APPLY = "apply"
     RENAME = "rename"
     IGNORE = "ignore"
     RESYNC = "resync"
+    REPAIR = "repair"
     LEAVE = "leave"
 
 
@@ -43,6 +46,11 @@ class SchemaQuestion:
     columns: tuple[str, ...] = ()
     renames: tuple[tuple[str, str], ...] = ()
     schema_id: str = ""
+
+    @property
+    def about_difference(self) -> bool:
+        """Whether it is about rows that differ from the source; the table does not wait."""
+        return Answer.REPAIR in self.answers
 
 
 def question_id(table: str, floor: str, window: int, before: str, after: str) -> str:

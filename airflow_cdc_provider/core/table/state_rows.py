@@ -10,6 +10,7 @@ from typing import Any
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.verified import Verified
 
 LEASE_S = 15 * 60.0
 """Duration of a lease without renewal; every step renews it."""
@@ -58,7 +59,8 @@ class TableRow:
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
     ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
-    ``question``: what a new table waits for. ``control``: the record as last read."""
+    ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``control``: the record
+    as last read."""
 
     table: str
     target: str
@@ -82,6 +84,7 @@ class TableRow:
     engine: str = ""
     withheld: tuple[str, ...] = ()
     question: SchemaQuestion | None = None
+    verified: Verified | None = None
     control: ControlRecord | None = None
 
 

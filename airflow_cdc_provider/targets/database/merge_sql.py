@@ -160,8 +160,9 @@ class _Renderer:
         if clause.flagged_only:
             conditions.append(f"{T}.{quoted(DELETED)}")
         if clause.guarded:
-            newer = ">=" if self.plan.not_older else ">"
-            conditions.append(f"{S}.{quoted(ORDER)} {newer} {T}.{quoted(ORDER)}")
+            order = f"{T}.{quoted(ORDER)}"
+            newer = f">= coalesce({order}, '')" if self.plan.not_older else f"> {order}"
+            conditions.append(f"{S}.{quoted(ORDER)} {newer}")
         return " AND ".join(conditions)
 
     def _ops(self, clause: Clause) -> str:

@@ -70,7 +70,8 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
     if clause.flagged_only:
         conditions.append(f"{T}.{DELETED}")
     if clause.guarded:
-        conditions.append(f"{S}.{ORDER} {'>=' if plan.not_older else '>'} {T}.{ORDER}")
+        newer = f">= coalesce({T}.{ORDER}, '')" if plan.not_older else f"> {T}.{ORDER}"
+        conditions.append(f"{S}.{ORDER} {newer}")
     if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
         conditions.append(f"NOT {T}.{DELETED}")
     when = " AND ".join([clause.rows.value.upper(), *conditions])

@@ -57,14 +57,19 @@ def open_copy(
 ) -> Iterator[Copy]:
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
     (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
-    raise_problems(filter_problems(task))
     with client.session("copy") as connection:
         position = _anchor(connection, client, sealed)
-        refuse_cascades(connection, table)
-        rows, least, most = _count_rows(connection, table, task.schema.key)
+        copy = view_of(connection, position, task, table, epoch, cores)
+    yield copy
+
+
+def view_of(connection: Any, position: Position, task: TableTask, table: CatalogTable, epoch: int, cores: int) -> Copy:
+    raise_problems(filter_problems(task))
+    refuse_cascades(connection, table)
+    rows, least, most = _count_rows(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
     splits = key_ranges(rows, least, most, cores, task.rule.where)
-    yield Copy(floor_key(epoch, position), position, schema, SplitRead(splits), rows)
+    return Copy(floor_key(epoch, position), position, schema, SplitRead(splits), rows)
 
 
 def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
@@ -75,19 +80,25 @@ def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
     Raises SourceUnavailable (CPY007) if it is not visible in time."""
     server = read_server(connection)
     if server.is_mariadb:
-        fetch_all(connection, REPEATABLE)
-        fetch_all(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        status = dict(fetch_all(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
+        anchor = begin_snapshot(connection, client, sealed)
         fetch_all(connection, "COMMIT")
-        anchor = position_of(status["Binlog_snapshot_file"], int(status["Binlog_snapshot_position"]))
-        if sealed and binlog_position(anchor) < binlog_position(sealed):
-            raise _not_visible(client, f"the snapshot is at {anchor[FILE]}:{anchor[POS]}, before our last window")
         return anchor
     if gtid := sealed.get(GTID, ""):
         ((timed_out,),) = fetch_all(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtid, SETTLE_LIMIT_S))
         if timed_out:
             raise _not_visible(client, f"{gtid} is not executed after {SETTLE_LIMIT_S} s")
     return sealed
+
+
+def begin_snapshot(connection: Any, client: MysqlClient, sealed: Position) -> Position:
+    """Begins a transaction whose queries see the state at the returned position. MariaDB only."""
+    fetch_all(connection, REPEATABLE)
+    fetch_all(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    status = dict(fetch_all(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
+    anchor = position_of(status["Binlog_snapshot_file"], int(status["Binlog_snapshot_position"]))
+    if sealed and binlog_position(anchor) < binlog_position(sealed):
+        raise _not_visible(client, f"the snapshot is at {anchor[FILE]}:{anchor[POS]}, before our last window")
+    return anchor
 
 
 def _not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
@@ -103,49 +114,64 @@ def _not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
 
 def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> tuple[int, object, object]:
     """The number of rows, and the smallest and largest value of the leading key column."""
-    name, first = _table(table), quoted(key[0]) if key else "NULL"
+    name, first = table_sql(table), quoted(key[0]) if key else "NULL"
     ((rows, least, most),) = fetch_all(connection, f"SELECT COUNT(*), MIN({first}), MAX({first}) FROM {name}")
     return int(rows), least, most
 
 
 def read_split(client: MysqlClient, table: CatalogTable, split: str, schema: TableSchema) -> Iterator[pa.Table]:
     """The rows in the table's types. One statement reads them, so they are consistent."""
-    import pyarrow as pa
-
-    key_range = range_of(split)
-    described = {column.name: column for column in table.columns}
-    columns = [described[column.text_of or column.name] for column in schema.columns]
-    query, parameters = _select(table, columns, schema, key_range)
-    names = arrow_schema(schema)
+    query, parameters = _select(table, schema, range_of(split))
     with client.session("split", unbuffered=True) as connection:
         fetch_all(connection, REPEATABLE)
-        cursor = connection.cursor()
-        cursor.execute(query, parameters)
-        while rows := cursor.fetchmany(ROWS_AT_ONCE):
-            cells = zip(*rows, strict=True)
-            arrays = [
-                pa.array(_values(schema, column, source, values), arrow_type(column.type))
-                for column, source, values in zip(schema.columns, columns, cells, strict=True)
-            ]
-            yield pa.table(arrays, schema=names)
+        yield from read_rows(connection, table, schema, query, parameters)
 
 
-def _select(
-    table: CatalogTable, columns: list[CatalogColumn], schema: TableSchema, key_range: KeyRange
-) -> tuple[str, list[object]]:
-    listed = ", ".join(EXPRESSIONS.get(column.data_type, "{0}").format(quoted(column.name)) for column in columns)
+def read_rows(
+    connection: Any, table: CatalogTable, schema: TableSchema, query: str, parameters: Sequence[object]
+) -> Iterator[pa.Table]:
+    """``query``: a SELECT of ``column_list``, with marks for the parameters."""
+    import pyarrow as pa
+
+    columns = _columns(table, schema)
+    cursor = connection.cursor()
+    cursor.execute(query, parameters)
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        cells = zip(*rows, strict=True)
+        arrays = [
+            pa.array(_values(schema, column, source, values), arrow_type(column.type))
+            for column, source, values in zip(schema.columns, columns, cells, strict=True)
+        ]
+        yield pa.table(arrays, schema=arrow_schema(schema))
+
+
+def column_list(table: CatalogTable, schema: TableSchema) -> str:
+    columns = _columns(table, schema)
+    return ", ".join(EXPRESSIONS.get(column.data_type, "{0}").format(quoted(column.name)) for column in columns)
+
+
+def _columns(table: CatalogTable, schema: TableSchema) -> list[CatalogColumn]:
+    described = {column.name: column for column in table.columns}
+    return [described[column.text_of or column.name] for column in schema.columns]
+
+
+def _select(table: CatalogTable, schema: TableSchema, key_range: KeyRange) -> tuple[str, list[object]]:
     where: list[str] = []
     parameters: list[object] = []
     for bound, operator in ((key_range.low, ">="), (key_range.high, "<")):
         if bound is not None:
             where.append(f"{quoted(schema.key[0])} {operator} %s")
             parameters.append(bound)
-    for condition in key_range.where:
-        text, values = _condition(condition, schema)
-        where.append(text)
-        parameters += values
-    query = f"SELECT {listed} FROM {_table(table)}".replace("%", "%%")
+    filters, values = row_filter(key_range.where, schema)
+    where, parameters = [*where, *filters], [*parameters, *values]
+    query = f"SELECT {column_list(table, schema)} FROM {table_sql(table)}".replace("%", "%%")
     return query + (f" WHERE {' AND '.join(where)}" if where else ""), parameters
+
+
+def row_filter(conditions: Sequence[Condition], schema: TableSchema) -> tuple[list[str], list[object]]:
+    """The conditions as SQL with marks, and the values of the marks."""
+    found = [_condition(condition, schema) for condition in conditions]
+    return [text for text, _ in found], [value for _, values in found for value in values]
 
 
 def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[object]]:
@@ -189,5 +215,5 @@ def _value(column: CatalogColumn, cell: Any) -> Any:
     return cell != b"\0" if column.column.type.kind is Kind.BOOLEAN else cell
 
 
-def _table(table: CatalogTable) -> str:
+def table_sql(table: CatalogTable) -> str:
     return f"{quoted(table.database)}.{quoted(table.name)}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,9 +19,10 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 )
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
-from airflow_cdc_provider.connectors.sources.mysql.copy import open_copy, read_split
+from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, open_copy, read_split, view_of
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
+from airflow_cdc_provider.connectors.sources.mysql.snapshots import Snapshot, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
@@ -28,6 +30,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -55,6 +58,7 @@ class MysqlSource(KeepsNoState):
         self.options = read_options(source.options, replicator)
         self.client = MysqlClient(connection, replicator)
         self.stream = Binlog(self.client, self.options)
+        self._snapshots: dict[str, Snapshot] = {}
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
@@ -102,6 +106,50 @@ class MysqlSource(KeepsNoState):
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
+
+    @contextmanager
+    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
+        """MariaDB reports the position of a snapshot, MySQL does not."""
+        with self.client.session("compare") as connection:
+            if not read_server(connection).is_mariadb:
+                with self.copy(table, epoch, sealed, cores) as copy:
+                    yield copy
+                return
+            position = begin_snapshot(connection, self.client, sealed)
+            found = self._table(table.table)
+            copy = view_of(connection, position, table, found, epoch, cores)
+            self._snapshots[table.table] = Snapshot(connection, found)
+            try:
+                yield replace(copy, exact=is_transactional(connection, found))
+            finally:
+                del self._snapshots[table.table]
+
+    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
+        snapshot = self._snapshots.get(table.table)
+        return snapshot is not None and snapshot.proofs(table, schema).possible
+
+    def cuts(
+        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
+    ) -> Sequence[Key]:
+        return self._snapshots[table.table].cuts(table, schema, interval, rows)
+
+    def sums(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> Mapping[int, IntervalSums]:
+        return self._snapshots[table.table].sums(table, schema, intervals)
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> pa.Table:
+        return self._snapshots[table.table].hashes(table, schema, intervals)
+
+    def rows(
+        self,
+        copy: Copy,
+        table: TableTask,
+        schema: TableSchema,
+        intervals: Sequence[KeyInterval],
+        keys: Sequence[str],
+    ) -> pa.Table:
+        return self._snapshots[table.table].rows(table, schema, intervals, keys)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""

@@ -1,4 +1,4 @@
-"""SQL by which PostgreSQL computes row counts, checksums per column, and a hash per row. Text only.
+"""SQL by which PostgreSQL computes row counts and checksums per interval of the key, and a hash per row. Text only.
 
 The text forms equal those of ``targets/sparksql/compare.py``. They use neither the stream's nor the copy's conversion,
 so an error in those becomes visible.
@@ -6,40 +6,120 @@ so an error in those becomes visible.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
-from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql
+from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, quoted_text, value_sql
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+from airflow_cdc_provider.core.proof.key_intervals import Key, KeyInterval, number_sql, within_sql
+from airflow_cdc_provider.core.table.schema import LIMITED, Column, Kind, TableSchema
+
+NUMBER = quoted("_cdc_number")
+HASH_DIGITS = 16
+"""Of the hash of one value."""
 
 FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"
 
 
-def checksums_query(task: TableTask, schema: TableSchema) -> str:
-    """One row: ``n`` rows, and per column ``c0``, ``c1`` … the sum of its hashes."""
+def sums_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+    """One row per interval that has rows: its ``number``, ``n`` rows, and per column ``c0``, ``c1`` … the sum of its
+    hashes."""
     sums = [f"sum({_hash('k', f't{number}')})::text AS c{number}" for number in range(len(schema.columns))]
-    return f"SELECT count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema)}) AS texts"
+    return (
+        f"SELECT number, count(*) AS n, {', '.join(sums)} FROM ({_texts(task, schema, intervals)}) AS texts"
+        " GROUP BY number"
+    )
 
 
-def rows_query(task: TableTask, schema: TableSchema) -> str:
-    """Per row ``k``, the text that identifies it, ``h``, a hash of all its values, and the column for splits."""
-    values = " || chr(1) || ".join(_marked(f"t{number}") for number in range(len(schema.columns)))
-    return f"SELECT k, {_md5(values)} AS h, {quoted(CTID)} FROM ({_texts(task, schema)}) AS texts"
+def hashes_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+    """Per row ``k``, the text of its key, ``h``, a hash of each value, separated by commas, and the column for splits.
+    Without a key ``k`` is the text of all columns, and ``h`` one hash."""
+    texts = [_marked(f"t{number}") for number in range(len(schema.columns))]
+    each = " || ',' || ".join(f"substr({_md5(text)}, 1, {HASH_DIGITS})" for text in texts)
+    hashes = each if schema.key else _md5(" || chr(1) || ".join(texts))
+    return f"SELECT k, {hashes} AS h, {quoted(CTID)} FROM ({_texts(task, schema, intervals)}) AS texts"
 
 
-def _texts(task: TableTask, schema: TableSchema) -> str:
+def rows_query(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> str:
+    """The rows with these texts of keys, in the form of a copy."""
+    columns = ", ".join(f"{value_sql(column, schema)} AS {quoted(column.name)}" for column in schema.columns)
+    key = " || chr(1) || ".join(_marked(_comparable_text(schema.column(name), in_key=True)) for name in schema.key)
+    listed = ", ".join(map(quoted_text, keys))
+    return f"SELECT {columns} FROM ({_rows(task, schema, intervals)}) AS rows WHERE {key} IN ({listed})"
+
+
+def cuts_query(task: TableTask, schema: TableSchema, interval: KeyInterval, rows: int) -> str:
+    """The texts of the key of every ``rows``-th row of an interval, in the order of the keys."""
+    columns = [schema.column(name) for name in schema.key]
+    texts = ", ".join(_comparable_text(column, in_key=True) for column in columns)
+    order = ", ".join(_key_sql(column) for column in columns)
+    fit = [f"{NUMBER} % {rows} = 0", *(_inside(column) for column in columns if column.type.kind in LIMITED)]
+    within = _rows(task, schema, [interval])
+    numbered = f"SELECT *, row_number() OVER (ORDER BY {order}) AS {NUMBER} FROM ({within}) AS rows"
+    return f"SELECT {texts} FROM ({numbered}) AS numbered WHERE {' AND '.join(fit)} ORDER BY {NUMBER}"
+
+
+def _texts(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
+    number = number_sql(intervals, partial(_compare, schema, "<="))
+    texts = ", ".join(f"{_column_text(column, schema)} AS t{number}" for number, column in enumerate(schema.columns))
+    key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
+    joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
+    rows = _rows(task, schema, intervals)
+    return (
+        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {number} AS number, {quoted(CTID)} FROM ({rows}) AS rows)"
+        " AS columns"
+    )
+
+
+def _rows(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
     """Rows of inheritance children are left out; rows of partitions are included."""
     namespace, _, name = task.name_in_source.partition(".")
     table = f"{quoted(namespace)}.{quoted(name)}"
     regclass = "'" + table.replace("'", "''") + "'::regclass"
     own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
     rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"
-    where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where) or "TRUE"
-    texts = ", ".join(f"{_column_text(column, schema)} AS t{number}" for number, column in enumerate(schema.columns))
-    key = [schema.names.index(name) for name in schema.key] or range(len(schema.columns))
-    joined = " || chr(1) || ".join(_marked(f"t{number}") for number in key)
-    return (
-        f"SELECT *, {joined} AS k FROM (SELECT {texts}, {quoted(CTID)} FROM ({rows}) AS rows WHERE {where}) AS columns"
-    )
+    within = within_sql(intervals, partial(_compare, schema, ">"), partial(_compare, schema, "<="))
+    conditions = [condition_sql(condition, schema) for condition in task.rule.where] + ([within] if within else [])
+    return f"SELECT * FROM ({rows}) AS rows WHERE {' AND '.join(conditions)}" if conditions else rows
+
+
+def _compare(schema: TableSchema, operator: str, key: Key) -> str:
+    """A comparison of the key of a row with a bound."""
+    columns = [schema.column(name) for name in schema.key]
+    literals = [_key_literal(column, text) for column, text in zip(columns, key, strict=True)]
+    if len(columns) == 1:
+        return f"{_key_sql(columns[0])} {operator} {literals[0]}"
+    return f"({', '.join(map(_key_sql, columns))}) {operator} ({', '.join(literals)})"
+
+
+def _key_sql(column: Column) -> str:
+    """A key column as every system orders it."""
+    name = quoted(column.name)
+    match column.type.kind:
+        case Kind.TEXT:
+            plain = column.native.partition("(")[0] in ("text", "character varying", "name")
+            return f'{name}::text COLLATE "C"' if plain else f"format('%s', {name}) COLLATE \"C\""
+        case _:
+            return name
+
+
+def _key_literal(column: Column, text: str) -> str:
+    zone = "+00" if column.type.kind is Kind.TIMESTAMPTZ else ""
+    return f"{quoted_text(text + zone)}::{_ORDERED[column.type.kind]}"
+
+
+_ORDERED = {
+    Kind.INT16: "int8",
+    Kind.INT32: "int8",
+    Kind.INT64: "int8",
+    Kind.DECIMAL: "numeric",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.TIMESTAMPTZ: "timestamptz",
+    Kind.UUID: "uuid",
+    Kind.TEXT: "text",
+}
 
 
 def _column_text(column: Column, schema: TableSchema) -> str:

@@ -134,12 +134,12 @@ def _literal(column: Column, given: Scalar) -> str:
         case date():
             return f"'{value.isoformat()}'::date"
         case str():
-            return _quoted_text(value)
+            return quoted_text(value)
         case OutOfRange() | InvalidDate():
             raise AssertionError("the YAML cannot contain such a time")
 
 
-def _quoted_text(value: str) -> str:
+def quoted_text(value: str) -> str:
     """A literal that does not depend on ``standard_conforming_strings``."""
     mark = "E" if "\\" in value else ""
     return mark + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

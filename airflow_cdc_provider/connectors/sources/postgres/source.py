@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capac
 from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
-from airflow_cdc_provider.connectors.sources.postgres.compare import checksums_query, rows_query
+from airflow_cdc_provider.connectors.sources.postgres.compare import cuts_query, hashes_query, rows_query, sums_query
 from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.postgres.identities import (
@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.sources.postgres.options import read_option
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
-from airflow_cdc_provider.connectors.sources.postgres.splits import checksums, read_split, with_rows
+from airflow_cdc_provider.connectors.sources.postgres.splits import fetch_all, read_split, with_rows
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
@@ -34,6 +34,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.proof.key_intervals import WHOLE, IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -169,8 +170,29 @@ class PostgresSource:
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)
 
-    def checksums(self, copy: Copy, table: TableTask, schema: TableSchema) -> Mapping[str, Any]:
-        return checksums(self.client, copy, checksums_query(table, schema))
+    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
+        return True
 
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema) -> SplitRead:
-        return with_rows(copy, rows_query(table, schema))
+    def cuts(
+        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
+    ) -> Sequence[Key]:
+        return fetch_all(self.client, copy, cuts_query(table, schema, interval, rows))
+
+    def sums(
+        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> Mapping[int, IntervalSums]:
+        rows = fetch_all(self.client, copy, sums_query(table, schema, intervals))
+        return {number: IntervalSums(count, tuple(map(int, sums))) for number, count, *sums in rows}
+
+    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> SplitRead:
+        return with_rows(copy, hashes_query(table, schema, intervals), few=WHOLE not in intervals)
+
+    def rows(
+        self,
+        copy: Copy,
+        table: TableTask,
+        schema: TableSchema,
+        intervals: Sequence[KeyInterval],
+        keys: Sequence[str],
+    ) -> SplitRead:
+        return with_rows(copy, rows_query(table, schema, intervals, keys), few=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -80,22 +80,17 @@ def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterat
             raise BadRecordFound(unrepresentable_row(schema, error.columns, BEYOND)) from error
 
 
-def checksums(client: PostgresClient, copy: Copy, query: str) -> Mapping[str, Any]:
-    """The only row of a query under the snapshot of the copy."""
-    from psycopg.rows import dict_row
-
-    with (
-        under_snapshot(client, split_of(copy.read.splits[0]).viewed) as connection,
-        connection.cursor(row_factory=dict_row) as cursor,
-    ):
-        row = cursor.execute(query.encode()).fetchone()
-    assert row is not None, "an aggregate without GROUP BY returns one row"
-    return row
+def fetch_all(client: PostgresClient, copy: Copy, query: str) -> list[tuple[Any, ...]]:
+    """The rows of a query under the snapshot of the copy."""
+    with under_snapshot(client, split_of(copy.read.splits[0]).viewed) as connection:
+        return connection.execute(query.encode()).fetchall()
 
 
-def with_rows(copy: Copy, rows: str) -> SplitRead:
-    """The splits of the copy, with another SELECT over the same table."""
-    return replace(copy.read, splits=tuple(replace(split_of(split), rows=rows).text() for split in copy.read.splits))
+def with_rows(copy: Copy, rows: str, few: bool = False) -> SplitRead:
+    """The splits of the copy, with another SELECT over the same table. ``few``: one split has them all."""
+    splits = [replace(split_of(split), rows=rows) for split in copy.read.splits]
+    splits = [replace(splits[0], within="TRUE")] if few else splits
+    return replace(copy.read, splits=tuple(split.text() for split in splits))
 
 
 @contextmanager

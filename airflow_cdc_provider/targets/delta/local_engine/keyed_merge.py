@@ -98,7 +98,7 @@ class KeyedMerge:
     def _newer(self, match: KeyMatches) -> Mask:
         staged = self.staged[ORDER].take(pa.array(match.numbers))
         compare = pc.greater_equal if self.plan.not_older else pc.greater
-        return compare(staged, match.orders).fill_null(False).to_numpy()  # type: ignore[no-any-return]
+        return compare(staged, match.orders).fill_null(self.plan.not_older).to_numpy()  # type: ignore[no-any-return]
 
     def _new_rows(self, written: Mask, rewritten: Sequence[pa.Table]) -> pa.Table:
         if self.plan.truncated and rewritten:

@@ -1,0 +1,66 @@
+"""A transaction of MariaDB that shows one table at one position, and what a comparison reads in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_cdc_provider.connectors.arrow_types import arrow_schema
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all
+from airflow_cdc_provider.connectors.sources.mysql.compare import Proofs, Statement
+from airflow_cdc_provider.connectors.sources.mysql.copy import read_rows
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
+from airflow_cdc_provider.core.table.schema import TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENGINE = "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+
+
+def is_transactional(connection: Any, table: CatalogTable) -> bool:
+    """Whether a transaction shows the table at its beginning."""
+    return fetch_all(connection, ENGINE, (table.database, table.name)) == [("InnoDB",)]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """``connection``: in the transaction. ``schema``: the columns to compare."""
+
+    connection: Any
+    table: CatalogTable
+
+    def proofs(self, task: TableTask, schema: TableSchema) -> Proofs:
+        return Proofs(self.table, schema, task.rule.where)
+
+    def cuts(self, task: TableTask, schema: TableSchema, interval: KeyInterval, rows: int) -> Sequence[Key]:
+        return self._fetch(self.proofs(task, schema).cuts(interval, rows))
+
+    def sums(
+        self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
+    ) -> Mapping[int, IntervalSums]:
+        rows = self._fetch(self.proofs(task, schema).sums(intervals))
+        return {int(number): IntervalSums(int(count), tuple(map(int, sums))) for number, count, *sums in rows}
+
+    def hashes(self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> pa.Table:
+        import pyarrow as pa
+
+        rows = self._fetch(self.proofs(task, schema).hashes(intervals))
+        columns = [pa.array([row[number] for row in rows], pa.string()) for number in (0, 1)]
+        return pa.table(columns, names=["k", "h"])
+
+    def rows(
+        self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval], keys: Sequence[str]
+    ) -> pa.Table:
+        import pyarrow as pa
+
+        statement = self.proofs(task, schema).rows(schema, intervals, keys)
+        found = read_rows(self.connection, self.table, schema, statement.text, statement.parameters)
+        return pa.concat_tables([arrow_schema(schema).empty_table(), *found])
+
+    def _fetch(self, statement: Statement) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor()
+        cursor.execute(statement.text, statement.parameters)
+        return list(cursor.fetchall())

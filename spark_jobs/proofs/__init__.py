@@ -1,0 +1,1 @@
+"""Comparisons of copies with their sources, and the repair of what differs."""

@@ -1,0 +1,81 @@
+"""The target's side of a comparison: the rows that must be in the source, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, KeyInterval
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
+from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import literal
+from spark_jobs.histories.current_rows import current_rows
+from spark_jobs.proofs.source_side import SourceSide
+from spark_jobs.proofs.sums import frame_sums
+from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.writers.writer import open_writer
+
+VIEW = "target_rows"
+
+
+@dataclass(frozen=True)
+class TargetSide:
+    """``schema``: the columns to compare. ``surplus_allowed``: the target may have a row more often."""
+
+    work: TableWork
+    schema: TableSchema
+    hash: Hash
+    surplus_allowed: bool
+
+    def sums(self, intervals: Sequence[KeyInterval]) -> Sequence[IntervalSums]:
+        return frame_sums(self.work.spark, VIEW, self.schema, self.hash, intervals)
+
+    def hashes(self, intervals: Sequence[KeyInterval]) -> DataFrame:
+        """Per row ``k``, a text that identifies it, and ``h``, hashes of its values."""
+        return self.work.spark.sql(rows_sql(VIEW, self.schema, intervals))
+
+    def key_columns(self, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> DataFrame:
+        """The key columns of the rows, in the intervals, whose keys have these texts; each key once."""
+        rows = self.work.spark.table(VIEW).where(F.expr(key_sql(self.schema)).isin(list(keys)))
+        within = intervals_sql(self.schema, intervals)
+        rows = rows.where(within) if within else rows
+        return rows.select(*map(quoted, self.schema.key)).distinct()
+
+
+def open_target_side(
+    job: Job, work: TableWork, copy: Copy, source: SourceSide, schema: TableSchema, version: int | None
+) -> TargetSide:
+    """The table at ``version``."""
+    surplus_allowed = work.task.rule.keeps_rows and not schema.key
+    rows = _rows(job, work, copy, source, version, surplus_allowed)
+    _with_missing_columns(rows, schema).createOrReplaceTempView(VIEW)
+    return TargetSide(work, schema, source.hash, surplus_allowed)
+
+
+def _rows(
+    job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None, surplus_allowed: bool
+) -> DataFrame:
+    """The rows that must be in the source, too. Where deletes are ignored: only rows whose key is in the source, or all
+    rows of a table without a key."""
+    task = work.task
+    rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
+    rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
+    if not task.rule.keeps_rows or surplus_allowed:
+        return rows
+    keys = source.keys().alias("source")
+    same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
+    return rows.alias("target").join(keys, same_key, "left_semi")
+
+
+def _with_missing_columns(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """Columns that the target lacks are NULL in all its rows: a stream may not announce a new column before the next
+    change of its table."""
+    present = {name.lower() for name in rows.columns}
+    missing = [column for column in schema.columns if column.name.lower() not in present]
+    return rows.select("*", *(F.expr(f"{literal(None, column.type)} AS {quoted(column.name)}") for column in missing))

@@ -1,0 +1,38 @@
+"""Which tables a run compares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.run_decision import decide
+from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.proof.schedule import DueComparison
+from airflow_cdc_provider.core.table.identity import UnloggedChanges
+from tests.core.test_decide import LOST, NEW, A, B, command, facts, table
+
+
+def test_tables_are_compared_when_that_is_due_and_the_others_catch_up() -> None:
+    due = replace(A, due=DueComparison(repair=True))
+    decision = decide(facts(due, B, stream=NEW))
+    assert (decision.follow, decision.plan.mode) == (("verify", "close_window"), Mode.VERIFY)
+    assert (decision.plan.compare, decision.plan.repair_tables) == (("public.a",), ("public.a",))
+    assert decision.plan.stream == ("public.a", "public.b")
+    assert decide(facts(due, B, stream_lane=False)).follow == ("close_window",)
+    assert decide(facts(due, table("public.c"), stream=NEW)).plan.compare == ()
+    assert decide(facts(due, B, stream=replace(NEW, lost=LOST))).plan.compare == ()
+
+
+def test_a_sample_is_compared_unless_a_command_or_a_rewrite_needs_all_rows() -> None:
+    due = replace(A, due=DueComparison(sampled=True, after=("7",)))
+    assert decide(facts(due, B)).plan.sampled == {"public.a": ("7",)}
+    assert decide(facts(due, B, commands=(command(CommandKind.VERIFY),))).plan.sampled == {}
+    rewritten = replace(due, unlogged=UnloggedChanges(rewritten=True))
+    assert decide(facts(rewritten, B)).plan.sampled == {}
+
+
+def test_a_command_repairs_the_tables_that_it_names() -> None:
+    repair = replace(command(CommandKind.VERIFY, "public.b"), arguments={"repair": True})
+    plan = decide(facts(A, B, commands=(repair,))).plan
+    assert (plan.compare, plan.repair_tables) == (("public.a", "public.b"), ("public.b",))
+    assert decide(facts(A, B, commands=(command(CommandKind.VERIFY),))).plan.repair_tables == ()
