@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -38,6 +38,7 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
     where the table has changed since."""
     control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
+    named = replace(columns, table=table)
     if copy.rows <= MAX_INTERPRETED_ROWS:
         disable_codegen(work.spark)
     with open_source_side(job, work, copy, columns) as source:
@@ -51,11 +52,11 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             detail["sample"] = {"upto": list(within.upto) if within.upto else None}
         if comparison.differences:
             failpoint("repair.before_report")
-            detail["report"] = write_report(job, columns, window, comparison.differences)
+            detail["report"] = write_report(job, named, window, comparison.differences)
         if comparison.identical:
             return Proof(detail, control.fence)
         rule, more = work.task.rule, comparison.more
-        if reason := why_not_repaired(step.definition.name, rule, columns, control, exact, more):
+        if reason := why_not_repaired(step.definition.name, rule, named, control, exact, more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
         if table not in step.repair_tables or work.task.rewritten:
             return Proof(detail, control.fence)
