@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.source_features import HasChannels, Restart
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
+from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.spec.engines import EngineMode
@@ -27,7 +28,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
-from spark_jobs.runtime.progress import Progress, report_progress
+from spark_jobs.runtime.progress import report_progress
 from spark_jobs.runtime.row_progress import read_progress
 from spark_jobs.windows.restarts import RESTART_SUFFIX, RestartedWindow, shorten_at_restarts
 from spark_jobs.windows.split_reader import WindowSplit, land_split

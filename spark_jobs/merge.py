@@ -108,6 +108,8 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         nonce=uuid.uuid4().hex,
         committed_at=now,
     )
+    if batch.high is not None:
+        record = replace(record, high=max(control.high or 0, batch.high))
     if batch.repair:
         return replace(record, fence=control.fence + 1)
     record = replace(

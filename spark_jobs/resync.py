@@ -75,7 +75,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         return audit_keys(job, work, window)
     job = with_copy_window(job, task)
     began = datetime.now(UTC)
-    with open_copy(job, task, job.step.window) as copy, copy_rows(job, work, copy) as new:
+    with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
         record = build_control_record(job, task, named_fence, current, copy, current.control.state)

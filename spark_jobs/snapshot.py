@@ -1,7 +1,7 @@
 """The first copy of every pending table.
 
-A crash before a table's commit leaves no table; the next attempt copies it again. After the commit, the next attempt
-finds the copy and keeps it.
+A crash before a table's commit leaves no table; the next attempt continues the copy if the source can read its splits
+later, else it copies the table again. After the commit, the next attempt finds the copy and keeps it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.states import State, TableState
+from spark_jobs.copies.adopted_rows import adopted_rows
 from spark_jobs.copies.copied_rows import open_copied_rows
 from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,
     for_each_copy,
-    open_copy,
     prepare_copy,
     table_status,
     with_copy_window,
 )
+from spark_jobs.copies.kept_copy import open_first_copy
+from spark_jobs.copies.kept_splits import require_not_paused
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 
@@ -38,7 +40,8 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     a control record."""
     task = work.task
     named_fence, current = table_status(job, task)
-    if current.exists and current.control is None:
+    takes_over = current.exists and current.control is None
+    if takes_over and not task.rule.snapshot.takes_over:
         raise ForeignTarget.of(
             "CPY002",
             f"{task.table} cannot be copied: the target table exists and belongs to another owner",
@@ -50,13 +53,19 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
     if current.control is not None and current.control.state.name not in TAKES_A_FIRST_COPY:
         return work.result(Outcome.UNCHANGED, fence=current.control.fence, window=current.control.window)
     job = with_copy_window(job, task)
-    began = datetime.now(UTC)
-    with open_copy(job, task, job.step.window) as copy, open_copied_rows(job, work, copy, began) as rows:
+    with (
+        open_first_copy(job, task) as opened,
+        open_copied_rows(job, work, opened.copy, opened.began, opened.kept) as rows,
+    ):
+        job, copy = opened.job, opened.copy
         failpoint("copy.anchored")
+        rows = adopted_rows(job, work, copy, current) if takes_over else rows
         commit = prepare_copy(job, work, copy, rows)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        state = State(TableState.REPLICATING, since=now, reason="first copy", set_by="snapshot")
+        reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
+        state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state)
+        require_not_paused(job.log.store, task.table)
         return commit_copy(job, work, rows.progress, commit, record)
 
 

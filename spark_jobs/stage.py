@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from operator import methodcaller
 
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, SchemaDecision
@@ -26,6 +25,7 @@ from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.schema_change import alter_table, copy_again, schema_decision, schema_policy
 from spark_jobs.batches.staged_rows import BATCH, ROWS
+from spark_jobs.copies.slices import stage_slice
 from spark_jobs.engines.choice import local_limit, on_engine
 from spark_jobs.quarantine.partitioning import Stopped
 from spark_jobs.runtime import harness
@@ -35,7 +35,13 @@ from spark_jobs.windows.log_reader import verify_files
 
 
 def run(job: Job) -> StepResult:
-    return job.result(job.for_each_table(job.step.tables, partial(stage_table, job)))
+    slices = {one.table: one for one in job.step.slices}
+
+    def stage(work: TableWork) -> TableResult:
+        one = slices.get(work.task.table)
+        return stage_slice(job, work, one) if one else stage_table(job, work)
+
+    return job.result(job.for_each_table(job.step.tables, stage))
 
 
 def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = frozenset()) -> TableResult:

@@ -2,7 +2,8 @@
 
 Per table: a snapshot of the source at position A, a window that ends at A, merged; then the target's version at A is
 compared with the source in that snapshot (``proofs``); what differs is reported, and repaired in the tables of
-``step.repair_tables``. Rows marked as deleted and rows outside ``where`` are left out. A table without a key that
+``step.repair_tables``. Rows marked as deleted and rows outside ``where`` and ``snapshot.where`` are left out. A table
+that started without rows has rows that are equal in the source, not all of them. A table without a key that
 ignores deletes must contain every row of the source at least as often: its surplus rows cannot be identified. Columns
 that the stream does not carry are left out. Each table has its own snapshot: one for all tables would keep the source
 from removing old row versions until all comparisons are done.
@@ -32,6 +33,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import last_window_before_hole
@@ -69,7 +71,8 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
-    with open_copy(job, task, job.step.window - 1, compare=True) as copy:
+    extent = CopyExtent(where=task.control.extent.where) if task.control else WHOLE
+    with open_copy(job, task, job.step.window - 1, extent, compare=True) as copy:
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
             caught_up = replay_table(landed, work)

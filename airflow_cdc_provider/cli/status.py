@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.copy_progress import copy_progress, progress_text
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
 from airflow_cdc_provider.connectors.registry import open_source
@@ -18,6 +19,7 @@ from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.log.copy_progress import CopyProgress
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -54,10 +56,13 @@ def status(args: argparse.Namespace) -> CommandOutput:
     rows = []
     commands, withheld = [], []
     for definition in definitions:
-        for row in state.tables(definition.name).values():
-            fresh = freshness(row, definition.freshness, now)
-            tables.append({"replicator": definition.name, **_plain(row, fresh)})
-            rows.append(_cells(definition.name, row, fresh))
+        index = state.tables(definition.name).values()
+        copying = copy_progress(definition, index)
+        for row in index:
+            fresh, progress = freshness(row, definition.freshness, now), copying.get(row.table)
+            tables.append({"replicator": definition.name, **_plain(row, fresh, progress)})
+            shown = replace(row, reason=progress_text(progress, now)) if progress else row
+            rows.append(_cells(definition.name, shown, fresh))
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
@@ -120,13 +125,14 @@ def _rows(row: TableRow) -> int | str | None:
     return f"{row.rows:,} at {row.rows_at[:19] or 'the last copy'}"
 
 
-def _plain(row: TableRow, fresh: Freshness) -> dict[str, Any]:
+def _plain(row: TableRow, fresh: Freshness, progress: CopyProgress | None) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
     carry = row.control.carry if row.control else NOTHING
     freshness_fields: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
-    return plain | freshness_fields | waiting | {"catching_up": is_catching_up(row)}
+    copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
+    return plain | freshness_fields | waiting | {"catching_up": is_catching_up(row), "copying": copying}
 
 
 def _retained_logs(definitions: Sequence[Definition]) -> dict[str, RetainedLogResult]:

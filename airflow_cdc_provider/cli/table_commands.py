@@ -17,6 +17,7 @@ from airflow_cdc_provider.cli.replicators import current_user, find_definition, 
 from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE, carry_out
 from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.paused_copies import paused_copies, row_of_copy
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
@@ -71,14 +72,17 @@ def _carry_out_now(replicator: Replicator, command: Command, targets: dict[str, 
     try:
         carry_out(replicator, pending, targets, {}, current_user())
         controls = {table: replicator.target.state(table, target).control for table, target in affected.items()}
+        paused = paused_copies(replicator, [table for table, control in controls.items() if control is None])
     except Retryable:
         return _reread(replicator, command)
     replicator.state.change_tables(
         replicator.name,
         lambda before: [
             current_row(table, affected[table], control, before.get(table), utc_now())
-            for table, control in controls.items()
             if control
+            else row_of_copy(before[table], paused.get(table))
+            for table, control in controls.items()
+            if control or table in before
         ],
     )
     return _reread(replicator, command)

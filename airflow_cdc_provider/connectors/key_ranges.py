@@ -13,6 +13,9 @@ ROWS_AT_ONCE = 10_000
 SPLITS_PER_CORE = 4
 """Enough that a slow split does not leave the other cores idle, few enough for files of a useful size."""
 
+LARGE_SPLIT_ROWS = 1_000_000
+"""Splits of a large table. A copy that was interrupted reads at most this much of it again, per reader."""
+
 
 @dataclass(frozen=True)
 class KeyRange:
@@ -32,8 +35,8 @@ def range_of(split: str) -> KeyRange:
 
 def key_ranges(rows: int, least: object, most: object, cores: int, where: Sequence[Condition]) -> tuple[str, ...]:
     """``least``, ``most``: the minimum and maximum of the leading key column."""
-    parts = ranges(least, most, min(SPLITS_PER_CORE * cores, rows // ROWS_AT_ONCE))
-    return tuple(KeyRange(low, high, tuple(where)).text() for low, high in parts)
+    parts = max(min(SPLITS_PER_CORE * cores, rows // ROWS_AT_ONCE), rows // LARGE_SPLIT_ROWS)
+    return tuple(KeyRange(low, high, tuple(where)).text() for low, high in ranges(least, most, parts))
 
 
 def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:

@@ -14,7 +14,7 @@ DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 
 def operand_problems(task: TableTask, code: str = "SRC018", do_for_dates: str = "correct `where`") -> Iterator[Problem]:
     """Values that are not literals of the type of their column."""
-    for condition in task.rule.where:
+    for condition in (*task.rule.where, *task.rule.snapshot.where):
         kind = task.schema.column(condition.column).type.kind
         values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         for value in values:

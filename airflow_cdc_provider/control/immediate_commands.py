@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.paused_copies import change_copy, paused_copies
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
@@ -67,13 +68,21 @@ def _carry_out(
     replicator: Replicator, command: Command, named: Mapping[str, str], states: Mapping[str, TargetState], actor: str
 ) -> bool:
     """Raises Fenced if a table has a newer commit."""
-    tables = [TableStatus(table, target, states[table].control) for table, target in named.items()]
+    paused = paused_copies(replicator, named)
+    tables = [
+        TableStatus(table, target, states[table].control, states[table].exists, table in paused)
+        for table, target in named.items()
+    ]
     if command.kind is CommandKind.REWIND:
         changes = _rewind_tables(replicator, command, tables, states, actor)
     else:
         changes = plan_state_changes(command, tables, utc_now())
         for change in changes:
-            if change.state is not None:
+            if change.state is None:
+                continue
+            if states[change.table].control is None:
+                change_copy(replicator, change.table, named[change.table], change.state)
+            else:
                 commit_fence(replicator, change.table, named[change.table], states[change.table], actor, change.state)
     changed = [change.table for change in changes if change.state is not None]
     refused = [change.refusal for change in changes if change.refusal]

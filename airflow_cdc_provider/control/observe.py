@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.list_tables import list_tables
+from airflow_cdc_provider.control.paused_copies import paused_copies
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
@@ -81,7 +82,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     stream = _stream_facts(replicator, last, [selection.source_table for selection in selections], renamed)
     due = _due_comparisons(replicator, rows, at)
     idle = use_index and not (stream.has_changes or commands or run.interval or due)
-    settled = _settled_tables(rows, claims, sealed, at) if idle else set()
+    paused = paused_copies(replicator, [selection.table for selection in selections])
+    settled = _settled_tables(rows, claims, sealed, at) - paused.keys() if idle else set()
 
     to_read = [selection for selection in selections if selection.table not in settled]
     with ThreadPoolExecutor(READERS) as pool:
@@ -102,6 +104,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
+    tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
@@ -241,7 +244,7 @@ def _table_facts(
     exists = current.exists if current else True
     restored = current.restored if current else False
     task = selection.task(state, control, _ignored(selection.table, control, commands), renamed_to)
-    return TableFacts(task, exists, restored, known, copied_by)
+    return TableFacts(task, exists, restored, known, copied_by=copied_by)
 
 
 def _ignored(table: str, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:

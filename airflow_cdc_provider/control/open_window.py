@@ -17,6 +17,7 @@ from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
+from airflow_cdc_provider.control.paused_copies import first_window, pause_committed_copies
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind
@@ -54,6 +55,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     targets = {table.task.table: table.task.target for table in observation.facts.tables}
     fenced = carry_out(replicator, observation.facts.commands, targets, observation.states, run.run_id)
     fenced |= carry_out_answers(replicator, targets, observation.states, run.run_id, log_info)
+    fenced |= pause_committed_copies(replicator, targets, observation.states, run.run_id, log_info)
     fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
     if fenced:
         observation = observe(replicator, run, use_index=False)
@@ -221,7 +223,7 @@ def _claim_and_start(replicator: Replicator, run: RunContext, decision: RunDecis
             if claim.run_id != run.run_id:
                 state.release_claim(name, claim.table, claim.run_id)
         for table in plan.copy:
-            state.claim(name, table, run.run_id, plan.sealed)
+            state.claim(name, table, run.run_id, first_window(replicator, table, plan.sealed))
             failpoint("claim.after")
         if not decision.needs_copy_lane:
             state.release(name, Lane.COPY, run.run_id)

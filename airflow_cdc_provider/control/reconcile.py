@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import TableDecision
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import REQUESTED
-from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane, TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -41,8 +41,8 @@ def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[
                 requested |= {task.table} if hole.kind in REQUESTED else set()
     for table, hole_text in holes.items():
         log_info(f"{table}: {hole_text}")
-    auto = replicator.definition.source.reconcile is Reconcile.AUTO
-    tables = tuple(table for table in holes if table not in plan.reconcile and (auto or table in requested))
+    auto = {task.table for task in plan.tables if repairs_itself(replicator.definition, task.rule)}
+    tables = tuple(table for table in holes if table not in plan.reconcile and table in auto | requested)
     run.write_holes(tables)
     failpoint("holes.after")
     replicator.state.release(replicator.name, Lane.STREAM, run_id)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from airflow_cdc_provider.core.decisions.listed_tables import GONE, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
-from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.decisions.table_decisions import TableAction
+from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, TableTask
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction, TableDecision
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -20,7 +20,6 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableSt
 def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[str, TableRow]) -> Iterable[TableRow]:
     """The rows at the start of a run: new tables, copies that start, and blocked tables. ``read``: the tables whose
     control record was read from the target; the others keep their ``seen_at``."""
-    copied = set(decision.plan.copy)
     tasks = {task.table: task for task in decision.plan.tables}
     for verdict in decision.table_decisions:
         task, row = tasks[verdict.table], before.get(verdict.table)
@@ -35,13 +34,25 @@ def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[s
             fresh = row or TableRow(task.table, task.target, TableState.PENDING, decision.at)
             yield blocked_row(fresh, verdict.problem, decision.at)
         else:
-            state = TableState.SNAPSHOTTING if task.table in copied else TableState.PENDING
-            fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, seen_at=decision.at)
-            yield replace(row, state=state, control=None, seen_at=decision.at) if row else fresh
+            yield _row_without_copy(decision, verdict, task, row)
     for new in decision.new:
         yield _new_row(new, before.get(new.table), decision.at)
     if decision.stop is None:
         yield from _unlisted_rows(decision, {*tasks, *(new.table for new in decision.new)}, before)
+
+
+def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: TableTask, row: TableRow | None) -> TableRow:
+    paused = verdict.action is TableAction.PAUSED
+    state = TableState.SNAPSHOTTING if task.table in decision.plan.copy else TableState.PENDING
+    state = TableState.PAUSED if paused else state
+    remedy = f"airflow cdc resume {decision.replicator} --table {task.table}" if paused else ""
+    fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, remedy, seen_at=decision.at)
+    if row is None:
+        return fresh
+    if TableState.PAUSED in (state, row.state):
+        since = row.since if row.state is state else decision.at
+        row = replace(row, since=since, reason=verdict.reason, remedy=remedy)
+    return replace(row, state=state, control=None, seen_at=decision.at)
 
 
 def _new_row(new: NewTable, before: TableRow | None, at: str) -> TableRow:

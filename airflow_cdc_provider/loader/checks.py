@@ -26,7 +26,9 @@ from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.history_checks import check_history
+from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
+from airflow_cdc_provider.loader.snapshot_checks import check_snapshots
 from airflow_cdc_provider.loader.types import (
     KEEPS_TEXTS,
     NEEDS,
@@ -43,7 +45,7 @@ def check(builder: Builder) -> None:
     """Check all parts that could be built, even if the definition as a whole could not."""
     rules = {path: value for path, value in builder.built.items() if isinstance(value, TableRule)}
     for path, value in builder.built.items():
-        at = _finder(builder, path)
+        at = finder(builder, path)
         match value:
             case Columns():
                 _check_columns(value, at, builder.report)
@@ -62,20 +64,7 @@ def check(builder: Builder) -> None:
     _check_hash_key(rules, builder)
     _check_bucket(builder)
     _check_retain(builder)
-
-
-def _finder(builder: Builder, base: Path) -> Callable[..., YamlLocation]:
-    """The location of the value at a path below ``base``; if it is missing, of the mapping that it belongs to."""
-
-    def find(*below: str | int) -> YamlLocation:
-        path = (*base, *below)
-        missing: list[str | int] = []
-        while path not in builder.locations:
-            missing.insert(0, path[-1])
-            path = path[:-1]
-        return builder.locations[path].below(*missing)
-
-    return find
+    check_snapshots(builder)
 
 
 def _check_columns(columns: Columns, at: Callable[..., YamlLocation], report: Report) -> None:
@@ -168,7 +157,7 @@ def _check_texts(rules: Mapping[Path, TableRule], builder: Builder) -> None:
             builder.report.problem(
                 "DEF056",
                 f"a {source.type} source has no unrepresentable values, or cannot deliver them as text",
-                _finder(builder, path)(*field),
+                finder(builder, path)(*field),
                 found=f"`{'.'.join(field)}`",
                 allowed="source types that can: " + ", ".join(_types_with_texts()),
                 do="remove it; exclude columns whose values the target cannot hold",
@@ -181,7 +170,7 @@ def _check_hash_key(rules: Mapping[Path, TableRule], builder: Builder) -> None:
             builder.report.problem(
                 "DEF065",
                 "`hash` requires a key",
-                _finder(builder, path)("columns", "hash"),
+                finder(builder, path)("columns", "hash"),
                 found="no `hash_connection`",
                 do="add `hash_connection`, the id of an Airflow connection whose password is the key",
             )
@@ -203,7 +192,7 @@ def _check_bucket(builder: Builder) -> None:
         builder.report.problem(
             "DEF050",
             "target and staging use different connections for the same object store",
-            _finder(builder, ("staging",))("connection"),
+            finder(builder, ("staging",))("connection"),
             found=f"{shown(target.connection)} and {shown(staging.connection)}",
             allowed="one connection per bucket of S3, per account of Azure, and for all of Cloud Storage",
             do="use the same `connection` for both",
@@ -221,7 +210,7 @@ def _check_retain(builder: Builder) -> None:
         builder.report.problem(
             "DEF054",
             f"a {source.type} source may deliver a change again after {hours} hours, which is longer than `retain`",
-            _finder(builder, ("staging",))("retain"),
+            finder(builder, ("staging",))("retain"),
             found=f"`retain` of {staging.retain.total_seconds() / 3600:g} hours",
             allowed=f"{hours}h or more",
             do="raise `retain`: a duplicate that is not recognised would set its row back",
@@ -320,13 +309,13 @@ def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     sources: dict[str, Path] = {}
     targets: dict[str, Path] = {}
     for path, rule in rules.items():
-        at = _finder(builder, path)
+        at = finder(builder, path)
         if (first := sources.setdefault(rule.source, path)) != path:
             builder.report.problem(
                 "DEF045",
                 f"table {shown(rule.source)} is listed twice",
                 at("source"),
-                found=f"also at line {_finder(builder, first)('source').line}",
+                found=f"also at line {finder(builder, first)('source').line}",
                 do="keep one of them",
             )
             continue

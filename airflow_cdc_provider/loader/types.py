@@ -30,6 +30,10 @@ NEEDS = "needs_connection"
 KEEPS_TEXTS = "keeps_texts"
 """Attribute of a source's options class: True if the source can deliver values of any type as its own text."""
 
+HOLDS_COPIES = "holds_copies"
+"""Attribute of a source's options class: True if the stream of the source contains its tables from their first row
+on."""
+
 
 def known_kinds(registry: str) -> list[str]:
     """Names of the types in ``registry`` (``sources``, ``formats`` or ``targets``), sorted."""

@@ -40,7 +40,9 @@ def planned_step(
         case StepKind.EXTRACT:
             return _extract(step, plan)
         case StepKind.STAGE:
-            return replace(step, tables=plan.named(plan.stream), window=log.sealed(), repair=plan.repair)
+            return replace(
+                step, tables=plan.named(plan.stream), window=log.sealed(), repair=plan.repair, slices=plan.slices
+            )
         case StepKind.MERGE:
             return _merge(step, plan, run)
         case StepKind.RESYNC:

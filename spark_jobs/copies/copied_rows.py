@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.connectors.copied.kept_copies import kept_splits_folder
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.log.copy_progress import Progress
+from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, TableRule
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.copies.kept_splits import ROWS, KeepResults, kept_rows, write_rows
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copied_versions import copied_columns
-from spark_jobs.runtime.job import Job, TableWork
+from spark_jobs.runtime.job import DRIVER_SPLITS, Job, TableWork
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
-from spark_jobs.runtime.progress import Progress
 from spark_jobs.runtime.row_progress import read_progress
 from spark_jobs.runtime.spark_progress import watch_copy
 
@@ -35,9 +41,18 @@ R = TypeVar("R")
 ReadProgress = Callable[[], Progress | None]
 
 
+@dataclass(frozen=True)
+class Keep:
+    """``kind``: of the results, a name. ``is_whole``: whether what a result names still exists."""
+
+    kind: str
+    is_whole: Callable[[Any], bool]
+
+
 class EachSplit(Protocol):
-    def __call__(self, function: Callable[[Rows], R]) -> WrittenSplits[R]:
-        """Call ``function`` with the rows of each split, in the process that reads it: the function is pickled."""
+    def __call__(self, function: Callable[[Rows], R], keep: Keep | None = None) -> WrittenSplits[R]:
+        """Call ``function`` with the rows of each split, in the process that reads it: the function is pickled.
+        ``keep``: if an attempt that continues this copy can use the results, which must be JSON-able then."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +71,79 @@ class CopiedRows:
 
 
 @contextmanager
-def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime) -> Iterator[CopiedRows]:
-    """``began``: before the anchor of the copy."""
-    table = work.task.table
+def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kept: str = "") -> Iterator[CopiedRows]:
+    """``began``: before the anchor of the copy. ``kept``: the id under which the results of splits are kept, empty if
+    they are not."""
+    table, store = work.task.table, job.log.store
     technical = technical_columns(copy, work.task.rule, began)
     with ExitStack() as opened:
         progress_readers = list[ReadProgress]()
 
+        earlier = kept_rows(store, table, kept) if kept else 0
+
         def reported_rows() -> Progress | None:
-            rows = read_progress(job.log.store, job.step, f"{table}-")
-            return Progress(rows, of=copy.rows or None) if rows else None
+            rows = earlier + read_progress(store, job.step, f"{table}-")
+            return Progress(rows, of=copy.rows or None, kept=earlier) if rows else None
 
         def frame() -> DataFrame:
+            if kept:
+                return target_frame(work, copy, kept_frame(job, work, copy, kept), technical)
             rows = target_frame(work, copy, opened.enter_context(copy_rows(job, work, copy)), technical)
             progress_readers.append(watch_copy(work.spark, copy))
             return rows
 
-        def each_split(run: RunSplits) -> EachSplit:
-            return partial(write_splits, job, copy, work.task, technical, run)
+        def each_split(run: RunSplits, possible: Callable[[], int]) -> EachSplit:
+            def write(function: Callable[[Rows], R], keep: Keep | None = None) -> WrittenSplits[R]:
+                kept_results = None
+                if keep is not None and kept:
+                    kept_results = KeepResults(kept_splits_folder(table, kept, keep.kind), keep.is_whole)
+                return write_splits(job, copy, work.task, technical, run, possible, function, kept_results)
+
+            return write
 
         yield CopiedRows(
             frame,
-            each_split(run_in_driver),
-            each_split(run_in_tasks),
+            each_split(run_in_driver, lambda: DRIVER_SPLITS),
+            each_split(run_in_tasks, lambda: job.cores),
             lambda: (progress_readers or [reported_rows])[-1](),
             sort_order(work.task, copy),
             copy.high_cardinality,
         )
+
+
+def kept_frame(job: Job, work: TableWork, copy: Copy, kept: str) -> DataFrame:
+    """The rows from files of staging, into which the splits are read first, each once."""
+    definition, staging = job.step.definition, job.secrets.staging
+    folder = kept_splits_folder(work.task.table, kept, "files")
+    keep = KeepResults(kept_splits_folder(work.task.table, kept, ROWS), partial(_exists, definition, staging))
+    with work.phase("read"):
+        written = write_splits(
+            job,
+            copy,
+            work.task,
+            {},
+            run_in_tasks,
+            lambda: job.cores,
+            partial(_write_split, definition, staging, folder),
+            keep,
+        )
+    columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in copy.schema.columns)
+    paths = [job.log.store.url(path) for path in written.results if path]
+    return work.spark.read.schema(columns).parquet(*paths) if paths else work.spark.createDataFrame([], columns)
+
+
+def _write_split(definition: Definition, staging: ConnectionInfo, folder: str, rows: Rows) -> str:
+    """Runs in the process that reads the split. Returns the path of the file, empty if there are no rows."""
+    path = f"{folder}/{uuid.uuid4().hex}.parquet"
+    store = open_log(definition, staging).store
+    if write_rows(store, path, rows):
+        return path
+    store.delete(path)
+    return ""
+
+
+def _exists(definition: Definition, staging: ConnectionInfo, path: str) -> bool:
+    return not path or open_log(definition, staging).store.exists(path)
 
 
 def sort_order(task: TableTask, copy: Copy) -> tuple[str, ...]:

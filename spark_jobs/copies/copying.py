@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import open_source_copy
 from airflow_cdc_provider.connectors.source import Copy
@@ -16,14 +17,18 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, Table
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
+from airflow_cdc_provider.core.log.copy_progress import copy_folder, paused_path
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
+from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows, ReadProgress
+from spark_jobs.copies.extents import filtered, limited
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
+from spark_jobs.runtime.row_progress import save_progress
 from spark_jobs.writers.writer import CopyCommit
 
 
@@ -60,18 +65,22 @@ def has_reload(manifest: Manifest, table: str) -> bool:
 
 
 def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:
-    """Copy the step's tables in parallel, as many as the source has capacity for. Raises the source's error when it
-    reads that capacity."""
+    """Copy the step's tables in parallel, as many as the source has capacity for, in the order of their priority.
+    Raises the source's error when it reads that capacity."""
     limit = job.source.copies_at_once() if isinstance(job.source, LimitsCopies) else None
-    return job.result(job.for_each_table(job.step.tables, function, limit))
+    tables = sorted(job.step.tables, key=lambda task: -task.rule.snapshot.priority)
+    return job.result(job.for_each_table(tables, function, limit))
 
 
 @contextmanager
-def open_copy(job: Job, task: TableTask, window: int, compare: bool = False) -> Iterator[Copy]:
+def open_copy(
+    job: Job, task: TableTask, window: int, extent: CopyExtent = WHOLE, compare: bool = False
+) -> Iterator[Copy]:
     """A copy at the end of a sealed window, or later. ``compare``: it is only compared."""
     sealed = job.log.manifest(window).hi if window else {}
+    task = filtered(task, extent)
     with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key, compare) as copy:
-        yield copy
+        yield limited(copy, extent)
 
 
 def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
@@ -113,6 +122,7 @@ def build_control_record(
         identity=copy.identity,
         source_identity=step.source_identity,
         ignored=task.ignored,
+        extent=task.rule.snapshot.extent,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,
     )
@@ -122,7 +132,7 @@ def prepare_copy(job: Job, work: TableWork, copy: Copy, rows: CopiedRows) -> Cop
     """Read the rows, as far as that does not depend on the commit. A source whose stream lags behind its tables catches
     up with them."""
     task = replace(work.task, schema=stored_schema(work.task.rule.history, copy.schema))
-    with work.phase("copy"), report_progress(work.task.table, rows.progress):
+    with work.phase("copy"), report_progress(work.task.table, rows.progress, partial(save_progress, job, work.task)):
         commit = on_engine(job, work, copy.rows, lambda engine: engine.copy(task, rows))
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
@@ -144,9 +154,18 @@ def commit_copy(
             data="this attempt wrote nothing",
         )
     failpoint("copy.before_commit")
-    with work.phase("copy"), report_progress(work.task.table, progress):
+    with work.phase("copy"), report_progress(work.task.table, progress, partial(save_progress, job, work.task)):
         number = commit(record)
     failpoint("copy.after_commit")
+    _forget_kept(job, work.task.table)
     return work.result(
         Outcome.DONE, rows=number, counts={"read": number}, fence=record.fence, window=record.window, detail=detail
     )
+
+
+def _forget_kept(job: Job, table: str) -> None:
+    """A pause that came with the commit stays: the next run pauses the table."""
+    store, folder, pause = job.log.store, copy_folder(table), paused_path(table)
+    for name in store.names(folder):
+        if f"{folder}/{name}" != pause:
+            store.delete(f"{folder}/{name}")

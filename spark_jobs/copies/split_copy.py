@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
+from airflow_cdc_provider.connectors.copied.kept_copies import KeptSplit
 from airflow_cdc_provider.connectors.copied.reading import read_split
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import Copy
@@ -23,10 +25,14 @@ from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.open_store import open_log
+from spark_jobs.copies.kept_splits import KeepResults, require_not_paused
 from spark_jobs.copies.split_frames import require_all
+from spark_jobs.copies.throttle import Throttle
 from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits
 from spark_jobs.runtime.row_progress import ReportRows, progress_reporter
+
+PAUSE_CHECK_S = 2.0
 
 R = TypeVar("R")
 Rows = Iterable[pa.Table]
@@ -53,6 +59,8 @@ class _SplitTask(Generic[R]):
     name: str
     technical: Mapping[str, pa.Scalar]
     function: Callable[[Rows], R]
+    rows_per_second: float | None
+    keep: KeepResults | None
 
 
 @dataclass(frozen=True)
@@ -71,16 +79,23 @@ def write_splits(
     of: TableTask,
     technical: Mapping[str, pa.Scalar],
     run: RunSplits,
+    possible: Callable[[], int],
     function: Callable[[Rows], R],
+    keep: KeepResults | None = None,
 ) -> WrittenSplits[R]:
-    """Call ``function``, where ``run`` does, with the rows and technical columns of each split. Raises the errors of
-    reading a split, and SourceUnavailable (CPY005) where the number of rows differs from the source's count."""
+    """Call ``function``, where ``run`` does, with the rows and technical columns of each split. ``possible``: how many
+    splits ``run`` reads at once. ``keep``: where the results are kept, which must be JSON-able then; splits with a
+    result are not read again. Raises the errors of reading a split, SourceUnavailable (CPY005) where the number of rows
+    differs from the source's count, and Fenced (CPY020) if the copy is paused."""
     step = replace(job.step, tables=())
+    rule = of.rule
+    readers = rule.snapshot.readers(len(copy.read.splits), possible())
+    rate = rule.snapshot.rows_per_second(readers)
     tasks = [
-        _SplitTask(step, job.secrets, split, number, copy.schema, of.rule, of.table, technical, function)
+        _SplitTask(step, job.secrets, split, number, copy.schema, of.rule, of.table, technical, function, rate, keep)
         for number, split in enumerate(copy.read.splits)
     ]
-    results: list[_SplitResult[R]] = run(job, _run_task, tasks)
+    results: list[_SplitResult[R]] = run(job, _run_task, tasks, readers if rule.snapshot.parallel or rate else None)
     for result in results:
         if result.error is not None:
             raise result.error
@@ -93,33 +108,56 @@ def write_splits(
 
 def _run_task(task: _SplitTask[R]) -> _SplitResult[R]:
     """Runs in the process that reads the split."""
-    reader = _CountingReader(task)
+    reader, error = _CountingReader(task), None
     try:
-        result, error = task.function(reader.tables()), None
+        kept = _kept_or_read(task, reader)
     except CdcError as failure:
-        result, error = None, failure
-    return _SplitResult(result, error, reader.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        kept, error = KeptSplit(reader.rows, None), failure
+    return _SplitResult(kept.result, error, kept.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def _kept_or_read(task: _SplitTask[R], reader: _CountingReader) -> KeptSplit:
+    if task.keep is not None and (found := task.keep.find(reader.store, task.number)) is not None:
+        return found
+    result = task.function(reader.tables())
+    read = KeptSplit(reader.rows, result)
+    return task.keep.keep(reader.store, task.number, read) if task.keep is not None else read
 
 
 class _CountingReader:
     def __init__(self, task: _SplitTask[Any]) -> None:
         self.rows = 0
         self._task = task
+        self.store = open_log(task.step.definition, task.secrets.staging).store
 
     def tables(self) -> Iterator[pa.Table]:
+        """Raises Fenced (CPY020) soon after the copy was paused."""
         task = self._task
+        require_not_paused(self.store, task.name)
         source = open_source(task.step.definition, task.secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
         key = hash_key(task.step.definition, task.secrets.hash)
+        throttle = Throttle(task.rows_per_second)
         for table in read_split(source, task.split, task.schema, task.rule, key):
             self.rows += len(table)
             report(self.rows)
+            throttle.passed(len(table))
             yield _add_columns(task.technical, table.cast(target_schema))
 
     def _reporter(self) -> ReportRows:
-        store = open_log(self._task.step.definition, self._task.secrets.staging).store
-        return progress_reporter(store, self._task.step, f"{self._task.name}-{self._task.number:04d}")
+        """Reports the rows, and looks for a pause, at intervals."""
+        task, next_check = self._task, time.monotonic() + PAUSE_CHECK_S
+        report_rows = progress_reporter(self.store, task.step, f"{task.name}-{task.number:04d}")
+
+        def report(rows: int) -> None:
+            nonlocal next_check
+            report_rows(rows)
+            if time.monotonic() >= next_check:
+                next_check = time.monotonic() + PAUSE_CHECK_S
+                require_not_paused(self.store, task.name)
+
+        return report
 
 
 def _add_columns(technical: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:

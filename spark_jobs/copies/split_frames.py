@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -14,6 +15,7 @@ from spark_jobs.copies.split_reads import read_splits
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.progress import report_progress
 from spark_jobs.runtime.remote_errors import from_remote_failure
+from spark_jobs.runtime.row_progress import save_progress
 from spark_jobs.runtime.spark_progress import watch_splits
 
 
@@ -30,7 +32,8 @@ def copy_rows(job: Job, work: TableWork, copy: Copy) -> Iterator[DataFrame]:
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
         progress = watch_splits(work.spark, copy.rows)
-        with work.phase("read"), from_remote_failure(), report_progress(copy.schema.table, progress):
+        report = report_progress(copy.schema.table, progress, partial(save_progress, job, work.task))
+        with work.phase("read"), from_remote_failure(), report:
             require_all(copy.read, copy.schema.table, frame.count())
         yield frame
     finally:

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.copies.throttle import Throttle
 from spark_jobs.runtime.remote_errors import as_remote_failure
 
 ROWS_PER_BATCH = 10_000
@@ -30,15 +31,18 @@ def read_splits(
     schema: TableSchema,
     rule: TableRule,
 ) -> DataFrame:
-    """One Spark task per split; each task opens the source, and a retried task reads its split again. The secrets
+    """One Spark task per split, or as many as the rule allows at once; each task opens the source, and a retried task
+    reads its splits again. The secrets
     travel only inside the serialised tasks. Read the frame inside ``from_remote_failure``."""
     columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in schema.columns)
     if not splits:
         return spark.createDataFrame([], columns)
-    frame = spark.createDataFrame(
-        spark.sparkContext.parallelize([(split,) for split in splits], len(splits)), "split STRING"
-    )
-    rows = partial(_rows, definition, secrets, schema, rule)
+    context = spark.sparkContext
+    readers = rule.snapshot.readers(len(splits), context.defaultParallelism)
+    rate = rule.snapshot.rows_per_second(readers)
+    tasks = readers if rule.snapshot.parallel or rate else len(splits)
+    frame = spark.createDataFrame(context.parallelize([(split,) for split in splits], tasks), "split STRING")
+    rows = partial(_rows, definition, secrets, schema, rule, rate)
     return frame.mapInArrow(rows, columns)
 
 
@@ -47,6 +51,7 @@ def _rows(
     secrets: Secrets,
     schema: TableSchema,
     rule: TableRule,
+    rate: float | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
@@ -54,7 +59,9 @@ def _rows(
         source = open_source(definition, secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         key = hash_key(definition, secrets.hash)
+        throttle = Throttle(rate)
         for batch in batches:
             for split in batch.column("split").to_pylist():
                 for rows in read_split(source, split, schema, rule, key):
+                    throttle.passed(len(rows))
                     yield from rows.to_batches(ROWS_PER_BATCH)

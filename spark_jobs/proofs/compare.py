@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.proof.drill_down import DrillDown, drill_down
 from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.table.schema import TableSchema
 from spark_jobs.proofs.source_side import SourceSide
-from spark_jobs.proofs.target_side import TargetSide
+from spark_jobs.proofs.target_side import Surplus, TargetSide
 from spark_jobs.runtime.console import log_line
 
 DIFFERENCES_SHOWN = 20
@@ -83,8 +83,8 @@ def compare(source: SourceSide, target: TargetSide, within: KeyInterval = WHOLE)
         differences = _differences(source, target, [interval for interval, _ in found.differing])
     return Comparison(
         found,
-        identical=not found.differing or (target.surplus_allowed and not differences),
-        columns={} if target.surplus_allowed else columns,
+        identical=not found.differing or (target.surplus is not Surplus.NEITHER and not differences),
+        columns=columns if target.surplus is Surplus.NEITHER else {},
         differences=tuple(differences[:DIFFERENCES_READ]),
         more=len(differences) > DIFFERENCES_READ,
         rows_read=found.source.rows if source.reads_all else found.rows,
@@ -95,6 +95,6 @@ def _differences(source: SourceSide, target: TargetSide, intervals: Sequence[Key
     """The first rows that only one side has, or that differ."""
     sides = [side.hashes(intervals).select("k", "h", F.lit(n).alias("n")) for side, n in ((source, 1), (target, -1))]
     grouped = sides[0].unionByName(sides[1]).groupBy("k", "h").agg(F.sum("n").alias("n"))
-    differing = grouped.where("n > 0" if target.surplus_allowed else "n <> 0")
+    differing = grouped.where(f"n {target.surplus.value} 0")
     rows = differing.orderBy("k").limit(2 * DIFFERENCES_READ + 1).collect()
     return row_differences((row["k"], row["h"], row["n"]) for row in rows)

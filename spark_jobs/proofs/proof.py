@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.proof.repairs import why_not_repaired
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.copies.extents import filtered
 from spark_jobs.proofs.compare import DIFFERENCES_SHOWN, Comparison, compare, compared_columns
 from spark_jobs.proofs.repair import find_rows, merge_rows
 from spark_jobs.proofs.report import write_report
@@ -41,7 +42,8 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
     named = replace(columns, table=table)
     if copy.rows <= MAX_INTERPRETED_ROWS:
         disable_codegen(work.spark)
-    with open_source_side(job, work, copy, columns) as source:
+    filtered_work = replace(work, task=filtered(work.task, control.extent), new_session=lambda: work.spark)
+    with open_source_side(job, filtered_work, copy, columns) as source:
         with work.phase("compare"):
             within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])
             target = open_target_side(job, work, copy, source, columns, current.version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,10 +12,12 @@ from pyspark.sql import functions as F
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, KeyInterval
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.copy_extent import WHOLE
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
+from spark_jobs.copies.extents import rows_in_extent
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.proofs.source_side import SourceSide
 from spark_jobs.proofs.sums import frame_sums
@@ -24,14 +27,23 @@ from spark_jobs.writers.writer import open_writer
 VIEW = "target_rows"
 
 
+class Surplus(Enum):
+    """The side that may have a row more often than the other, and how its number in the source less that in the target
+    then compares with 0 in rows that differ."""
+
+    NEITHER = "<>"
+    TARGET = ">"
+    SOURCE = "<"
+
+
 @dataclass(frozen=True)
 class TargetSide:
-    """``schema``: the columns to compare. ``surplus_allowed``: the target may have a row more often."""
+    """``schema``: the columns to compare."""
 
     work: TableWork
     schema: TableSchema
     hash: Hash
-    surplus_allowed: bool
+    surplus: Surplus
 
     def sums(self, intervals: Sequence[KeyInterval]) -> Sequence[IntervalSums]:
         return frame_sums(self.work.spark, VIEW, self.schema, self.hash, intervals)
@@ -52,21 +64,22 @@ def open_target_side(
     job: Job, work: TableWork, copy: Copy, source: SourceSide, schema: TableSchema, version: int | None
 ) -> TargetSide:
     """The table at ``version``."""
-    surplus_allowed = work.task.rule.keeps_rows and not schema.key
-    rows = _rows(job, work, copy, source, version, surplus_allowed)
+    control = work.task.control
+    extent = control.extent if control else WHOLE
+    surplus = Surplus.NEITHER if extent.rows else Surplus.SOURCE
+    surplus = Surplus.TARGET if work.task.rule.keeps_rows and not schema.key else surplus
+    rows = rows_in_extent(_rows(job, work, copy, source, version), work.task, extent)
     _with_missing_columns(rows, schema).createOrReplaceTempView(VIEW)
-    return TargetSide(work, schema, source.hash, surplus_allowed)
+    return TargetSide(work, schema, source.hash, surplus)
 
 
-def _rows(
-    job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None, surplus_allowed: bool
-) -> DataFrame:
+def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: int | None) -> DataFrame:
     """The rows that must be in the source, too. Where deletes are ignored: only rows whose key is in the source, or all
     rows of a table without a key."""
     task = work.task
     rows = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, version)
     rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
-    if not task.rule.keeps_rows or surplus_allowed:
+    if not task.rule.keeps_rows or not copy.schema.key:
         return rows
     keys = source.keys().alias("source")
     same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]

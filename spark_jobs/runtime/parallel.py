@@ -13,16 +13,21 @@ R = TypeVar("R")
 
 
 class RunSplits(Protocol):
-    def __call__(self, job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
-        """The result of ``function`` for each split, in order."""
+    def __call__(
+        self, job: Job, function: Callable[[S], R], splits: Sequence[S], at_once: int | None = None
+    ) -> list[R]:
+        """The result of ``function`` for each split, in order. ``at_once``: how many splits are processed at once;
+        None for as many as possible."""
 
 
-def run_in_driver(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
+def run_in_driver(job: Job, function: Callable[[S], R], splits: Sequence[S], at_once: int | None = None) -> list[R]:
     """For few rows, or for a single split."""
-    return list(job.threads.map(function, splits))
+    return list(map(function, splits) if at_once == 1 else job.threads.map(function, splits))
 
 
-def run_in_tasks(job: Job, function: Callable[[S], R], splits: Sequence[S]) -> list[R]:
+def run_in_tasks(job: Job, function: Callable[[S], R], splits: Sequence[S], at_once: int | None = None) -> list[R]:
     """Function and splits are pickled."""
+    if not splits:
+        return []
     with name_missing_packages(job.step.definition.source.type):
-        return list(job.spark.sparkContext.parallelize(splits, len(splits)).map(function).collect())
+        return list(job.spark.sparkContext.parallelize(splits, at_once or len(splits)).map(function).collect())

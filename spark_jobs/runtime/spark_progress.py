@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.connectors.source import Copy
-from spark_jobs.runtime.progress import Progress
+from airflow_cdc_provider.core.log.copy_progress import Progress
 
 
 def watch_copy(spark: SparkSession, copy: Copy) -> Callable[[], Progress | None]:

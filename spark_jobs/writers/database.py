@@ -68,7 +68,9 @@ class DatabaseWriter:
         """The current rows, since a database keeps no versions. If another commit comes first, a batch that was built
         on them is rejected by its own commit."""
         current = self.tables.state(task.table, task.target)
-        schema = current.control.schema if current.control and current.control.schema else task.schema
+        if current.control is None:  # a table to be taken over
+            return self._select(task.target, task.schema.columns)
+        schema = current.control.schema or task.schema
         columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
         return self._select(task.target, columns)
 

@@ -220,9 +220,9 @@ class DeltaWriter:
             self.spark.sql(statement)
 
     def _require_own_state(self, task: TableTask) -> TargetState:
-        """Raises ForeignTarget if the table is not ours."""
+        """Raises ForeignTarget if the table is not ours, and not to be taken over."""
         current = self.tables.state(task.table, task.target)
-        if current.exists and current.token is None:
+        if current.exists and current.token is None and not task.rule.snapshot.takes_over:
             raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
         return current
 

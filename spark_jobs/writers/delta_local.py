@@ -34,7 +34,8 @@ from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import StagedRows
-from spark_jobs.copies.copied_rows import CopiedRows, EachSplit
+from spark_jobs.copies.copied_rows import CopiedRows, EachSplit, Keep
+from spark_jobs.copies.kept_splits import DELTA
 from spark_jobs.writers.writer import CopyCommit, MergeCounts
 
 TRIES = 5
@@ -80,7 +81,9 @@ class DeltaLocalWriter:
             raise NeedsSpark("column names with special characters")
         replaced = self._replaced_version(task, before)
         layout = file_layout(replaced, rows.order, rows.high_cardinality)
-        written = each_split(partial(_write_split, self.tables.location, self.tables.connection, task.target, layout))
+        location, connection = self.tables.location, self.tables.connection
+        keep = Keep(DELTA, partial(_are_present, location, connection, task.target))
+        written = each_split(partial(_write_split, location, connection, task.target, layout), keep)
         adds = [add for files in written.results for add in files]
         return partial(self._commit_copy, task, adds, written.rows)
 
@@ -139,3 +142,8 @@ def _write_split(
 ) -> list[Add]:
     """Runs in the process that reads the split."""
     return write_files(open_store(location, connection), table, rows, layout)
+
+
+def _are_present(location: str, connection: ConnectionInfo, table: str, adds: Iterable[Add]) -> bool:
+    store = open_store(location, connection)
+    return all(store.exists(f"{table}/{add['path']}") for add in adds)

@@ -19,7 +19,7 @@ def state_before_copy(tables: UnversionedTarget, task: TableTask, record: Contro
     """Writes ``record`` to the change log. Raises ForeignTarget, and Fenced if its token does not increase or another
     attempt has claimed it."""
     current = tables.state(task.table, task.target)
-    if current.exists and current.control is None:
+    if current.exists and current.control is None and not task.rule.snapshot.takes_over:
         raise ForeignTarget(foreign_table(tables.locate(task.target)))
     if (current.token is not None and record.token <= current.token) or not tables.log.write_control(record):
         raise superseded_by(current, record)

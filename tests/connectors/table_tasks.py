@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Columns, Condition, OnUnrepresentable, TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
+from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -22,6 +23,7 @@ def table_task(
     where: Sequence[Condition] = (),
     key: Sequence[str] = (),
     on_unrepresentable: OnUnrepresentable = OnUnrepresentable.STOP,
+    snapshot: Snapshot | None = None,
 ) -> TableTask:
     """``schemas``: those of the source. ``held``: the schema of the target."""
     rule = TableRule(
@@ -30,6 +32,7 @@ def table_task(
         where=tuple(where),
         key=tuple(key),
         on_unrepresentable=on_unrepresentable,
+        snapshot=snapshot or Snapshot(),
     )
     schema = selected_schema(rule, next(one for one in schemas if one.table == table))
     control = None

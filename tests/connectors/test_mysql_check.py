@@ -6,6 +6,7 @@ import pytest
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, records
 from tests.mariadb import embedded
@@ -41,6 +42,8 @@ def test_every_wrong_setting_is_reported_with_its_remedy() -> None:
         shop.sql("CREATE TABLE t (id int PRIMARY KEY, n int)")
         task = shop.task("t", where=[Condition("n", Comparison.EQUAL, 1)])
         problems = {problem.code: problem for problem in shop.source.check([task])}
+        partly = shop.source.check([shop.task("t", snapshot=Snapshot(SnapshotMode.NEVER))])
+    assert [problem.what for problem in partly if problem.code == "SRC009"]
     assert problems.keys() == {"SRC091", "SRC092", "SRC093", "SRC094", "SRC096", "SRC009"}
     assert problems["SRC091"].do.startswith("SET GLOBAL binlog_format = 'ROW';")
     assert problems["SRC096"].found == "0.0 days"

@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.sources.postgres.source import PostgresSour
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, Source
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database, ends
@@ -48,6 +49,7 @@ def test_every_remedy_of_a_table_works(database: Database) -> None:
         "CREATE TABLE mute (id int PRIMARY KEY)",
         "ALTER TABLE mute REPLICA IDENTITY NOTHING",
         "CREATE TABLE filtered (id int PRIMARY KEY, active bool)",
+        "CREATE TABLE partly (id int PRIMARY KEY)",
         "CREATE TABLE other_key (id int PRIMARY KEY, code text)",
         "CREATE TABLE fleeting (id int PRIMARY KEY) ",
         "ALTER TABLE fleeting SET UNLOGGED",
@@ -62,6 +64,7 @@ def test_every_remedy_of_a_table_works(database: Database) -> None:
         database.task("public.keyless"),
         database.task("public.mute"),
         database.task("public.filtered", where=[ACTIVE]),
+        database.task("public.partly", snapshot=Snapshot(SnapshotMode.SCHEMA_ONLY)),
         database.task("public.other_key", key=["code"]),
         database.task("public.fleeting"),
         database.task("public.late_key"),
@@ -74,12 +77,16 @@ def test_every_remedy_of_a_table_works(database: Database) -> None:
         ("SRC009", "keyless"),
         ("SRC009", "mute"),
         ("SRC009", "filtered"),
+        ("SRC009", "partly"),
         ("SRC009", "other_key"),
         ("SRC009", "part"),
         ("SRC016", "late_key"),
         ("SRC016", "swapped"),
         ("SRC017", "fleeting"),
-        *(("SRC008", name) for name in ("keyless", "filtered", "other_key", "fleeting", "late_key", "swapped")),
+        *(
+            ("SRC008", name)
+            for name in ("keyless", "filtered", "partly", "other_key", "fleeting", "late_key", "swapped")
+        ),
     }
     assert {"SRC005", "SRC007"} <= set(codes(problems))
     apply_remedies(database, problems)

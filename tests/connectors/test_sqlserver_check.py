@@ -9,6 +9,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.source_features import WarnsUsers
 from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condition
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from tests.connectors.sqlserver_database import Shop
 from tests.simulators.sqlserver.tables import Col
 
@@ -99,6 +100,9 @@ def test_settings_of_a_table_that_cannot_be_kept(shop: Shop) -> None:
     cast = shop.task("dbo.t", columns=Columns(cast={"f": "text"}))
     where = shop.task("dbo.t", where=(Condition("doc", Comparison.IS_NULL), Condition("id", Comparison.EQUAL, "x")))
     assert codes(shop, cast) == ["SRC103"] and codes(shop, where) == ["SRC009", "SRC018"]
+    partly = Snapshot(SnapshotMode.SCHEMA_ONLY)
+    assert codes(shop, shop.task("dbo.t", snapshot=partly)) == ["SRC009"]
+    assert codes(shop, shop.task("dbo.t", columns=Columns(exclude=("doc",)), snapshot=partly)) == []
 
 
 def test_a_missing_right_has_its_grant(shop: Shop) -> None:

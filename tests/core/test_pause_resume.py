@@ -48,11 +48,25 @@ def test_a_table_that_has_the_state_already_is_left_alone(kind: CommandKind, now
     assert (change.state, change.refusal) == (None, None)
 
 
-def test_a_table_without_copy_and_an_unknown_table_are_refused_by_name() -> None:
-    found = plan_state_changes(
-        command(CommandKind.PAUSE, "public.a", "public.z"), [TableStatus("public.a", "a", None)], "2026-01-02"
+@pytest.mark.parametrize(
+    ("kind", "paused", "state"), [(CommandKind.PAUSE, False, S.PAUSED), (CommandKind.RESUME, True, S.PENDING)]
+)
+def test_a_first_copy_is_paused_and_resumed(kind: CommandKind, paused: bool, state: TableState) -> None:
+    (change,) = plan_state_changes(
+        command(kind), [TableStatus("public.a", "a", None, paused_copy=paused)], "2026-01-02"
     )
+    assert change.state is not None and (change.state.name, change.state.command) == (state, "c1")
+    already = TableStatus("public.a", "a", None, paused_copy=True)
+    (again,) = plan_state_changes(command(CommandKind.PAUSE), [already], "2026-01-02")
+    assert (again.state, again.refusal) == (None, None)
+
+
+def test_a_table_of_others_one_without_copy_and_an_unknown_one_are_refused_by_name() -> None:
+    others, pending = TableStatus("public.a", "a", None, exists=True), TableStatus("public.b", "b", None)
+    found = plan_state_changes(command(CommandKind.PAUSE, "public.a", "public.z"), [others, pending], "2026-01-02")
+    found += plan_state_changes(command(CommandKind.RESUME, "public.b"), [others, pending], "2026-01-02")
     assert [(change.table, change.refusal.code) for change in found if change.refusal] == [
         ("public.a", "CMD003"),
         ("public.z", "CMD005"),
+        ("public.b", "CMD003"),
     ]

@@ -31,9 +31,11 @@ def test_a_transition_is_allowed_or_refused_with_the_allowed_ones(now: TableStat
     assert all(allowed in problem.allowed for allowed in MOVES[now])
 
 
-def test_a_pending_table_cannot_be_paused_and_only_operators_pause_a_table() -> None:
-    assert TableState.PAUSED not in MOVES[TableState.PENDING]
+def test_a_first_copy_can_be_paused_before_and_while_it_runs() -> None:
+    assert TableState.PENDING in MOVES[TableState.PAUSED]
     assert {now for now, to in MOVES.items() if TableState.PAUSED in to} == {
+        TableState.PENDING,
+        TableState.SNAPSHOTTING,
         TableState.REPLICATING,
         TableState.RESYNCING,
         TableState.FAILING,

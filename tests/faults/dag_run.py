@@ -24,13 +24,14 @@ _numbers = itertools.count(1)
 class DagRun:
     """One run. ``injections`` go into the first try of their tasks; ``after`` is called after a task with an injection,
     ``between`` before each task. ``states``: task → success, skipped, failed. ``leave_out``: tasks that fail at once,
-    as if their cluster were not available."""
+    as if their cluster were not available. ``interval``: of a backfill, UTC in ISO 8601 format."""
 
     system: SystemUnderTest
     injections: Sequence[Injection] = ()
     after: Callable[[Injection], object] = lambda _: None
     between: Callable[[str], object] = lambda _: None
     leave_out: Sequence[str] = ()
+    interval: tuple[str, str] | None = None
     states: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -38,7 +39,7 @@ class DagRun:
         self.run_id = f"manual__{next(_numbers):06d}"
 
     def execute(self) -> DagRun:
-        decision = self._task("open_window")
+        decision = self._task("open_window", {"interval": self.interval} if self.interval else {})
         if isinstance(decision, RunDecision) and decision.stop is None:
             self._branches(decision)
         failed = sorted(task for task, state in self.states.items() if state == "failed")

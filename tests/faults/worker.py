@@ -22,6 +22,7 @@ from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, res
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -51,7 +52,9 @@ def run_task(replicator: Replicator, task: str, run_id: str, arguments: Argument
 
     match task:
         case "open_window":
-            return open_window(replicator, RunContext(run_id), log)
+            interval = arguments.get("interval")
+            context = RunContext(run_id, Mode.REPAIR, interval) if interval else RunContext(run_id)
+            return open_window(replicator, context, log)
         case "find_holes":
             return find_holes(replicator, run_id, log)
         case "reconcile.pause_stream":

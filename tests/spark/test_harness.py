@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableTask
 from airflow_cdc_provider.core.errors import Blocked, Fenced, SourceUnavailable
+from airflow_cdc_provider.core.log.copy_progress import Progress, format_progress
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
-from spark_jobs.runtime.progress import Progress, format_line, report_progress
+from spark_jobs.runtime.progress import report_progress
 from tests.spark.replicator import Replicator
 from tests.waiting import until
 
@@ -182,8 +183,8 @@ def test_a_result_contains_memory_and_times_of_spark_if_it_was_needed(
 
 
 def test_progress_contains_rows_rate_percentage_and_time_left() -> None:
-    assert format_line("public.a", Progress(600, of=1000), 2.0) == "public.a: 600 rows, 300 rows/s, 60% done, 1 s left"
-    assert format_line("public.a", Progress(600), 2.0) == "public.a: 600 rows, 300 rows/s"
+    assert format_progress(Progress(600, of=1000), 2.0) == "600 rows, 300 rows/s, 60% done, 1 s left"
+    assert format_progress(Progress(600), 2.0) == "600 rows, 300 rows/s"
 
 
 def test_progress_is_printed_while_the_work_runs(capfd: pytest.CaptureFixture[str]) -> None:

@@ -15,12 +15,14 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.proof.schedule import DueComparison
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.states import State
 
 
 @dataclass(frozen=True)
 class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
-    restored to an earlier version by another tool. ``known``: it was replicated before. ``copied_by``: another active
+    restored to an earlier version by another tool. ``known``: it was replicated before. ``paused``: the state of its
+    first copy, if an operator has paused it. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
     followed. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
@@ -30,6 +32,7 @@ class TableFacts:
     exists: bool = False
     restored: bool = False
     known: bool = False
+    paused: State | None = None
     copied_by: str = ""
     problem: Problem | None = None
     announced: bool = False

@@ -13,15 +13,20 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 
 @dataclass(frozen=True)
 class TableStatus:
-    """The current status of a table in the target."""
+    """The current status of a table in the target. ``exists``: there is a table of this name, of any origin.
+    ``paused_copy``: its first copy is paused."""
 
     table: str
     target: str
     control: ControlRecord | None
+    exists: bool = False
+    paused_copy: bool = False
 
     @property
     def state(self) -> TableState:
-        return self.control.state.name if self.control else TableState.PENDING
+        if self.control:
+            return self.control.state.name
+        return TableState.PAUSED if self.paused_copy else TableState.PENDING
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,11 @@ def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Sta
 
 
 def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateChange:
-    if status.control is None:
+    pauses = command.kind is CommandKind.PAUSE
+    if status.control is None and (status.exists or not (pauses or status.paused_copy)):
         return StateChange(status.table, refusal=no_copy(command, status))
-    target_state = TableState.PAUSED if command.kind is CommandKind.PAUSE else TableState.REPLICATING
+    target_state = TableState.REPLICATING if status.control else TableState.PENDING
+    target_state = TableState.PAUSED if pauses else target_state
     if status.state is target_state:
         return StateChange(status.table)
     if status.state is TableState.RESYNCING:

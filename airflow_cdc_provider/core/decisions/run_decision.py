@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 
+from airflow_cdc_provider.core.decisions.backfills import plan_backfill
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS
 from airflow_cdc_provider.core.decisions.comparisons import Comparisons, decide_comparisons
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
-from airflow_cdc_provider.core.decisions.holes import last_hole
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -20,13 +19,10 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
     decide_table,
 )
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
-from airflow_cdc_provider.core.times import parse_utc
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
 PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
@@ -142,41 +138,17 @@ def _must_open(facts: Facts, decisions: tuple[TableDecision, ...]) -> bool:
 
 
 def _repair(facts: Facts, base: RunDecision) -> RunDecision:
-    """A backfill: the windows of its interval are applied again to the tables that have applied them."""
-    assert facts.interval is not None
-    start, end = parse_utc(facts.interval[0]), parse_utc(facts.interval[1])
-    windows = sorted(facts.log.manifests.values(), key=lambda manifest: manifest.window)
-    inside = [manifest.window for manifest in windows if _overlaps(manifest, start, end)]
-    oldest = windows[0] if windows else None
-    if oldest and start < _span(oldest)[0] and (oldest.window > 1 or not inside):
-        return replace(base, stop=_older_than_the_log(facts, oldest))
-    reasons = {table.task.table: reason for table in facts.tables if (reason := _why_not_repairable(table.task))}
-    repairable = tuple(
-        v.table for v in base.table_decisions if v.action is TableAction.STREAM and v.table not in reasons
-    )
-    notes = tuple(f"{table} {reasons[table]}: a backfill cannot repair it; use resync" for table in sorted(reasons))
-    notes += tuple(_passed_holes(facts, repairable, inside))
-    if not inside or not repairable:
-        return replace(base, notes=(*notes, f"no window between {start:%F %T} and {end:%F %T} to apply again"))
+    backfill = plan_backfill(facts, [v.table for v in base.table_decisions if v.action is TableAction.STREAM])
+    if backfill.stop:
+        return replace(base, stop=backfill.stop)
+    tables = (*backfill.tables, *(one.table for one in backfill.slices))
+    if not tables:
+        return replace(base, notes=backfill.notes)
     if not facts.stream_lane:
-        return replace(base, wait=True, notes=(*notes, _WAIT_FOR_STREAM_LANE))
-    plan = replace(base.plan, stream=repairable, repair=(inside[0], inside[-1]))
-    fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in repairable)
-    return replace(base, plan=plan, raise_fence=fence, notes=notes, follow=(STAGE, CLOSE_WINDOW))
-
-
-def _why_not_repairable(task: TableTask) -> str:
-    if not task.schema.key:
-        return "has no key"
-    return "keeps a history" if task.rule.history is not History.NONE else ""
-
-
-def _passed_holes(facts: Facts, tables: Collection[str], windows: Sequence[int]) -> Iterator[str]:
-    for control in (table.task.control for table in facts.tables):
-        if control is None or control.table not in tables:
-            continue
-        if hole := last_hole((facts.log.manifests[number] for number in windows), control):
-            yield f"{control.table} has a hole in window {hole}: windows up to {hole} are not applied again"
+        return replace(base, wait=True, notes=(*backfill.notes, _WAIT_FOR_STREAM_LANE))
+    plan = replace(base.plan, stream=tables, repair=backfill.windows, slices=backfill.slices)
+    fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in tables)
+    return replace(base, plan=plan, raise_fence=fence, notes=backfill.notes, follow=(STAGE, CLOSE_WINDOW))
 
 
 def _stream(facts: Facts, base: RunDecision) -> RunDecision:
@@ -269,27 +241,3 @@ def acknowledgeable(sealed: int, tables: Iterable[tuple[TableState, int, int | N
     are paused, blocked or being copied do not count; the change log keeps their windows."""
     holding = (row for row in tables if row[0] in HOLDS_ACKNOWLEDGEMENT)
     return min([sealed, *(effective_window(sealed, window, pending) for _, window, pending in holding)])
-
-
-def _overlaps(manifest: Manifest, start: datetime, end: datetime) -> bool:
-    first, last = _span(manifest)
-    return first < end and last >= start
-
-
-def _span(manifest: Manifest) -> tuple[datetime, datetime]:
-    return parse_utc(manifest.commit_ts_min or manifest.sealed_at), parse_utc(
-        manifest.commit_ts_max or manifest.sealed_at
-    )
-
-
-def _older_than_the_log(facts: Facts, oldest: Manifest) -> Problem:
-    assert facts.interval is not None
-    return Problem(
-        "LOG006",
-        "the interval is older than the change log",
-        where=f"{facts.definition.name}, {facts.interval[0]} to {facts.interval[1]}",
-        found=f"oldest window {oldest.window}, from {_span(oldest)[0]:%F %T}",
-        allowed=f"an interval that starts at {_span(oldest)[0]:%F %T} UTC or later",
-        do=f"narrow the interval, or copy again: airflow cdc resync {facts.definition.name}",
-        data="nothing was changed",
-    )

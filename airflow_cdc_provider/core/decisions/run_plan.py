@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.slices import Slice
 
 
 class Mode(StrEnum):
@@ -22,10 +23,10 @@ class RunPlan:
     parts of the run.
 
     ``sealed``: the last sealed window at the start of the run; ``lo``: its end (or the start of the stream); ``limit``:
-    upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill.
-    ``repair_tables``: those of ``compare`` whose differing rows are read from the source again.
-    ``sampled``: those of which some rows are compared, those after a key. ``commands``: the ids
-    of the commands that this run executes."""
+    upper bound of the next window. ``extract``: there are new changes. ``repair``: first and last window of a backfill;
+    ``slices``: parts of tables that it copies again. ``repair_tables``: those of ``compare`` whose differing rows are
+    read from the source again. ``sampled``: those of which some rows are compared, those after a key. ``commands``: the
+    ids of the commands that this run executes."""
 
     run_id: str
     mode: Mode
@@ -43,6 +44,7 @@ class RunPlan:
     reconcile: tuple[str, ...] = ()
     compare: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    slices: tuple[Slice, ...] = ()
     repair_tables: tuple[str, ...] = ()
     sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     commands: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.engines import EngineUse
+from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
@@ -78,8 +79,9 @@ class Step:
     ``window``: the window to seal (extract, verify), the last sealed window to apply (stage, merge, replay), or the one
     sealed before a copy's anchor (snapshot, resync). ``lo``: start of the window; ``limit``: its upper bound.
     ``compare``: the tables that a verify compares; ``catch_up``: those that only apply its window. ``repair``: first
-    and last window to apply again. ``repair_tables``: those of ``compare`` whose differing rows are read from the
-    source again; ``sampled``: those of which some rows are compared, those after a key. ``merge_of``: the attempt whose
+    and last window to apply again; ``slices``: parts of tables to copy again instead. ``repair_tables``: those of
+    ``compare`` whose differing rows are read from the source again; ``sampled``: those of which some rows are compared,
+    those after a key. ``merge_of``: the attempt whose
     batches a merge applies."""
 
     kind: StepKind
@@ -99,6 +101,7 @@ class Step:
     compare: tuple[str, ...] = ()
     catch_up: tuple[str, ...] = ()
     repair: tuple[int, ...] = ()
+    slices: tuple[Slice, ...] = ()
     repair_tables: tuple[str, ...] = ()
     sampled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     merge_of: str = ""
@@ -182,7 +185,7 @@ class Batch:
     ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
-    ``carry`` and ``retired_below``: for the control record."""
+    ``carry`` and ``retired_below``: for the control record. ``high``: the high watermark of rows that were copied."""
 
     table: str
     folder: str
@@ -200,3 +203,4 @@ class Batch:
     accounting: dict[str, int] = field(default_factory=dict)
     carry: CarryOver = NOTHING
     retired_below: str = ""
+    high: int | None = None

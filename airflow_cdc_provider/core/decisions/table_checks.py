@@ -112,3 +112,14 @@ def check_definition(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 def resync_line(facts: Facts, table: str) -> str:
     return f"airflow cdc resync {facts.definition.name} --table {table}"
+
+
+def repair_line(facts: Facts, table: TableFacts) -> str:
+    """How an operator repairs a hole of the table."""
+    line = resync_line(facts, table.task.table)
+    if table.task.rule.snapshot.extent.rows:
+        return line
+    return (
+        f"copy its rows: set `snapshot: {{mode: initial}}` for the table, then {line}; or start it again without rows: "
+        f"{line} --yes"
+    )

@@ -20,12 +20,14 @@ from airflow_cdc_provider.core.decisions.table_checks import (
     check_owner,
     check_retention,
     check_source,
+    repair_line,
     resync_line,
 )
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED, Hole
-from airflow_cdc_provider.core.spec.definition import Reconcile
+from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
+from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
@@ -100,7 +102,8 @@ def _pending_resync(facts: Facts, table: TableFacts) -> str:
 
 def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> TableDecision:
     name = table.task.table
-    if table.exists:
+    takes_over = table.task.rule.snapshot.takes_over and not table.known
+    if table.exists and not takes_over:
         problem = Problem(
             "TGT001",
             f"the target table of {name} exists but was not created by this replicator",
@@ -111,7 +114,9 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
             data="nothing was written to it",
         )
         return _blocked(name, problem)
-    if table.known and not command:
+    if table.paused:
+        return TableDecision(name, TableAction.PAUSED, table.paused.reason)
+    if table.known and not command and table.task.rule.snapshot.mode is not SnapshotMode.WHEN_NEEDED:
         problem = Problem(
             "TGT002",
             f"the target table of {name} is missing",
@@ -125,7 +130,12 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
     no_copies = all(other.task.control is None for other in facts.tables)
     if facts.stream.lost and not command and not no_copies:
         return _blocked(name, facts.stream.lost, Cause.SOURCE)
-    return TableDecision(name, TableAction.COPY, "the target has no copy yet", command=command)
+    reason = "the target has no copy yet"
+    if table.exists:
+        reason = "an existing table is taken over"
+    elif not table.task.rule.snapshot.extent.rows:
+        reason += "; the table starts without rows"
+    return TableDecision(name, TableAction.COPY, reason, command=command)
 
 
 def _decide_by_state(facts: Facts, table: TableFacts, control: ControlRecord) -> TableDecision:
@@ -153,19 +163,24 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
         return _blocked(name, problem, Cause.LOG)
     if problem := check_source(facts, name, control):
         return _blocked(name, problem, Cause.SOURCE)
-    problem = check_definition(facts, table, control) or check_retention(facts, name, control)
-    if problem := problem or facts.stream.outside.get(table.task.source_table):
+    if problem := check_definition(facts, table, control):
+        return _blocked(name, problem)
+    if problem := check_retention(facts, name, control):
+        if table.task.rule.snapshot.mode is SnapshotMode.WHEN_NEEDED:
+            return TableDecision(name, TableAction.RECONCILE, problem.what)
+        return _blocked(name, problem)
+    if problem := facts.stream.outside.get(table.task.source_table):
         return _blocked(name, problem)
     if table.renamed:
         question = rename_question(control, table.task.renamed_to)
         return replace(_blocked(name, asked(control, question)), question=question)
     if hole := first_hole(facts.log, control):
-        return _decide_with_hole(facts, name, hole)
+        return _decide_with_hole(facts, table, hole)
     if decision := _decide_unlogged(facts, table, control):
         return decision
     pending = first_pending_window(facts.log, control)
     if facts.stream.lost and pending is None:
-        if facts.definition.source.reconcile is not Reconcile.AUTO:
+        if not repairs_itself(facts.definition, table.task.rule):
             return _blocked(name, facts.stream.lost, Cause.SOURCE)
         return TableDecision(name, TableAction.RECONCILE, facts.stream.lost.what)
     reason = f"windows {pending} to {facts.log.sealed} are not applied yet" if pending else ""
@@ -185,7 +200,7 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
     what = f"{name} changed at the source in a way that its stream does not carry"
     policy = table.task.rule.schema_changes.over(facts.definition.schema_changes)
     chosen = policy.of(ChangeKind.NARROW) if unlogged.columns else OnChange.STOP
-    auto = facts.definition.source.reconcile is Reconcile.AUTO and not unlogged.columns
+    auto = repairs_itself(facts.definition, table.task.rule) and not unlogged.columns
     if auto or chosen is OnChange.APPLY:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
@@ -194,7 +209,7 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
         where=name,
         found="; ".join((*unlogged.columns, *unlogged.rows)),
         allowed="new columns with known values in older rows, dropped columns, statements that change no row",
-        do=resync_line(facts, name),
+        do=repair_line(facts, table),
         data=f"the copy is at window {control.window}; later changes are kept in the change log",
     )
     blocked = _blocked(name, problem)
@@ -204,9 +219,10 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
     return replace(blocked, problem=asked(control, question), question=question)
 
 
-def _decide_with_hole(facts: Facts, name: str, hole: Hole) -> TableDecision:
+def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecision:
+    name = table.task.table
     what = f"the change log has a hole for {name} ({hole.kind})"
-    auto = facts.definition.source.reconcile is Reconcile.AUTO and hole.kind != "schema"
+    auto = repairs_itself(facts.definition, table.task.rule) and hole.kind != "schema"
     if auto or hole.kind in REQUESTED:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
@@ -214,7 +230,7 @@ def _decide_with_hole(facts: Facts, name: str, hole: Hole) -> TableDecision:
         what,
         where=name,
         found=hole.detail or hole.kind,
-        do=resync_line(facts, name),
+        do=repair_line(facts, table),
         data="the copy is at the last window before the hole",
     )
     return _blocked(name, problem)

@@ -18,6 +18,8 @@ def why_not_repaired(
         return f"the table has no key, and equal rows cannot be distinguished; do: {resync}"
     if rule.history is not History.NONE:
         return f"the copy is a history, whose versions the source does not have; do: {resync}"
+    if not control.extent.is_whole:
+        return f"the table is not copied as a whole, and may lack rows of the source; do: {resync}"
     if not positioned:
         return f"the source does not show at which position of its stream a row was read; do: {resync}"
     if more:

@@ -12,11 +12,14 @@ from typing import Any
 
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.columns import Columns as Columns
+from airflow_cdc_provider.core.spec.conditions import Comparison as Comparison
+from airflow_cdc_provider.core.spec.conditions import Condition as Condition
 from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, LOCAL_UPLOAD_ROWS, EngineMode
 from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
 from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotDefaults, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.spec.verification import Verify
 
@@ -48,28 +51,6 @@ class OnUnrepresentable(StrEnum):
 class Reconcile(StrEnum):
     MANUAL = "manual"
     AUTO = "auto"
-
-
-class Comparison(StrEnum):
-    EQUAL = "="
-    NOT_EQUAL = "!="
-    LESS = "<"
-    LESS_OR_EQUAL = "<="
-    GREATER = ">"
-    GREATER_OR_EQUAL = ">="
-    IN = "in"
-    NOT_IN = "not in"
-    IS_NULL = "is null"
-    IS_NOT_NULL = "is not null"
-
-
-@dataclass(frozen=True)
-class Condition:
-    column: str = doc("Source column.")
-    op: Comparison = doc("How the column is compared; comparisons with NULL are not true, as in SQL.")
-    value: Scalar | tuple[Scalar, ...] | None = doc(
-        "Value, a list for `in` and `not in`, absent for `is null` and `is not null`.", None
-    )
 
 
 @dataclass(frozen=True)
@@ -144,6 +125,7 @@ class TableRule:
         "What happens at a schema change of the table; keys that are absent have the values of the replicator.",
         SchemaPolicy,
     )
+    snapshot: Snapshot = doc("Which rows a full copy of the table reads.", Snapshot)
 
     @property
     def ignores_deletes(self) -> bool:
@@ -235,6 +217,7 @@ class Definition:
         "Airflow assets, by name: an update of any of them starts a run, too.", tuple, form="asset"
     )
     spark: Spark = doc("Settings of the Spark jobs.", Spark)
+    snapshot: SnapshotDefaults = doc("Full copies of tables, unless a table says otherwise.", SnapshotDefaults)
     schema_changes: SchemaPolicy = doc("What happens at schema changes of the source.", SchemaPolicy)
     new_tables: OnNewTable = doc(
         "Tables that appear under a pattern after the first run: `copy` copies them, `ask` waits for an operator's "
@@ -258,6 +241,14 @@ class Definition:
     )
     dag: Dag = doc("Settings of the Airflow DAG.", Dag)
     version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
+
+
+def repairs_itself(definition: Definition, rule: TableRule) -> bool:
+    """Whether a table is copied again, without an operator, where its changes cannot be continued. A copy without rows
+    repairs nothing. ``rule``: of a selected table."""
+    if rule.snapshot.mode is SnapshotMode.WHEN_NEEDED:
+        return True
+    return definition.source.reconcile is Reconcile.AUTO and rule.snapshot.extent.rows
 
 
 def format_duration(length: timedelta) -> str:

@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     rule_fingerprint,
 )
+from airflow_cdc_provider.core.spec.extent_problems import extent_problems, needed_columns
 from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
@@ -124,6 +125,7 @@ def select(
 
     selections = []
     for table, rule in sorted(rules.items()):
+        rule = replace(rule, snapshot=rule.snapshot.over(definition.snapshot))
         selected = selected_schema(rule, by_name[table])
         table_problems = _table_problems(rule, by_name[table], hash_key)
         for copy, own in copies_of(rule, table):
@@ -214,14 +216,14 @@ def _table_problems(rule: TableRule, schema: TableSchema, hash_key: bytes) -> li
         *(("columns.include", name) for name in rule.columns.include),
         *(() if is_pattern(rule.source) else named_columns(rule.columns)),
         *(("key", name) for name in rule.key),
-        *(("where", condition.column) for condition in rule.where),
-        *(("cluster_by", name) for name in rule.cluster_by),
+        *needed_columns(rule),
     ]
     unknown = [_unknown_column(schema.table, f, n, schema.names) for f, n in named if n not in schema.names]
     selected = selected_schema(rule, schema)
     conversions = [*conversion_problems(rule, selected)]
     names = [] if conversions else _bad_names(schema, selected, copied_schema(rule, selected, hash_key))
-    return unknown + conversions + _omitted(rule, selected, schema) + names + _keyless(rule, selected)
+    rows = [*_keyless(rule, selected), *extent_problems(rule, selected)]
+    return unknown + conversions + _omitted(rule, selected, schema) + names + rows
 
 
 def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -> Problem:
@@ -237,11 +239,7 @@ def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -
 
 def _omitted(rule: TableRule, selected: TableSchema, schema: TableSchema) -> list[Problem]:
     """Columns that the copy requires and the rule omits."""
-    needed = [
-        *(("key", name) for name in selected.key),
-        *(("where", condition.column) for condition in rule.where),
-        *(("cluster_by", name) for name in rule.cluster_by),
-    ]
+    needed = [*(("key", name) for name in selected.key), *needed_columns(rule)]
     return [
         Problem(
             "DEF021",

@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State
@@ -52,7 +53,8 @@ class ControlRecord:
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
     the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
-    the source has no such catalog. ``ignored``: columns that an operator has decided not to copy.
+    the source has no such catalog. ``ignored``: columns that an operator has decided not to copy. ``extent``: which
+    rows the last copy has read.
     """
 
     replicator: str
@@ -73,6 +75,7 @@ class ControlRecord:
     identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    extent: CopyExtent = WHOLE
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""

@@ -9,7 +9,7 @@
 | pending | not set: the target has no table of this replicator | derived |
 | snapshotting | the copy lane, while the first copy runs | state store |
 | replicating | the commit of a copy, or the end of a resync | target |
-| paused | only an operator | target |
+| paused | only an operator | target; staging while there is no copy |
 | resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
 | failing | close_window: a retry can help | state store |
@@ -43,10 +43,10 @@ S = TableState
 
 MOVES: dict[TableState, frozenset[TableState]] = {
     S.NEW: frozenset({S.PENDING, S.SNAPSHOTTING, S.DROPPED}),
-    S.PENDING: frozenset({S.SNAPSHOTTING, S.BLOCKED, S.DROPPED}),
-    S.SNAPSHOTTING: frozenset({S.REPLICATING, S.PENDING, S.BLOCKED, S.FAILING, S.DROPPED}),
+    S.PENDING: frozenset({S.SNAPSHOTTING, S.PAUSED, S.BLOCKED, S.DROPPED}),
+    S.SNAPSHOTTING: frozenset({S.REPLICATING, S.PENDING, S.PAUSED, S.BLOCKED, S.FAILING, S.DROPPED}),
     S.REPLICATING: frozenset({S.PAUSED, S.RESYNCING, S.FAILING, S.BLOCKED, S.REWINDING, S.DROPPED}),
-    S.PAUSED: frozenset({S.REPLICATING, S.RESYNCING, S.DROPPED}),
+    S.PAUSED: frozenset({S.REPLICATING, S.RESYNCING, S.PENDING, S.DROPPED}),
     S.RESYNCING: frozenset({S.REPLICATING, S.PAUSED, S.BLOCKED, S.FAILING, S.DROPPED}),
     S.FAILING: frozenset({S.REPLICATING, S.PAUSED, S.RESYNCING, S.BLOCKED, S.DROPPED}),
     S.BLOCKED: frozenset({S.REPLICATING, S.RESYNCING, S.REWINDING, S.PAUSED, S.DROPPED}),

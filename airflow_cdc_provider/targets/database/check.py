@@ -98,5 +98,5 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
 
 def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterator[Problem]:
     state = target.read_state(cursor, task.table, task.target)
-    if state.exists and state.control is None:
+    if state.exists and state.control is None and not task.rule.snapshot.takes_over:
         yield foreign_table(target.locate(task.target))

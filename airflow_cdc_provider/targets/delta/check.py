@@ -92,7 +92,8 @@ def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
             yield Problem("TGT011", "the target folder is not empty and not a Delta table", path, "files", "", do)
         return
     if state.token is None:
-        yield foreign_table(path)
+        if not task.rule.snapshot.takes_over:
+            yield foreign_table(path)
         return
     delta_table = target.open(task.target)
     retention = "delta.setTransactionRetentionDuration"

@@ -34,7 +34,9 @@ def open_copy(database: Database, queries: TableQueries, epoch: int, sealed: Pos
         rows, least, most = connection.execute(queries.extent()).one()
     anchor = copy_anchor(sealed, table, epoch, IntervalPlanner(now, database.options))
     splits = key_ranges(rows, least, most, cores, queries.where)
-    yield Copy(anchor.floor, anchor.position, queries.schema, SplitRead(splits), int(rows), identity=identity)
+    yield Copy(
+        anchor.floor, anchor.position, queries.schema, SplitRead(splits, lasting=True), int(rows), identity=identity
+    )
 
 
 def read_split(database: Database, queries: TableQueries, split: KeyRange) -> Iterator[pa.Table]:

@@ -99,10 +99,11 @@ def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]
 
 def _image_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:
     image = variables.get("binlog_row_image", "FULL").upper()
-    if task.rule.where and image != "FULL":
+    if (task.rule.where or not task.rule.snapshot.extent.is_whole) and image != "FULL":
+        why = "has a row filter" if task.rule.where else "is not copied as a whole"
         yield Problem(
             "SRC009",
-            f"{task.table} has a row filter, which requires all values of a changed row",
+            f"{task.table} {why}, which requires all values of a changed row",
             where=task.table,
             found=f"binlog_row_image = {image}",
             allowed="binlog_row_image = FULL",

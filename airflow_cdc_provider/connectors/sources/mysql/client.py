@@ -57,7 +57,11 @@ class MysqlClient:
                 cursorclass=pymysql.cursors.SSCursor if unbuffered else pymysql.cursors.Cursor,
             ) as connection,
         ):
-            yield connection
+            try:
+                yield connection
+            except BaseException:
+                _abandon(connection)
+                raise
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -85,6 +89,12 @@ class MysqlClient:
         if code in MISSING_PRIVILEGE:
             return server_errors.missing_privilege(self.address, text)
         return server_errors.server_failed(self.address, text)
+
+
+def _abandon(connection: Any) -> None:
+    """PyMySQL would read the rest of an unfinished result, even of a closed connection."""
+    if (result := connection._result) is not None:
+        result.unbuffered_active = False
 
 
 def error_details(error: Any) -> tuple[int, str]:

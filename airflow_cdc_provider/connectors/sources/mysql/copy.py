@@ -69,7 +69,7 @@ def view_of(connection: Any, position: Position, task: TableTask, table: Catalog
     rows, least, most = _count_rows(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
     splits = key_ranges(rows, least, most, cores, task.rule.where)
-    return Copy(floor_key(epoch, position), position, schema, SplitRead(splits), rows)
+    return Copy(floor_key(epoch, position), position, schema, SplitRead(splits, lasting=True), rows)
 
 
 def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:

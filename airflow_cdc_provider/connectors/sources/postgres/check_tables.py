@@ -123,11 +123,11 @@ def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
             "a key that is not deferrable, or replica identity full",
             full,
         )
-    elif not key or task.rule.where:
+    elif not key or task.rule.where or not task.rule.snapshot.extent.is_whole:
+        why = "has no key" if not key else "has a row filter" if task.rule.where else "is not copied as a whole"
         yield Problem(
             "SRC009",
-            f"{table.table} has {'a row filter' if key else 'no key'}: "
-            "the stream must contain all old values of a changed row",
+            f"{table.table} {why}: the stream must contain all old values of a changed row",
             table.table,
             f"replica identity {_identity_name(table)}",
             "replica identity full",

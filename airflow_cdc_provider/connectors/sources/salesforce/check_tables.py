@@ -67,7 +67,7 @@ def _rule_problems(task: TableTask) -> Iterator[Problem]:
             allowed="hashes of other columns",
             do=f"remove {ID} from `hash`",
         )
-    if task.rule.where:
+    if task.rule.where or task.rule.snapshot.where or task.rule.snapshot.slices.column:
         yield Problem(
             "SRC018",
             f"row filters are not supported, but {task.table} has one",

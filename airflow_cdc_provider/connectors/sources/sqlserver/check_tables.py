@@ -162,6 +162,8 @@ def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
 def _filter_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
     yield from operand_problems(task)
     large = sorted({one.column for one in task.rule.where if (column := table.find(one.column)) and column.large})
+    if not task.rule.snapshot.extent.is_whole:
+        yield from _large_columns(task, table)
     if large:
         yield Problem(
             "SRC009",
@@ -170,4 +172,19 @@ def _filter_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
             found=f"`where` on {', '.join(large)}, which an update that does not change it may lack",
             allowed="columns that are neither max types nor text, ntext, image, xml or spatial",
             do="correct `where`",
+        )
+
+
+def _large_columns(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    """An update of a row that the copy does not have must contain all its values."""
+    large = sorted(name for name in task.schema.names if (column := table.find(name)) and column.large)
+    if large:
+        yield Problem(
+            "SRC009",
+            f"{task.table} is not copied as a whole, which requires all values of a changed row",
+            where=task.table,
+            found=f"{', '.join(large)}, which an update that does not change it may lack",
+            allowed="columns that are neither max types nor text, ntext, image, xml or spatial",
+            do="exclude them with `columns.exclude`, or copy the whole table: remove `snapshot`",
+            columns=tuple(name for name in large if name not in task.schema.key),
         )

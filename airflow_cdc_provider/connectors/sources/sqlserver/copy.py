@@ -90,7 +90,7 @@ def open_copy(
     floor = max(key_after(epoch, position_lsn(sealed)), key_before(epoch, start))
     splits = key_ranges(rows, least, most, cores, task.rule.where)
     position = position_of(lsn_of(last[0]), last[1]) if last else sealed
-    yield Copy(floor, position, schema, SplitRead(splits), rows, identity=identity_of(table))
+    yield Copy(floor, position, schema, SplitRead(splits, lasting=True), rows, identity=identity_of(table))
 
 
 def read_split(client: Client, options: SqlServerOptions, split: str, schema: TableSchema) -> Iterator[pa.Table]:

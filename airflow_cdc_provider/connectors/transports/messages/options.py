@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.spec.fields import doc
 @dataclass(frozen=True, kw_only=True)
 class FeedOptions:
     keeps_texts: ClassVar[bool] = True
+    holds_copies: ClassVar[bool] = True
 
     format: str = doc("Format of the messages; the keys of the format are siblings of this key.", choices="formats")
     schemas: str = doc(

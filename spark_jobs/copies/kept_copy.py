@@ -1,0 +1,66 @@
+"""First copies that go on where an earlier attempt ended.
+
+A copy is committed under the anchor with which it was begun, so all windows after that are applied on top of it,
+whenever its splits were read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
+from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.log.copy_progress import copy_folder
+from airflow_cdc_provider.core.spec.history import History
+from spark_jobs.copies.copying import open_copy
+from spark_jobs.copies.kept_splits import read_kept
+from spark_jobs.runtime.console import log_line
+from spark_jobs.runtime.job import Job
+
+
+@dataclass(frozen=True)
+class OpenedCopy:
+    """``job``: at the last window before the anchor of the copy. ``began``: before the anchor. ``kept``: the id under
+    which its splits are kept, empty if they are not."""
+
+    job: Job
+    copy: Copy
+    began: datetime
+    kept: str = ""
+
+
+@contextmanager
+def open_first_copy(job: Job, task: TableTask) -> Iterator[OpenedCopy]:
+    """The copy that an earlier attempt has begun, if it can be continued, else a new one. That of a history is not
+    continued: its rows have the time of their attempt."""
+    began = datetime.now(UTC)
+    with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy:
+        if not copy.read.lasting or task.rule.history is not History.NONE:
+            yield OpenedCopy(job, copy, began)
+            return
+        kept = _continued(job, task, copy) or _begun(job, task, copy)
+        yield OpenedCopy(replace(job, step=replace(job.step, window=kept.window)), kept.copy, began, kept.id)
+
+
+def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
+    kept: KeptCopy | None = read_kept(job.log.store, kept_copy_path(task.table), KeptCopy)
+    if kept is None:
+        return None
+    if why := kept.why_not_continued(basis_of(job.step, task), now, job.log.oldest()):
+        log_line(f"{task.table}: the copy of {kept.began_at} is not continued: {why}")
+        job.log.store.delete(f"{copy_folder(task.table)}/{kept.id}")
+        return None
+    log_line(f"{task.table}: continues the copy of {kept.began_at}, anchored after window {kept.window}")
+    return replace(kept, copy=replace(kept.copy, rows=now.rows))
+
+
+def _begun(job: Job, task: TableTask, copy: Copy) -> KeptCopy:
+    began_at = datetime.now(UTC).isoformat(timespec="seconds")
+    kept = KeptCopy(uuid.uuid4().hex, began_at, job.step.window, basis_of(job.step, task), copy)
+    job.log.store.write(kept_copy_path(task.table), kept.encode())
+    return kept
