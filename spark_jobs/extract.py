@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from airflow_cdc_provider.connectors.copied.reading import source_tasks
 from airflow_cdc_provider.connectors.source_features import HasChannels, RestartsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
@@ -35,6 +36,7 @@ from spark_jobs.windows.window_writer import OVERFLOW, LandedSplit, Limits, Wind
 
 
 def run(job: Job) -> StepResult:
+    job = of_source_tables(job)
     landed = [land_window(job)]
     while next_job := _next_window(job, landed[-1][0]):
         landed.append(land_window(next_job))
@@ -52,6 +54,7 @@ def land_window(
 
     Raises IdentityChanged or StagingInvalid where the window would not continue the log, SourceUnavailable and
     StagingUnavailable where a retry helps, PositionLost."""
+    job = of_source_tables(job)
     step, log = job.step, job.log
     _require_log(log, step)
     if log.sealed() >= step.window:
@@ -79,6 +82,11 @@ def land_window(
     if sealed.attempt != step.attempt:
         return _adopt(sealed)
     return sealed, replace(_window_result(sealed), cut=_end_reason(landed), failed=read.failed)
+
+
+def of_source_tables(job: Job) -> Job:
+    """With one task per table of the source: the change log is the same for all copies of a table."""
+    return replace(job, step=replace(job.step, tables=tuple(source_tasks(job.step.tables))))
 
 
 def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:

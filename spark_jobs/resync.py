@@ -111,7 +111,7 @@ def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> Ta
 def _require_approval(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows) -> None:
     """Of deletes, unless the source itself has announced that it copies the table again."""
     feed = isinstance(job.source, StreamHoldsSnapshots)
-    if not (feed and has_reload(job.log.manifest(job.step.window), work.task.table)):
+    if not (feed and has_reload(job.log.manifest(job.step.window), work.task.source_table)):
         require_delete_approval(job, work, control, missing, "resync")
 
 

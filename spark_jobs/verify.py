@@ -82,7 +82,9 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
         control, current = require_writable(job, task, frozenset())
         if last_window_before_hole(job.log, control, landed.step.window) < landed.step.window:
             raise Fenced(_has_hole(job, task))
-        if any(one.part.rows for one in windows_between(job.log, task.table, control.window, landed.step.window)):
+        if any(
+            one.part.rows for one in windows_between(job.log, task.source_table, control.window, landed.step.window)
+        ):
             raise Fenced(_not_caught_up(job, task))
         failpoint("verify.before_compare")
         proof = prove(job, work, copy, current, landed.step.window)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import EstimatesSizes
 from airflow_cdc_provider.control.examine import Examination, examine
@@ -16,6 +17,7 @@ from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment, S
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.table_size import UNKNOWN_SIZE, TableSize
@@ -44,13 +46,14 @@ def assess(
     described = {schema.table: schema for schema in examination.described}
     tasks = {task.table: task for task in examination.tasks}
     omitted = {problem.table for problem in examination.problems if problem.table} - tasks.keys()
-    sizes, unknown = _sizes(source, sorted(tasks.keys() | (omitted & described.keys())))
+    sized = {source_table(name) for name in tasks} | (omitted & described.keys())
+    sizes, unknown = _sizes(source, sorted(sized))
     tables = []
     for name in sorted(tasks.keys() | omitted):
-        task = tasks.get(name) or _omitted_task(name, described.get(name), target)
+        task = tasks.get(name) or _omitted_task(name, described.get(source_table(name)), target)
         problems = [problem for problem in examination.problems if problem.table == name]
-        table = assess_table(task, described.get(name), problems, rules, name in omitted)
-        size = sizes.get(name, UNKNOWN_SIZE)
+        table = assess_table(task, described.get(source_table(name)), problems, rules, name in omitted)
+        size = sizes.get(source_table(name), UNKNOWN_SIZE)
         seconds = None if table.support is Support.NO else copy_seconds(size, rate)
         tables.append(replace(table, size=size, copy_s=seconds))
     findings = tuple(finding_of(problem) for problem in examination.problems if not problem.table)
@@ -62,7 +65,7 @@ def _type_rules(source: SourceConnector, target: TargetTables) -> TypeRules:
         restriction = target.restriction(column, in_key)
         return str(restriction) if restriction else ""
 
-    return TypeRules(source.may_hold, target.unsupported_values, target.column_types, required)
+    return TypeRules(may_hold(source), target.unsupported_values, target.column_types, required)
 
 
 def earlier_rate(replicator: Replicator) -> CopyRate | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from airflow_cdc_provider.connectors.copied.reading import source_task
+from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
@@ -42,7 +42,7 @@ def examine(
         selections, found = select(definition, described, target.table_name, hash_key)
         problems += found
         tasks += [selection.task(TableState.PENDING) for selection in selections]
-    problems += problems_of(lambda: source.check([*map(source_task, tasks)]))
+    problems += problems_of(lambda: source.check([*map(source_task, source_tasks(tasks))]))
     problems += problems_of(lambda: target.check(tasks)) if target_exists else []
     return Examination(tuple(described), tuple(tasks), distinct(problems))
 

@@ -31,7 +31,7 @@ class Footprint:
 
 
 def every_table(replicator: Replicator) -> dict[str, str]:
-    """Source table → target table, for every table that has or may have a copy, dropped ones included."""
+    """Name of the copy → target table, for every copy that exists or may exist, dropped ones included."""
     rows = replicator.state.tables(replicator.name).values()
     return {**tables_in_staging(replicator), **{row.table: row.target for row in rows}}
 

@@ -7,14 +7,16 @@ from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import table_of_folder
+from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:
-    """Source table → target table, for every table that has a copy or is about to get one."""
+    """Name of the copy → target table, for every copy that exists or is about to."""
     rows = replicator.state.tables(replicator.name)
     if rows:
         return {row.table: row.target for row in rows.values() if row.state not in WITHOUT_COPY}
@@ -44,7 +46,9 @@ def tables_in_staging(replicator: Replicator) -> dict[str, str]:
     """Every table that has a control record in staging and is still part of the definition."""
     tables = {}
     for folder in replicator.log.store.names("control"):
-        table = table_of_folder(folder)
-        if rule := rule_of(replicator.definition.tables, table):
-            tables[table], _ = target_name(rule, table, replicator.target.table_name)
+        copy = table_of_folder(folder)
+        table = source_table(copy)
+        rule = rule_of(replicator.definition.tables, table)
+        if rule and (own := rule_of_copy(rule, table, copy)):
+            tables[copy], _ = target_name(own, table, replicator.target.table_name)
     return tables

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, u
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -79,7 +80,7 @@ def _gone_tables(
     for one in gone:
         dropped, control = None, rows[one.table].control
         if one.policy is OnDroppedTable.DROP and isinstance(source, ConfirmsDrops):
-            dropped = source.is_dropped(one.table, control.identity if control else None)
+            dropped = source.is_dropped(source_table(one.table), control.identity if control else None)
         found[one] = gone_problem(one, dropped)
     blocked = [problem for problem in found.values() if problem]
     return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
@@ -96,5 +97,5 @@ def _tables_without_messages(
     return [
         source_schema(row.control.schema)
         for row in rows
-        if row.control is not None and row.control.schema is not None and row.table not in named
+        if row.control is not None and row.control.schema is not None and source_table(row.table) not in named
     ]

@@ -79,7 +79,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     selections, renamed = listed.selections, listed.renamed
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
-    stream = _stream_facts(replicator, last, [selection.table for selection in selections], renamed)
+    stream = _stream_facts(replicator, last, [selection.source_table for selection in selections], renamed)
     due = _due_comparisons(replicator, rows, at)
     idle = use_index and not (stream.has_changes or commands or run.interval or due)
     paused = paused_copies(replicator, [selection.table for selection in selections])
@@ -98,7 +98,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
             rows.get(s.table),
             copied_by.get(s.table, ""),
             commands,
-            renamed.get(s.table, ""),
+            renamed.get(s.source_table, ""),
         )
         for s in selections
     )
@@ -180,7 +180,7 @@ def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log
         tables = tuple(replace(table, announced=True) for table in tables)
     if not isinstance(source, HasIdentities) or not log.sealed:
         return tables
-    identities = source.identities([table.task.name_in_source for table in tables])
+    identities = source.identities(list(dict.fromkeys(table.task.name_in_source for table in tables)))
     return tuple(_with_identity(source, table, identities.get(table.task.name_in_source), log) for table in tables)
 
 
@@ -196,9 +196,9 @@ def _with_identity(
         truncated = any(
             Operation.TRUNCATE in part.counts
             for number, manifest in log.manifests.items()
-            if number > control.window and (part := manifest.tables.get(control.table))
+            if number > control.window and (part := manifest.tables.get(control.source_table))
         )
-        changes = source.not_streamed(control.table, log.hi, identity, changes, truncated)
+        changes = source.not_streamed(control.source_table, log.hi, identity, changes, truncated)
     return replace(table, identity=identity, unlogged=changes)
 
 

@@ -123,8 +123,8 @@ def read_decision_time(replicator: Replicator, run_id: str) -> datetime | None:
 def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> None:
     """Open the stream at the source's current position, in a new epoch: positions of two streams cannot be compared.
     If a stream is replaced, the window between the two has a hole for every table, which only a new copy repairs."""
-    tables = [table.task.table for table in facts.tables]
-    names = [table.task.name_in_source for table in facts.tables]
+    tables = dict.fromkeys(table.task.source_table for table in facts.tables)
+    names = list(dict.fromkeys(table.task.name_in_source for table in facts.tables))
     controls = [table.task.control for table in facts.tables if table.task.control]
     epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1
     if facts.log.sealed == 0:
@@ -163,7 +163,7 @@ def _seal_empty_window(
             previous_sha256=log.manifest_sha256(sealed),
             attempt=f"open-{facts.run_id}",
             sealed_at=utc_now(),
-            tables={t.task.table: TableSlice(t.task.definition_sha256) for t in facts.tables},
+            tables={t.task.source_table: TableSlice(t.task.definition_sha256) for t in facts.tables},
             holes=holes,
         )
     )

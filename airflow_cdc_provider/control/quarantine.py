@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import (
 )
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     """The records that need a decision, in the order of the change log: those in the table's quarantine and those that
     stop the table."""
     log = replicator.log
-    decisions = decisions_by_record(log.decisions(), table)
+    decisions = decisions_by_record(log.decisions(), source_table(table))
     waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
     schema = control.schema.columns if control.schema else ()
     columns = tuple(column.name for column in schema)

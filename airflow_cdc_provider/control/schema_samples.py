@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.log.change_log import TableSlice
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
 
 ROWS = 3
@@ -26,7 +27,7 @@ def sample_of(replicator: Replicator, question: SchemaQuestion) -> Sample:
     parts = [
         part
         for manifest in replicator.log.manifests(question.window + 1)
-        if (part := manifest.tables.get(question.table)) and part.rows
+        if (part := manifest.tables.get(source_table(question.table))) and part.rows
     ]
     columns = (*question.columns, *(name for pair in question.renames for name in pair))
     values = _values(replicator, parts[0], columns) if parts and columns else ()

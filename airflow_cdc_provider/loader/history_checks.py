@@ -6,11 +6,30 @@ from collections.abc import Callable
 
 from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
 from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.loader.report import Report, YamlLocation
+from airflow_cdc_provider.core.spec.routing import has_placeholders
+from airflow_cdc_provider.core.spec.selection import is_pattern
+from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
 
 
 def check_history(rule: TableRule, at: Callable[..., YamlLocation], report: Report) -> None:
-    if rule.history is not History.NONE and rule.on_delete is OnDelete.SOFT:
+    if rule.history_target and rule.history is History.NONE:
+        report.problem(
+            "DEF083",
+            "the target of a history, and no history",
+            at("history_target"),
+            found=shown(rule.history_target),
+            do="add `history: scd2` or `history: log`, or remove `history_target`",
+        )
+    if is_pattern(rule.source) and rule.history_target and not has_placeholders(rule.history_target):
+        report.problem(
+            "DEF049",
+            "a pattern has a single target name",
+            at("history_target"),
+            found=shown(rule.source),
+            do="add placeholders, as in `{table}_history`",
+        )
+    beside = bool(rule.history_target)
+    if rule.history is not History.NONE and rule.on_delete is OnDelete.SOFT and not beside:
         report.problem(
             "DEF082",
             "deleted rows are marked, and a history has them anyway",

@@ -52,7 +52,7 @@ def plan_catch_up(
     column, and to the first TRUNCATE that may not be applied. ``policy``: for schema changes, the default one if it is
     None."""
     policy = policy or SchemaPolicy()
-    windows = windows_between(log, task.table, control.window, last_window_before_hole(log, control, upto))
+    windows = windows_between(log, task.source_table, control.window, last_window_before_hole(log, control, upto))
     truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
     if truncates.waiting:
         windows = [window for window in windows if window.window < truncates.waiting]
@@ -92,7 +92,7 @@ def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bo
 def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
     """The last window before one with a hole of the table; ``upto`` where there is none."""
     for number in range(control.window + 1, upto + 1):
-        if hole_of(log.manifest(number), control.table, control.floor) is not None:
+        if hole_of(log.manifest(number), control.source_table, control.floor) is not None:
             return number - 1
     return upto
 
@@ -110,7 +110,7 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
             control, "the change log does not reach back to this interval", f"oldest window {log.oldest()}"
         )
     hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
-    windows = windows_between(log, control.table, hole or first - 1, control.window)
+    windows = windows_between(log, control.source_table, hole or first - 1, control.window)
     schemas = window_schemas(log, windows, control.schema, control.floor)
     seen = {name for window in schemas for schema in window.schemas for name in schema.names}
     dropped = sorted(seen - set(control.schema.names))

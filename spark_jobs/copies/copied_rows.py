@@ -74,7 +74,7 @@ class CopiedRows:
 def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kept: str = "") -> Iterator[CopiedRows]:
     """``began``: before the anchor of the copy. ``kept``: the id under which the results of splits are kept, empty if
     they are not."""
-    table, store = copy.schema.table, job.log.store
+    table, store = work.task.table, job.log.store
     technical = technical_columns(copy, work.task.rule, began)
     with ExitStack() as opened:
         progress_readers = list[ReadProgress]()
@@ -97,8 +97,7 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kep
                 kept_results = None
                 if keep is not None and kept:
                     kept_results = KeepResults(kept_splits_folder(table, kept, keep.kind), keep.is_whole)
-                rule = work.task.rule
-                return write_splits(job, copy, rule, technical, run, possible, function, kept_results)
+                return write_splits(job, copy, work.task, technical, run, possible, function, kept_results)
 
             return write
 
@@ -115,13 +114,13 @@ def open_copied_rows(job: Job, work: TableWork, copy: Copy, began: datetime, kep
 def kept_frame(job: Job, work: TableWork, copy: Copy, kept: str) -> DataFrame:
     """The rows from files of staging, into which the splits are read first, each once."""
     definition, staging = job.step.definition, job.secrets.staging
-    folder = kept_splits_folder(copy.schema.table, kept, "files")
-    keep = KeepResults(kept_splits_folder(copy.schema.table, kept, ROWS), partial(_exists, definition, staging))
+    folder = kept_splits_folder(work.task.table, kept, "files")
+    keep = KeepResults(kept_splits_folder(work.task.table, kept, ROWS), partial(_exists, definition, staging))
     with work.phase("read"):
         written = write_splits(
             job,
             copy,
-            work.task.rule,
+            work.task,
             {},
             run_in_tasks,
             lambda: job.cores,
@@ -137,10 +136,13 @@ def _write_split(definition: Definition, staging: ConnectionInfo, folder: str, r
     """Runs in the process that reads the split. Returns the path of the file, empty if there are no rows."""
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
     store = open_log(definition, staging).store
-    if write_rows(store, path, rows):
-        return path
-    store.delete(path)
-    return ""
+    written = False
+    try:
+        written = write_rows(store, path, rows)
+    finally:
+        if not written:
+            store.delete(path)
+    return path if written else ""
 
 
 def _exists(definition: Definition, staging: ConnectionInfo, path: str) -> bool:

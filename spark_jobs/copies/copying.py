@@ -42,9 +42,10 @@ def with_copy_window(job: Job, task: TableTask) -> Job:
     end = log.manifest(sealed).hi if sealed else {}
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
         manifest = log.manifest(number)
-        if has_reload(manifest, task.table) or job.source.contains_all_after(manifest.hi, end, task.table):
+        name = task.source_table
+        if has_reload(manifest, name) or job.source.contains_all_after(manifest.hi, end, name):
             return replace(job, step=replace(job.step, window=number))
-        if hole_of(manifest, task.table, ""):
+        if hole_of(manifest, task.source_table, ""):
             break
     raise PositionLost.of(
         "CPY006",

@@ -20,7 +20,7 @@ from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import ReadsSplits
 from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
-from airflow_cdc_provider.core.decisions.steps import Step
+from airflow_cdc_provider.core.decisions.steps import Step, TableTask
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -48,7 +48,7 @@ class WrittenSplits(Generic[R]):
 
 @dataclass(frozen=True)
 class _SplitTask(Generic[R]):
-    """Contains secrets: it travels only inside the serialised task."""
+    """``name``: of the copy. Contains secrets: it travels only inside the serialised task."""
 
     step: Step
     secrets: Secrets
@@ -56,6 +56,7 @@ class _SplitTask(Generic[R]):
     number: int
     schema: TableSchema
     rule: TableRule
+    name: str
     technical: Mapping[str, pa.Scalar]
     function: Callable[[Rows], R]
     rows_per_second: float | None
@@ -75,7 +76,7 @@ class _SplitResult(Generic[R]):
 def write_splits(
     job: Job,
     copy: Copy,
-    rule: TableRule,
+    of: TableTask,
     technical: Mapping[str, pa.Scalar],
     run: RunSplits,
     possible: Callable[[], int],
@@ -87,10 +88,11 @@ def write_splits(
     result are not read again. Raises the errors of reading a split, SourceUnavailable (CPY005) where the number of rows
     differs from the source's count, and Fenced (CPY020) if the copy is paused."""
     step = replace(job.step, tables=())
+    rule = of.rule
     readers = rule.snapshot.readers(len(copy.read.splits), possible())
     rate = rule.snapshot.rows_per_second(readers)
     tasks = [
-        _SplitTask(step, job.secrets, split, number, copy.schema, rule, technical, function, rate, keep)
+        _SplitTask(step, job.secrets, split, number, copy.schema, of.rule, of.table, technical, function, rate, keep)
         for number, split in enumerate(copy.read.splits)
     ]
     results: list[_SplitResult[R]] = run(job, _run_task, tasks, readers if rule.snapshot.parallel or rate else None)
@@ -131,7 +133,7 @@ class _CountingReader:
     def tables(self) -> Iterator[pa.Table]:
         """Raises Fenced (CPY020) soon after the copy was paused."""
         task = self._task
-        require_not_paused(self.store, task.schema.table)
+        require_not_paused(self.store, task.name)
         source = open_source(task.step.definition, task.secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
@@ -146,14 +148,14 @@ class _CountingReader:
     def _reporter(self) -> ReportRows:
         """Reports the rows, and looks for a pause, at intervals."""
         task, next_check = self._task, time.monotonic() + PAUSE_CHECK_S
-        report_rows = progress_reporter(self.store, task.step, f"{task.schema.table}-{task.number:04d}")
+        report_rows = progress_reporter(self.store, task.step, f"{task.name}-{task.number:04d}")
 
         def report(rows: int) -> None:
             nonlocal next_check
             report_rows(rows)
             if time.monotonic() >= next_check:
                 next_check = time.monotonic() + PAUSE_CHECK_S
-                require_not_paused(self.store, task.schema.table)
+                require_not_paused(self.store, task.name)
 
         return report
 

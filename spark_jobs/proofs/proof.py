@@ -39,6 +39,7 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
     where the table has changed since."""
     control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
+    named = replace(columns, table=table)
     if copy.rows <= MAX_INTERPRETED_ROWS:
         disable_codegen(work.spark)
     filtered_work = replace(work, task=filtered(work.task, control.extent), new_session=lambda: work.spark)
@@ -53,11 +54,11 @@ def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: i
             detail["sample"] = {"upto": list(within.upto) if within.upto else None}
         if comparison.differences:
             failpoint("repair.before_report")
-            detail["report"] = write_report(job, columns, window, comparison.differences)
+            detail["report"] = write_report(job, named, window, comparison.differences)
         if comparison.identical:
             return Proof(detail, control.fence)
         rule, more = work.task.rule, comparison.more
-        if reason := why_not_repaired(step.definition.name, rule, columns, control, exact, more):
+        if reason := why_not_repaired(step.definition.name, rule, named, control, exact, more):
             return Proof({**detail, "not_repaired": reason}, control.fence)
         if table not in step.repair_tables or work.task.rewritten:
             return Proof(detail, control.fence)

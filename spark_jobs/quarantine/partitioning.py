@@ -221,7 +221,7 @@ class RecordPartitioner(Generic[E]):
             return reading.reread(job.source, record, task, job.log.schema(record.schema_id), job.hash_key)
 
         resolution = apply_decisions(
-            known, decisions_by_record(job.log.decisions(), task.table), reread, self.batch.plan.schema
+            known, decisions_by_record(job.log.decisions(), task.source_table), reread, self.batch.plan.schema
         )
         if not resolution.corrected:
             return resolution

@@ -155,17 +155,22 @@ def proved(system: SystemUnderTest, injections: Sequence[Injection], run_dag: Ru
 
 def repaired(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
     """A column of the copy is damaged, one that the ledger does not have. The comparison finds it, and repairs it."""
-    column, system.writer.shapes = f"more_{next(_keys)}", [ACCOUNTS]
+    column, shapes = f"more_{next(_keys)}", system.writer.shapes
     system.execute(f"alter table {ACCOUNTS.table} add column {column} text")
     system.writer.step(3)
-    DagRun(system).execute()
-    assert isinstance(system.target, PostgresTarget)
-    system.target.execute(f"UPDATE {system.target.schema}.{ACCOUNTS.target} SET {column} = 'damaged' WHERE id % 2 = 0")
-    request(system, "verify", ACCOUNTS.table, repair=True)
-    run = stream(system, injections, run_dag)
-    query = f"SELECT count(*) FROM {system.target.schema}.{ACCOUNTS.target} WHERE {column} IS NOT NULL"
-    assert system.target.execute(query) == [(0,)], run.problems
-    return run
+    system.writer.shapes = [EVENTS]  # further changes would cure the damage
+    try:
+        DagRun(system).execute()
+        assert isinstance(system.target, PostgresTarget)
+        copy = f"{system.target.schema}.{ACCOUNTS.target}"
+        system.target.execute(f"UPDATE {copy} SET {column} = 'damaged' WHERE id % 2 = 0")
+        request(system, "verify", ACCOUNTS.table, repair=True)
+        run = stream(system, injections, run_dag)
+        damaged = f"SELECT count(*) FROM {copy} WHERE {column} IS NOT NULL"
+        assert system.target.execute(damaged) == [(0,)], run.problems
+        return run
+    finally:
+        system.writer.shapes = shapes
 
 
 def cleaned(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:

@@ -21,6 +21,20 @@ DIRECT_MERGES = (
         (PLAIN,),
     ),
     Mutant(
+        "the changes of a key are in several pieces",
+        "spark_jobs/folds/key_pieces.py",
+        "np.fromiter(map(zlib.crc32, keys), np.int64, len(keys)) % pieces",
+        "np.arange(len(keys)) % pieces",
+        ("tests/core/test_key_pieces.py",),
+    ),
+    Mutant(
+        "a large batch loses its last piece",
+        "spark_jobs/engines/local_fold.py",
+        "if rows >= ROWS_PER_FILE:",
+        "if rows >= ROWS_PER_FILE and next(remaining, True) is not None:",
+        (f"{VALUES.partition('::')[0]}::test_a_plain_batch_is_staged_as_spark_would_stage_it",),
+    ),
+    Mutant(
         "records that the copy contains are folded again",
         "spark_jobs/windows/local_records.py",
         'pc.greater(records["order_key"], after)',

@@ -36,4 +36,18 @@ HISTORY = (
         "else rows.key",
         (f"{HISTORIES}::test_the_schema_of_a_history_contains_that_of_its_rows",),
     ),
+    Mutant(
+        "a source table is read once for each of its copies",
+        "airflow_cdc_provider/connectors/copied/reading.py",
+        "by_table.setdefault(task.source_table,",
+        "by_table.setdefault(task.table,",
+        (f"{HISTORIES}::test_a_table_with_a_history_beside_its_copy_is_selected_twice_and_read_once",),
+    ),
+    Mutant(
+        "a history beside a copy marks deleted rows",
+        "airflow_cdc_provider/core/spec/copies.py",
+        "OnDelete.HARD if rule.on_delete is OnDelete.SOFT else rule.on_delete",
+        "rule.on_delete",
+        (f"{HISTORIES}::test_a_history_beside_a_copy_has_a_name_a_target_and_a_rule_of_its_own",),
+    ),
 )

@@ -92,8 +92,8 @@ POLICIES = (
     Mutant(
         "a new table that the YAML names waits for an answer",
         "airflow_cdc_provider/core/decisions/listed_tables.py",
-        "new = is_pattern(selection.rule.source) and selection.table not in known",
-        "new = selection.table not in known",
+        "new = is_pattern(selection.rule.source) and selection.source_table not in known",
+        "new = selection.source_table not in known",
         (LISTED,),
     ),
     Mutant(

@@ -41,7 +41,7 @@ from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
-from spark_jobs.copies.copied_rows import CopiedRows, literal
+from spark_jobs.copies.copied_rows import CopiedRows, Keep, literal
 from spark_jobs.copies.split_copy import WrittenSplits
 from spark_jobs.engines.choice import on_engine
 from spark_jobs.histories.copied_versions import copied_columns
@@ -233,7 +233,7 @@ class ScriptedTable:
             nonce=uuid.uuid4().hex,
         )
 
-        def each_split(function: Callable[[Iterable[pa.Table]], Any]) -> WrittenSplits[Any]:
+        def each_split(function: Callable[[Iterable[pa.Table]], Any], keep: Keep | None = None) -> WrittenSplits[Any]:
             return WrittenSplits([function([frame.toArrow()])], len(rows))
 
         copied = CopiedRows(lambda: frame, each_split)

@@ -174,7 +174,8 @@ def test_copies_in_databases_are_repaired(
         )
 
         def statement(text: str) -> Any:
-            return warehouse.execute(text.format(**{t: f"{warehouse.schema}.{t}" for t in ("items", "pairs", "uuids")}))
+            text = text.replace("v) VALUES", "v, _cdc_order) VALUES").replace("'extra')", "'extra', '0')")  # NOT NULL
+            return warehouse.execute(text.format(**{table: f"{warehouse.schema}.{table}" for table in FOUND}))
 
         cured(Planted(replicator, database, statement), *FOUND)
 

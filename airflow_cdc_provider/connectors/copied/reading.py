@@ -35,11 +35,20 @@ if TYPE_CHECKING:
 
 
 def source_task(task: TableTask) -> TableTask:
-    """The task with the columns of the source, for its connector."""
+    """The task with name and columns of the source, for its connector."""
     control = task.control
     if control is not None and control.schema is not None:
         control = replace(control, schema=source_schema(control.schema))
-    return replace(task, schema=source_schema(task.schema), control=control)
+    return replace(task, table=task.source_table, schema=source_schema(task.schema), control=control)
+
+
+def source_tasks(tasks: Iterable[TableTask]) -> list[TableTask]:
+    """One task per table of the source, whatever copies it has: of one that exists, if any does. They have the same
+    columns, because a copy beside another one has the same rule."""
+    by_table: dict[str, TableTask] = {}
+    for task in sorted(tasks, key=lambda one: (one.control is None, len(one.table))):
+        by_table.setdefault(task.source_table, replace(task, table=task.source_table))
+    return list(by_table.values())
 
 
 def read_stream(

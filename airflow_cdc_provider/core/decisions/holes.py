@@ -13,7 +13,7 @@ def first_pending_window(log: LogFacts, control: ControlRecord) -> int | None:
     """The first sealed window after the cursor with records of the table."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (part := manifest.tables.get(control.table)) and part.rows:
+        if manifest and (part := manifest.tables.get(control.source_table)) and part.rows:
             return number
     return None
 
@@ -22,21 +22,21 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
     """The first hole after the cursor. A window that did not capture the table is a hole, too."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (hole := hole_of(manifest, control.table, control.floor)):
+        if manifest and (hole := hole_of(manifest, control.source_table, control.floor)):
             return hole
     return None
 
 
 def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
     """The last of these windows with a hole, up to the cursor. Earlier windows must not be applied again."""
-    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor))
+    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.source_table, control.floor))
     return max((window for window in windows if window <= control.window), default=None)
 
 
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
-    """The hole that a table with its last copy at ``floor`` has in a window. A hole at or below the floor is repaired
-    by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the
-    window, not holes. A schema change amid a transaction is none: the schemas of the records decide."""
+    """The hole that a copy at ``floor`` of a table of the source has in a window. A hole at or below the floor is
+    repaired by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are
+    records of the window, not holes. A schema change amid a transaction is none: the schemas of the records decide."""
     for hole in manifest.holes:
         if hole.table == table and hole.kind != SCHEMA and not "" < hole.order_key <= floor:
             return hole

@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -58,11 +59,11 @@ def separate_new_tables(
     decisions = tuple(decisions)
     copied, excluded = list[Selection](), list[NewTable]()
     for selection in selections:
-        new = is_pattern(selection.rule.source) and selection.table not in known
+        new = is_pattern(selection.rule.source) and selection.source_table not in known
         reason, question = _why_not_copied(definition, selection, decisions) if new else ("", None)
-        if reason:
+        if reason and selection.table == selection.source_table:
             excluded.append(NewTable(selection.table, selection.target, reason, question))
-        else:
+        elif not reason:
             copied.append(selection)
     return tuple(copied), tuple(excluded)
 
@@ -88,7 +89,7 @@ def _why_not_copied(
 def _question(selection: Selection) -> SchemaQuestion:
     columns = ", ".join(f"{column.name} {column.type}" for column in selection.selected.columns)
     change = f"the source has a new table, selected by {selection.rule.source}: {columns}"
-    number = question_id(selection.table, "", 0, "", "new table")
+    number = question_id(selection.source_table, "", 0, "", "new table")
     return SchemaQuestion(number, selection.table, 0, (change,), (Answer.APPLY, Answer.IGNORE, Answer.LEAVE))
 
 
@@ -96,9 +97,9 @@ def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[s
     """The tables with a copy that a rule selects and the source does not list."""
     gone = []
     for table, row in rows.items():
-        if table in listed or row.state in (TableState.DROPPED, TableState.NEW):
+        if source_table(table) in listed or row.state in (TableState.DROPPED, TableState.NEW):
             continue
-        if rule := rule_of(definition.tables, table):
+        if rule := rule_of(definition.tables, source_table(table)):
             gone.append(GoneTable(table, row.target, rule.source, on_dropped_table(definition, rule)))
     return tuple(gone)
 

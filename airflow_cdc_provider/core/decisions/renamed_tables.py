@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -29,7 +30,14 @@ def may_be_renamed(
     for table, row in rows.items():
         identity = row.control.identity if row.control else None
         rule = rule_of(definition.tables, table)
-        if identity and rule and table not in listed and row.state not in WITHOUT_COPY and _follows(definition, rule):
+        if (
+            identity
+            and rule
+            and table == source_table(table)
+            and table not in listed
+            and row.state not in WITHOUT_COPY
+            and _follows(definition, rule)
+        ):
             found[table] = identity
     return found
 

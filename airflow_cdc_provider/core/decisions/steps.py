@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import SchemaQuestion
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -31,7 +32,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True)
 class TableTask:
-    """One table of a run.
+    """One copy of a table in a run. ``table``: its name.
 
     ``schema``: of the copy: the selected columns of the source now, with the names and types that the rule gives them,
     and the effective key (of the YAML, or else of the source).
@@ -39,7 +40,7 @@ class TableTask:
     ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
     source rewrote the rows, and a comparison must show whether they changed. ``withheld``: new columns of a sensitive
     table, which are not copied. ``ignored``: columns that are not copied by an operator's decision; ``schema`` and
-    ``rule`` leave them out. ``renamed_to``: its name in the source now, empty if that is ``table``.
+    ``rule`` leave them out. ``renamed_to``: the name of its table in the source now, empty if that is ``source_table``.
     """
 
     table: str
@@ -56,8 +57,13 @@ class TableTask:
     renamed_to: str = ""
 
     @property
+    def source_table(self) -> str:
+        """The name of its table in the change log."""
+        return source_table(self.table)
+
+    @property
     def name_in_source(self) -> str:
-        return self.renamed_to or self.table
+        return self.renamed_to or self.source_table
 
     @property
     def cluster_by(self) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
         if table.task.rule.snapshot.mode is SnapshotMode.WHEN_NEEDED:
             return TableDecision(name, TableAction.RECONCILE, problem.what)
         return _blocked(name, problem)
-    if problem := facts.stream.outside.get(name):
+    if problem := facts.stream.outside.get(table.task.source_table):
         return _blocked(name, problem)
     if table.renamed:
         question = rename_question(control, table.task.renamed_to)

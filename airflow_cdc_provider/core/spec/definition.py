@@ -99,6 +99,12 @@ class TableRule:
         "`log`: every change, with its operation and its commit time.",
         History.NONE,
     )
+    history_target: str = doc(
+        "Target table of the history, which is then beside the copy; by default it takes the copy's place. For "
+        "patterns with placeholders: `{table}_history`.",
+        "",
+        form="target",
+    )
     cluster_by: tuple[str, ...] = doc(
         "Columns, by their names in the source, by which the target is clustered; the key by default.", tuple
     )

@@ -7,11 +7,25 @@ from collections.abc import Iterator
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.copies import HISTORY, source_table
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
 
-def history_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
+def history_problems(rule: TableRule, selected: TableSchema) -> tuple[Problem, ...]:
     """``selected``: the selected columns of the source, with the effective key."""
+    return tuple(_problems(rule, selected))
+
+
+def _problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
+    if source_table(selected.table) != selected.table:
+        yield Problem(
+            "DEF084",
+            f"the name of {selected.table} is that of a history",
+            where=selected.table,
+            found=selected.table,
+            allowed=f"names that do not end with {HISTORY}",
+            do="rename the table at the source, or leave it out",
+        )
     if rule.history is History.NONE:
         return
     if not selected.key:

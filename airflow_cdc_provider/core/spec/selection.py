@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.column_problems import conversion_problems, named_columns
+from airflow_cdc_provider.core.spec.copies import copies_of
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
@@ -29,6 +30,7 @@ from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -42,7 +44,7 @@ NO_SUCH_TABLE = "DEF041"
 
 @dataclass(frozen=True)
 class Selection:
-    """A source table and its rule. ``selected``: the selected columns of the source, with the effective key.
+    """A copy and its rule. ``selected``: the selected columns of the source, with the effective key.
     ``hash_key``: the key of hashes."""
 
     table: str
@@ -53,8 +55,12 @@ class Selection:
     hash_key: bytes = field(default=b"", repr=False)
 
     @property
+    def source_table(self) -> str:
+        return source_table(self.table)
+
+    @property
     def schema(self) -> TableSchema:
-        """The schema of the copy."""
+        """The schema of the rows of the copy."""
         return copied_schema(self.rule, self.selected, self.hash_key)
 
     def task(
@@ -120,13 +126,15 @@ def select(
     selections = []
     for table, rule in sorted(rules.items()):
         rule = replace(rule, snapshot=rule.snapshot.over(definition.snapshot))
-        target, routing_problems = target_name(rule, table, table_name)
-        table_problems = list(of_table(table, [*routing_problems, *_table_problems(rule, by_name[table], hash_key)]))
-        problems += table_problems
-        if not table_problems:
-            fingerprint = rule_fingerprint(definition, rule, hash_key_id(hash_key))
-            selected = selected_schema(rule, by_name[table])
-            selections.append(Selection(table, target, selected, rule, fingerprint, hash_key))
+        selected = selected_schema(rule, by_name[table])
+        table_problems = _table_problems(rule, by_name[table], hash_key)
+        for copy, own in copies_of(rule, table):
+            target, routing_problems = target_name(own, table, table_name)
+            shared = table_problems if copy == table else []
+            problems += of_table(copy, [*routing_problems, *shared, *history_problems(own, selected)])
+            if not (table_problems or routing_problems or history_problems(own, selected)):
+                fingerprint = rule_fingerprint(definition, own, hash_key_id(hash_key))
+                selections.append(Selection(copy, target, selected, own, fingerprint, hash_key))
     collisions = _collisions(selections)
     problems += collisions
     colliding = {problem.where for problem in collisions}
@@ -214,7 +222,7 @@ def _table_problems(rule: TableRule, schema: TableSchema, hash_key: bytes) -> li
     selected = selected_schema(rule, schema)
     conversions = [*conversion_problems(rule, selected)]
     names = [] if conversions else _bad_names(schema, selected, copied_schema(rule, selected, hash_key))
-    rows = [*_keyless(rule, selected), *extent_problems(rule, selected), *history_problems(rule, selected)]
+    rows = [*_keyless(rule, selected), *extent_problems(rule, selected)]
     return unknown + conversions + _omitted(rule, selected, schema) + names + rows
 
 

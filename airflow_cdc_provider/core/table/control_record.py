@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -87,6 +88,11 @@ class ControlRecord:
     @property
     def token(self) -> int:
         return token(self.fence, self.window)
+
+    @property
+    def source_table(self) -> str:
+        """The name of its table in the change log."""
+        return source_table(self.table)
 
     @property
     def cursor(self) -> Cursor:

@@ -131,6 +131,7 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert again.outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.nightly
 def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.LOG)
     changes = table.changes

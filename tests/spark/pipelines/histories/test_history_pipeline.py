@@ -23,13 +23,14 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.delta_tables import read
-from tests.faults import attempts
+from tests.faults import attempts, leaving
 from tests.spark.pipelines.pipeline import Pipeline
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 NUMBERS = itertools.count(1)
 CLIENT, ORDERS = "public.client", "public.orders"
+HISTORY = f"{CLIENT}:history"
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
 Values = tuple[Any, ...]
 
@@ -50,20 +51,23 @@ class HistoryPipeline(Pipeline):
             for statement in statements:
                 connection.execute(statement.encode())
 
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        rows = read(DeltaTable(self.replicator().target.locate(self.target(table)))).to_pylist()
+    def rows(self, target: str) -> list[dict[str, Any]]:
+        rows = read(DeltaTable(self.replicator().target.locate(target))).to_pylist()
         return sorted(rows, key=lambda row: (row["id"] or 0, row["_cdc_sequence"]))
 
     def versions(self, *columns: str) -> list[Values]:
-        """Of clients: values, and whether the version is current. Each one ends when the next one begins."""
-        rows = self.rows(CLIENT)
+        """Of clients: values, and whether the version is current. Each one ends before the next one begins, and the
+        current ones are the rows of the copy beside them."""
+        rows = self.rows("client_history")
+        current = {row["id"]: row["name"] for row in rows if row["_cdc_is_current"]}
+        assert current == {key: row["name"] for key, row in self.copied_rows(CLIENT, "id").items()}
         for before, after in itertools.pairwise(rows):
             if before["id"] == after["id"] and not before["_cdc_is_current"]:
                 assert before["_cdc_valid_from"] <= before["_cdc_valid_to"] <= after["_cdc_valid_from"]
         return [(row["id"], *(row[name] for name in columns or ("name",)), row["_cdc_is_current"]) for row in rows]
 
     def changes(self) -> list[Values]:
-        return [(row["_cdc_operation"], row["id"], row["amount"]) for row in self.rows(ORDERS)]
+        return [(row["_cdc_operation"], row["id"], row["amount"]) for row in self.rows("orders")]
 
     def row(self, table: str) -> TableRow:
         return self.replicator().state.tables(self.definition.name)[table]
@@ -78,7 +82,10 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> Ite
             name=name,
             source=Source("postgres", "source", options={"publication": "cdc"}),
             target=Target("delta", f"{tmp_path}/lake"),
-            tables=(TableRule(CLIENT, history=History.SCD2), TableRule(ORDERS, history=History.LOG)),
+            tables=(
+                TableRule(CLIENT, history=History.SCD2, history_target="client_history"),
+                TableRule(ORDERS, history=History.LOG),
+            ),
             staging=Staging(f"{tmp_path}/staging"),
         )
         shop = HistoryPipeline(tmp_path, spark, definition, server=postgres, database=name)
@@ -119,14 +126,15 @@ def test_versions_and_changes_follow_the_source_through_runs_and_new_columns(sho
     change(shop)
     shop.run_successfully()
     assert shop.versions() == CHANGED
-    assert {row["notes"] for row in shop.rows(CLIENT) if row["id"] == 1} == {"n" * 9000}
+    assert {row["notes"] for row in shop.rows("client_history") if row["id"] == 1} == {"n" * 9000}
     assert shop.changes() == LOGGED
     shop.sql("ALTER TABLE client ADD city text DEFAULT 'x'", "UPDATE client SET city = 'y' WHERE id = 3")
     shop.run_successfully()
     found = [*CHANGED[:4], (3, "c", False), (3, "c", True), (4, "d", True)]
     assert shop.versions() == found
     assert shop.versions("city")[4:] == [(3, "x", False), (3, "y", True), (4, "x", True)]
-    assert (shop.row(CLIENT).state, shop.row(CLIENT).rows) == (TableState.REPLICATING, len(found))
+    assert (shop.row(HISTORY).state, shop.row(HISTORY).rows) == (TableState.REPLICATING, len(found))
+    assert (shop.row(CLIENT).state, shop.row(CLIENT).rows) == (TableState.REPLICATING, 3)
 
 
 @pytest.mark.nightly
@@ -134,10 +142,11 @@ def test_a_resync_keeps_versions_and_verify_compares_the_current_ones(shop: Hist
     shop.run_successfully()
     change(shop)
     shop.run_successfully()
-    shop.record_command(CommandKind.VERIFY, CLIENT)
+    shop.record_command(CommandKind.VERIFY, CLIENT, HISTORY)
     verified = shop.results(shop.run_successfully(), "verify")
-    assert verified[CLIENT].detail["identical"] and verified[CLIENT].detail["target_rows"] == 3
-    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    for name in (CLIENT, HISTORY):
+        assert verified[name].detail["identical"] and verified[name].detail["target_rows"] == 3
+    shop.record_command(CommandKind.RESYNC, CLIENT, HISTORY, ORDERS, approve_deletes=True)
     shop.run_until_idle()
     assert shop.versions() == CHANGED and shop.changes() == LOGGED
 
@@ -150,7 +159,7 @@ def test_a_resync_writes_what_differs(shop: HistoryPipeline) -> None:
     change(shop)
     shop.sql("ALTER PUBLICATION cdc ADD TABLE client, orders")
     shop.run()
-    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.record_command(CommandKind.RESYNC, CLIENT, HISTORY, ORDERS, approve_deletes=True)
     shop.run_until_idle()
     assert shop.versions() == [
         *((1, "a", False), (1, "AA", True), (2, "b", False), (3, "c", True), (4, "d", True)),
@@ -186,7 +195,7 @@ def test_a_step_that_is_killed_has_the_same_result(
     shop.run_successfully(between=tasks.append)
     change(shop)
     shop.run_successfully(between=tasks.append)
-    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    shop.record_command(CommandKind.RESYNC, CLIENT, HISTORY, ORDERS, approve_deletes=True)
     shop.run_successfully(between=tasks.append)
     shop.run_until_idle()
     assert not token.exists(), "it was killed"
@@ -194,17 +203,59 @@ def test_a_step_that_is_killed_has_the_same_result(
 
 
 @pytest.mark.nightly
+def test_a_history_that_is_added_later_begins_with_a_copy_while_the_other_copies_continue(
+    shop: HistoryPipeline,
+) -> None:
+    rules = shop.definition.tables
+    shop.definition = replace(shop.definition, tables=(TableRule(CLIENT), TableRule(ORDERS)))
+    shop.run_successfully()
+    shop.definition = replace(shop.definition, tables=(rules[0], TableRule(ORDERS)))
+    change(shop)
+    shop.run_until_idle()
+    assert shop.versions() == [(1, "AA", True), (3, "c", True), (4, "d", True)]
+    shop.sql("DELETE FROM client WHERE id = 3")
+    shop.run_successfully()
+    assert shop.versions() == [(1, "AA", True), (3, "c", False), (4, "d", True)]
+
+
+@pytest.mark.nightly
+def test_a_paused_history_catches_up_from_the_log_and_delays_no_other_copy(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    shop.record_command(CommandKind.PAUSE, HISTORY)
+    change(shop)
+    shop.run()
+    assert set(shop.copied_rows(CLIENT, "id")) == {1, 3, 4} and len(shop.rows("client_history")) == 3
+    shop.record_command(CommandKind.RESUME, HISTORY)
+    shop.run_until_idle()
+    assert shop.versions() == CHANGED
+
+
+@pytest.mark.nightly
+def test_histories_continue_under_another_name_and_leave_with_their_replicator(shop: HistoryPipeline) -> None:
+    shop.run_successfully()
+    renamed = f"{shop.definition.name}_renamed"
+    assert leaving.run(shop, leaving.RENAME, {"name": renamed}) == 0  # type: ignore[arg-type]
+    shop.definition = replace(shop.definition, name=renamed)
+    change(shop)
+    shop.run_successfully()
+    assert shop.versions() == CHANGED and shop.changes() == LOGGED
+    assert leaving.run(shop, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
+    locate = shop.replicator().target.locate
+    assert not any(DeltaTable.is_deltatable(locate(target)) for target in ("client", "client_history", "orders"))
+
+
+@pytest.mark.nightly
 def test_a_history_may_be_begun_and_given_up_by_a_resync(shop: HistoryPipeline) -> None:
     shop.run_successfully()
     change(shop)
     shop.run_successfully()
-    rules = [replace(rule, history=History.NONE) for rule in shop.definition.tables]
-    shop.definition = replace(shop.definition, tables=tuple(rules))
+    shop.definition = replace(shop.definition, tables=(TableRule(CLIENT), TableRule(ORDERS)))
     shop.run()
-    assert shop.row(CLIENT).state is TableState.BLOCKED
-    shop.record_command(CommandKind.RESYNC, CLIENT)
+    assert shop.row(ORDERS).state is TableState.BLOCKED
+    shop.record_command(CommandKind.RESYNC, ORDERS)
     shop.run()
-    assert "would delete 6 of 6 rows" in shop.row(CLIENT).reason
-    shop.record_command(CommandKind.RESYNC, CLIENT, ORDERS, approve_deletes=True)
+    assert "would delete 4 of 4 rows" in shop.row(ORDERS).reason
+    shop.record_command(CommandKind.RESYNC, ORDERS, approve_deletes=True)
     shop.run_until_idle()
-    assert set(shop.copied_rows(CLIENT, "id")) == {1, 3, 4} and set(shop.copied_rows(ORDERS, "id")) == {2}
+    assert set(shop.copied_rows(ORDERS, "id")) == {2}
+    assert len(shop.rows("client_history")) == len(CHANGED), "it stays"
