@@ -79,7 +79,8 @@ class HistoryCopy:
 
     def differences(self, current: DataFrame, new: DataFrame) -> DataFrame:
         """Current rows of the table (``prefixed``) beside rows of the source with their key, where they differ.
-        ``OLD`` and ``NEW``: whether there is a row on that side."""
+        ``OLD`` and ``NEW``: whether there is a row on that side. Raises Blocked as ``added_columns``."""
+        self.added_columns()
         old = prefixed(self.schema, current).withColumn(OLD, F.lit(True))
         joined = new.withColumn(NEW, F.lit(True)).join(old, same_key(self.schema), "full_outer")
         both = joined.withColumns({name: F.coalesce(name, F.lit(False)) for name in (OLD, NEW)})

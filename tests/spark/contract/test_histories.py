@@ -12,16 +12,18 @@ import pytest
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from spark_jobs.copies.copying import build_control_record, table_status
 from spark_jobs.histories.copy_again import HistoryCopy
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.runtime.job import TableWork
-from tests.spark.contract.fold_cases import KEYED, Changes, KeyedChanges
+from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Changes, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
 from tests.spark.scripted_table import COPIED_AT, Row
@@ -146,3 +148,58 @@ def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: Target
     assert table.logged() == found
     table.change(table.truncate(), changes.insert(2, "new", "w"))
     assert table.logged() == [*found, (6, "truncate", None, None, None, None), (7, "insert", 2, "new", "w", None)]
+
+
+@pytest.mark.nightly
+def test_a_copy_over_versions_ends_and_begins_those_that_differ(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
+    table.change(changes.update(1, "A"))
+    rows = [changes.row(1, "A", "w"), changes.row(3, "c", None)]
+    assert table.copy_again(rows).outcome is Outcome.DONE
+    found = every_second((1, "a", "w", 0, 1), (1, "A", "w", 1, None), (2, "b", "w", 0, 2), (3, "c", None, 2, None))
+    assert table.versions() == found
+    assert table.copy_again(rows).rows == 0 and table.versions() == found
+    table.change(changes.insert(2, "B", "w"))
+    assert table.versions() == [*found[:3], *every_second((2, "B", "w", 4, None)), found[3]]
+
+
+@pytest.mark.nightly
+def test_a_copy_over_a_log_appends_what_differs(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.LOG)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
+    table.change(changes.update(1, "A", "w"))
+    rows = [changes.row(1, "A", "w"), changes.row(3, "c", None)]
+    assert table.copy_again(rows).outcome is Outcome.DONE
+    found = [
+        *((0, "read", 1, "a", "w", None), (0, "read", 2, "b", "w", None), (1, "update", 1, "A", "w", None)),
+        *((2, "delete", 2, "b", "w", None), (2, "read", 3, "c", None, None)),
+    ]
+    assert table.logged() == found
+    assert table.copy_again(rows).rows == 0 and table.logged() == found
+
+
+@pytest.mark.nightly
+def test_versions_follow_added_columns_and_stay_where_deletes_are_ignored(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2, OnDelete.IGNORE)
+    changes = table.changes
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
+    table.change(changes.delete(1), table.truncate(), changes.update(2, "B"))
+    assert table.versions() == every_second((1, "a", "w", 0, None), (2, "b", "w", 0, 3), (2, "B", "w", 3, None))
+    more = Column("z", INT, initial="5")
+    altered = table.alter(replace(table.schema, columns=(*table.schema.columns, more)))
+    table.change(altered, table.update({"id": 2, "v": "B", "w": "w", "z": 6}))
+    assert [(row[0], row[3], row[4]) for row in table.versions()] == [(1, 5, 0), (2, 5, 0), (2, 5, 3), (2, 6, 5)]
+
+
+@pytest.mark.nightly
+def test_a_history_does_not_continue_with_a_column_of_another_type(kit: TargetKit, tmp_path: Path) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    table.copy([table.changes.row(1, "a", "w")])
+    before = table.target_state()
+    table.schema = TableSchema("public.t", (KEYED.columns[0], Column("v", INT), Column("w", TEXT)), ("id",))
+    with pytest.raises(Blocked, match="CPY013"):
+        table.copy_again([{"id": 1, "v": 1, "w": "w"}])
+    assert table.target_state() == before
