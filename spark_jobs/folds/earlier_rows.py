@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 from functools import partial
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from spark_jobs.folds.json_members import elements, image_of, members
 IMAGES, KEYS = ("before", "after"), ("key_before", "key")
 Types = tuple[LogicalType, LogicalType]
 NULL = "null"
+EXACT = Context(prec=MAX_PREC)
+"""Decimals of the source may have more digits than Python's default context keeps."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ def _wider(before: LogicalType, after: LogicalType) -> Callable[[str], str]:
 
 
 def _decimal(exponent: int, value: str) -> str:
-    return json.dumps(str(Decimal(json.loads(value)).quantize(Decimal(1).scaleb(exponent))))
+    number = Decimal(value.strip('"'))
+    if not number.is_finite():
+        return value
+    return f'"{number.quantize(Decimal(1).scaleb(exponent), context=EXACT):f}"'
 
 
 def _double(value: str) -> str:

@@ -42,6 +42,10 @@ def read(earlier: TableSchema, later: TableSchema, renamed: dict[str, str], **re
         ("date", "timestamp", '"2026-01-02"', '"2026-01-02T00:00:00"'),
         ("decimal(10,2)", "decimal(14,2)", '"1.50"', '"1.50"'),
         ("decimal(10,2)", "decimal(14,4)", '"1.50"', '"1.5000"'),
+        ("decimal(10,2)", "decimal(20,10)", '"0.00"', '"0.0000000000"'),
+        ("decimal(36,2)", "decimal(38,4)", f'"{"1" * 34}.50"', f'"{"1" * 34}.5000"'),
+        ("decimal(10,2)", "decimal(14,4)", '"NaN"', '"NaN"'),
+        ("decimal(10,2)", "decimal(14,4)", '"Infinity"', '"Infinity"'),
     ],
 )
 def test_a_value_has_the_text_of_the_wider_type(old: str, new: str, value: str, expected: str) -> None:
