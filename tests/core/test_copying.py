@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.core.decisions.steps import StepKind
+from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.spec.snapshot import Snapshot
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.copies.copying import build_control_record, commit_copy, table_status
+from spark_jobs.copies.copying import build_control_record, commit_copy, for_each_copy, table_status
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.scripted_table import ScriptedTable
 
@@ -78,3 +79,24 @@ def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: Scr
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
+
+
+def test_tables_are_copied_in_the_order_of_their_priority(
+    table: ScriptedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = table.task()
+    given = {"low": -1, "first": 0, "second": 0, "high": 7}
+    tables = tuple(
+        replace(task, table=name, rule=replace(task.rule, snapshot=Snapshot(priority=priority)))
+        for name, priority in given.items()
+    )
+    monkeypatch.setattr(Job, "source", SimpleNamespace(copies_at_once=lambda: 1))
+    copied = list[str]()
+
+    def copy(work: TableWork) -> TableResult:
+        copied.append(work.task.table)
+        return work.result(Outcome.DONE)
+
+    job = table.job(StepKind.SNAPSHOT, tables)
+    for_each_copy(job, copy)
+    assert copied == ["high", "first", "second", "low"]
