@@ -229,8 +229,8 @@ class Builder:
             return self._boolean(node, more)
         if kind in (int, float):
             return self._number(kind, node, more)
-        word = issubclass(kind, StrEnum) and node.text in [member.value for member in kind]  # such as `off`
-        if node.kind != "str" and kind is not timedelta and not word:
+        words = [member.value for member in kind] if issubclass(kind, StrEnum) and node.kind == "bool" else []
+        if node.kind != "str" and kind is not timedelta and node.text not in words:  # such as `off`
             self._mismatch(str, node, more)
         if kind is timedelta:
             length = duration(node.text)

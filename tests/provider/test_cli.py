@@ -190,9 +190,9 @@ def test_a_table_is_rewound_when_the_command_returns(cdc: CommandLine, harness: 
     assert cdc("rewind", "shop").code == 64, "--to is required"
 
 
-def test_a_refused_pause_has_a_reason(cdc: CommandLine, harness: RunHarness) -> None:
+def test_a_refused_resume_has_a_reason(cdc: CommandLine, harness: RunHarness) -> None:
     harness.open("r1")
-    result = cdc("pause", "shop", "--table", "public.a", "--json")
+    result = cdc("resume", "shop", "--table", "public.a", "--json")
     assert result.code == 65
     assert "has no copy yet" in result.body["outcome"]
 
