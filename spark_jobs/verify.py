@@ -21,23 +21,25 @@ or, with ``reconcile: auto``, copied again by the next run.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from airflow_cdc_provider.connectors.copied.reading import open_source_snapshot
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots, TableSnapshot
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import last_window_before_hole
-from spark_jobs.copies.copying import open_copy
+from spark_jobs.copies.extents import filtered
 from spark_jobs.extract import land_window
 from spark_jobs.proofs.proof import prove
 from spark_jobs.replay import replay_table
@@ -72,8 +74,8 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
-    extent = CopyExtent(where=task.control.extent.where) if task.control else WHOLE
-    with open_copy(job, task, job.step.window - 1, extent, compare=True) as copy:
+    with open_snapshot(job, task) as snapshot:
+        copy = snapshot.copy
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
             caught_up = replay_table(landed, work)
@@ -87,7 +89,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
         ):
             raise Fenced(_not_caught_up(job, task))
         failpoint("verify.before_compare")
-        proof = prove(job, work, copy, current, landed.step.window)
+        proof = prove(job, work, snapshot, current, landed.step.window)
     result = work.result(
         Outcome.DONE,
         rows=proof.detail["target_rows"],
@@ -99,6 +101,16 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if not task.rewritten:
         return result
     return _after_rewrite(job, task, current, replace(control.fenced(), attempt=job.step.attempt), copy, result)
+
+
+@contextmanager
+def open_snapshot(job: Job, task: TableTask) -> Iterator[TableSnapshot]:
+    """Of the rows that the copy of the table has, at the end of the last window, or later."""
+    window = job.step.window - 1
+    sealed = job.log.manifest(window).hi if window else {}
+    task = filtered(task, task.control.extent) if task.control else task
+    with open_source_snapshot(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as snapshot:
+        yield snapshot
 
 
 def _after_rewrite(

@@ -52,48 +52,41 @@ class LimitsCopies(Protocol):
         """The number of copies that can run now, beside the stream: at least one."""
 
 
-@runtime_checkable
-class ProvesRows(Protocol):
-    """A database that computes checksums of its rows with SQL of its own, independent of the copy's conversion. All
-    methods read the view ``copy``; ``schema`` has the columns to compare. ``intervals``: in the order of their keys;
-    more than the whole table only if the key is ordered alike everywhere. What is read is returned as splits, or as
-    rows that the driver has read."""
+class RowProofs(Protocol):
+    """Checksums of the rows of one view, which the database computes with SQL of its own, independent of the copy's
+    conversion. ``intervals``: in the order of their keys; more than the whole table only if the key is ordered alike
+    everywhere. What is read is returned as splits, or as rows that the driver has read."""
 
-    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
-        """Whether SQL of the database can hash these columns."""
-
-    def cuts(
-        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
-    ) -> Sequence[Key]:
+    def cuts(self, interval: KeyInterval, rows: int) -> Sequence[Key]:
         """The key of every ``rows``-th row of the interval, in the order of the keys."""
 
-    def sums(
-        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
-    ) -> Mapping[int, IntervalSums]:
+    def sums(self, intervals: Sequence[KeyInterval]) -> Mapping[int, IntervalSums]:
         """By the number of the interval; those without rows may be left out."""
 
-    def hashes(
-        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
-    ) -> SplitRead | pa.Table:
+    def hashes(self, intervals: Sequence[KeyInterval]) -> SplitRead | pa.Table:
         """Per row in one of the intervals ``k``, the text of its key, and ``h``, a hash of each value, separated by
         commas. Without a key ``k`` is the text of all columns, and ``h`` one hash."""
 
-    def rows(
-        self,
-        copy: Copy,
-        table: TableTask,
-        schema: TableSchema,
-        intervals: Sequence[KeyInterval],
-        keys: Sequence[str],
-    ) -> SplitRead | pa.Table:
-        """The rows, in the intervals, whose keys have these texts. ``schema``: the columns to read."""
+    def rows(self, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> SplitRead | pa.Table:
+        """The rows, in the intervals, whose keys have these texts, with the columns of the copy."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """A view of one table for a comparison. ``proofs``: of the columns of the copy's schema; None if SQL of the
+    database cannot hash one of them."""
+
+    copy: Copy
+    proofs: RowProofs | None = None
 
 
 @runtime_checkable
 class HoldsSnapshots(Protocol):
-    """A source whose copies are read beside writers, and that may hold a view of a table for a comparison."""
+    """A source that holds a view of a table for a comparison: at a known position, or with proofs."""
 
-    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+    def snapshot(
+        self, table: TableTask, epoch: int, sealed: Position, cores: int
+    ) -> AbstractContextManager[TableSnapshot]:
         """As ``copy``. The view is exact if the server can show it at a known position."""
 
 

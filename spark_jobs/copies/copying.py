@@ -73,13 +73,11 @@ def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> Ste
 
 
 @contextmanager
-def open_copy(
-    job: Job, task: TableTask, window: int, extent: CopyExtent = WHOLE, compare: bool = False
-) -> Iterator[Copy]:
-    """A copy at the end of a sealed window, or later. ``compare``: it is only compared."""
+def open_copy(job: Job, task: TableTask, window: int, extent: CopyExtent = WHOLE) -> Iterator[Copy]:
+    """A copy at the end of a sealed window, or later."""
     sealed = job.log.manifest(window).hi if window else {}
     task = filtered(task, extent)
-    with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key, compare) as copy:
+    with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as copy:
         yield limited(copy, extent)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import TableSnapshot
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.proof.repairs import why_not_repaired
@@ -34,16 +35,17 @@ class Proof:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def prove(job: Job, work: TableWork, copy: Copy, current: TargetState, window: int) -> Proof:
-    """``current``: the state of the table at the position of the copy, which is the end of ``window``. Raises Fenced
-    where the table has changed since."""
+def prove(job: Job, work: TableWork, snapshot: TableSnapshot, current: TargetState, window: int) -> Proof:
+    """``current``: the state of the table at the position of the snapshot, which is the end of ``window``. Raises
+    Fenced where the table has changed since."""
+    copy = snapshot.copy
     control, columns, step, table = current.control, compared_columns(copy), job.step, work.task.table
     assert control is not None
     named = replace(columns, table=table)
     if copy.rows <= MAX_INTERPRETED_ROWS:
         disable_codegen(work.spark)
     filtered_work = replace(work, task=filtered(work.task, control.extent), new_session=lambda: work.spark)
-    with open_source_side(job, filtered_work, copy, columns) as source:
+    with open_source_side(job, filtered_work, snapshot, columns) as source:
         with work.phase("compare"):
             within = WHOLE if table not in step.sampled else _sample(source, job, step.sampled[table])
             target = open_target_side(job, work, copy, source, columns, current.version)

@@ -17,8 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.connectors.source_features import ProvesRows
-from airflow_cdc_provider.core.columns.copied import changes_columns
+from airflow_cdc_provider.connectors.source_features import RowProofs, TableSnapshot
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval, has_ordered_key
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, key_sql, rows_sql
@@ -57,12 +56,12 @@ class SourceSide(Protocol):
 
 
 @contextmanager
-def open_source_side(job: Job, work: TableWork, copy: Copy, schema: TableSchema) -> Iterator[SourceSide]:
-    """Readable while the context and the copy are open. ``schema``: the columns to compare."""
-    source, task = job.source, work.task
-    if isinstance(source, ProvesRows) and not changes_columns(task.rule) and source.proves(copy, task, schema):
+def open_source_side(job: Job, work: TableWork, snapshot: TableSnapshot, schema: TableSchema) -> Iterator[SourceSide]:
+    """Readable while the context and the snapshot are open. ``schema``: the columns to compare."""
+    copy = snapshot.copy
+    if snapshot.proofs is not None and schema == copy.schema:
         with from_remote_failure():
-            yield _DatabaseSide(job, work, copy, schema, source)
+            yield _DatabaseSide(job, work, copy, snapshot.proofs)
         return
     with copy_rows(job, work, copy) as rows:
         yield _SplitSide(work.spark, rows, copy, schema)
@@ -75,34 +74,32 @@ class _DatabaseSide:
     job: Job
     work: TableWork
     copy: Copy
-    schema: TableSchema
-    source: ProvesRows
+    proofs: RowProofs
+
+    @property
+    def schema(self) -> TableSchema:
+        return self.copy.schema
 
     @property
     def rows(self) -> int:
         return self.copy.rows
 
     def keys(self) -> DataFrame:
-        schema = self.copy.schema
-        return self._read(self.copy.read, schema, schema.key)
+        return self._read(self.copy.read, self.schema, self.schema.key)
 
     def cuts(self, interval: KeyInterval, rows: int) -> Sequence[Key]:
-        if not has_ordered_key(self.schema):
-            return ()
-        return self.source.cuts(self.copy, self.work.task, self.schema, interval, rows)
+        return self.proofs.cuts(interval, rows) if has_ordered_key(self.schema) else ()
 
     def sums(self, intervals: Sequence[KeyInterval]) -> Sequence[IntervalSums]:
-        found = self.source.sums(self.copy, self.work.task, self.schema, intervals)
-        return sums_of(found, intervals, self.schema)
+        return sums_of(self.proofs.sums(intervals), intervals, self.schema)
 
     def hashes(self, intervals: Sequence[KeyInterval]) -> DataFrame:
         columns = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("k", "h"))
         proof = replace(self.schema, columns=columns)
-        return self._read(self.source.hashes(self.copy, self.work.task, self.schema, intervals), proof, proof.names)
+        return self._read(self.proofs.hashes(intervals), proof, proof.names)
 
     def find(self, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> DataFrame:
-        schema = self.copy.schema
-        return self._read(self.source.rows(self.copy, self.work.task, schema, intervals, keys), schema, schema.names)
+        return self._read(self.proofs.rows(intervals, keys), self.schema, self.schema.names)
 
     def _read(self, read: SplitRead | pa.Table, schema: TableSchema, names: Sequence[str]) -> DataFrame:
         if not isinstance(read, SplitRead):

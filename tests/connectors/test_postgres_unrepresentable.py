@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.core.errors import BadRecordFound
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import undecoded
+from airflow_cdc_provider.core.proof.key_intervals import WHOLE
 from airflow_cdc_provider.core.spec.definition import Columns, OnUnrepresentable
 from tests.connectors.conftest import Database, records
 
@@ -76,12 +77,12 @@ def test_set_null_writes_null_and_the_text_to_another_column(
     assert by_stream[0] == {"id": 0, "v": None, "_cdc_text_v": value}
     with database.source.copy(task, 1, {}, 1) as copy:
         by_copy = {row["id"]: row for row in database.copied(copy)}
-        proved = sums(database, copy, task)
+        counted = SnapshotProofs(database.source.client, task, copy).sums([WHOLE])
     assert by_copy[0] == by_stream[0]
     for id in range(1, rows + 1):
         assert by_stream[id]["_cdc_text_v"] is by_copy[id]["_cdc_text_v"] is None
         assert by_stream[id]["v"] is not None and by_copy[id]["v"] is not None
-    assert proved["n"] == rows + 1
+    assert counted[0].rows == rows + 1
 
 
 @pytest.mark.parametrize(("native", "value"), BEYOND)
@@ -151,7 +152,3 @@ def image(record: ChangeRecord) -> dict[str, Any]:
     assert record.op == "insert", record
     row: dict[str, Any] = json.loads(record.after or "")
     return row
-
-
-def sums(database: Database, copy: Copy, task: Any) -> Any:
-    return database.source.checksums(copy, task, copy.schema)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from airflow_cdc_provider.connectors.copied.records import OF_CHANGES, CopiedRecords, CopiedStream, drops_bytes
 from airflow_cdc_provider.connectors.source import Copy, SourceConnector, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import FetchesRows, HoldsSnapshots, ReadsSplits
+from airflow_cdc_provider.connectors.source_features import FetchesRows, HoldsSnapshots, ReadsSplits, TableSnapshot
 from airflow_cdc_provider.core.columns.copied import (
     CopiedColumns,
     changes_columns,
@@ -62,18 +62,24 @@ def read_stream(
 
 @contextmanager
 def open_source_copy(
-    source: SourceConnector,
-    task: TableTask,
-    epoch: int,
-    sealed: Position,
-    cores: int,
-    key: bytes,
-    compare: bool = False,
+    source: SourceConnector, task: TableTask, epoch: int, sealed: Position, cores: int, key: bytes
 ) -> Iterator[Copy]:
-    """The view of the source, with the schema of the copy. ``compare``: for a comparison, not for a copy."""
-    view = source.snapshot if compare and isinstance(source, HoldsSnapshots) else source.copy
-    with view(source_task(task), epoch, sealed, cores) as copy:
+    """The view of the source, with the schema of the copy."""
+    with source.copy(source_task(task), epoch, sealed, cores) as copy:
         yield copied_copy(task, copy, key) if changes_columns(task.rule) else copy
+
+
+@contextmanager
+def open_source_snapshot(
+    source: SourceConnector, task: TableTask, epoch: int, sealed: Position, cores: int, key: bytes
+) -> Iterator[TableSnapshot]:
+    """For a comparison. No database has proofs of columns that the rule of the table changes."""
+    if isinstance(source, HoldsSnapshots) and not changes_columns(task.rule):
+        with source.snapshot(source_task(task), epoch, sealed, cores) as snapshot:
+            yield snapshot
+    else:
+        with open_source_copy(source, task, epoch, sealed, cores, key) as copy:
+            yield TableSnapshot(copy)
 
 
 def copied_copy(task: TableTask, copy: Copy, key: bytes) -> Copy:

@@ -39,7 +39,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Proofs:
+class Statements:
     """The statements about one table. ``schema``: the columns to compare."""
 
     table: CatalogTable
@@ -83,11 +83,11 @@ class Proofs:
             where, text=f"SELECT {names} FROM ({found}) AS rows_ WHERE MOD(number, {rows}) = 0 ORDER BY number"
         )
 
-    def rows(self, schema: TableSchema, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> Statement:
+    def rows(self, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> Statement:
         """The rows with these texts of keys, as for a copy with this schema."""
         key = _joined([_marked(self._text(self.schema.column(name))) for name in self.schema.key])
         found = f"CAST({key} AS BINARY) IN ({', '.join(map(_bytes, keys))})"
-        columns, where = column_list(self.table, schema).replace("%", "%%"), self._where(intervals)
+        columns, where = column_list(self.table, self.schema).replace("%", "%%"), self._where(intervals)
         both = f"{where.text} AND {found}" if where.text else f" WHERE {found}"
         return replace(where, text=f"SELECT {columns} FROM {self._name}{both}")
 

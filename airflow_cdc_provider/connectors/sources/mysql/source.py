@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog
+from airflow_cdc_provider.connectors.source_features import RetainedLog, TableSnapshot
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     exists,
@@ -19,10 +19,11 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 )
 from airflow_cdc_provider.connectors.sources.mysql.check import find_problems, missing_table
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
+from airflow_cdc_provider.connectors.sources.mysql.compare import Statements
 from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, open_copy, read_split, view_of
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
-from airflow_cdc_provider.connectors.sources.mysql.snapshots import Snapshot, is_transactional
+from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
@@ -30,7 +31,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
@@ -72,7 +72,6 @@ class MysqlSource(KeepsNoState):
         self.options = read_options(source.options, replicator)
         self.client = MysqlClient(connection, replicator)
         self.stream = Binlog(self.client, self.options)
-        self._snapshots: dict[str, Snapshot] = {}
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
@@ -122,48 +121,19 @@ class MysqlSource(KeepsNoState):
         return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
 
     @contextmanager
-    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[Copy]:
+    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
         """MariaDB reports the position of a snapshot, MySQL does not."""
         with self.client.session("compare") as connection:
             if not read_server(connection).is_mariadb:
                 with self.copy(table, epoch, sealed, cores) as copy:
-                    yield copy
+                    yield TableSnapshot(copy)
                 return
             position = begin_snapshot(connection, self.client, sealed)
             found = self._table(table.table)
             copy = view_of(connection, position, table, found, epoch, cores)
-            self._snapshots[table.table] = Snapshot(connection, found)
-            try:
-                yield replace(copy, exact=is_transactional(connection, found))
-            finally:
-                del self._snapshots[table.table]
-
-    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
-        snapshot = self._snapshots.get(table.table)
-        return snapshot is not None and snapshot.proofs(table, schema).possible
-
-    def cuts(
-        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
-    ) -> Sequence[Key]:
-        return self._snapshots[table.table].cuts(table, schema, interval, rows)
-
-    def sums(
-        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
-    ) -> Mapping[int, IntervalSums]:
-        return self._snapshots[table.table].sums(table, schema, intervals)
-
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> pa.Table:
-        return self._snapshots[table.table].hashes(table, schema, intervals)
-
-    def rows(
-        self,
-        copy: Copy,
-        table: TableTask,
-        schema: TableSchema,
-        intervals: Sequence[KeyInterval],
-        keys: Sequence[str],
-    ) -> pa.Table:
-        return self._snapshots[table.table].rows(table, schema, intervals, keys)
+            copy = replace(copy, exact=is_transactional(connection, found))
+            proofs = SnapshotProofs(connection, Statements(found, copy.schema, table.rule.where))
+            yield TableSnapshot(copy, proofs if proofs.possible else None)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject
+from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject, TableSnapshot
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
-from airflow_cdc_provider.connectors.sources.postgres.compare import cuts_query, hashes_query, rows_query, sums_query
 from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.postgres.identities import (
@@ -24,9 +23,10 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
 )
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
+from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
-from airflow_cdc_provider.connectors.sources.postgres.splits import fetch_all, read_split, with_rows
+from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
@@ -34,7 +34,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
-from airflow_cdc_provider.core.proof.key_intervals import WHOLE, IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
@@ -181,32 +180,10 @@ class PostgresSource:
         """The anchor is the LSN of the exported snapshot."""
         return open_copy(self.client, self.options.publication, table, epoch, cores)
 
+    @contextmanager
+    def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
+        with self.copy(table, epoch, sealed, cores) as copy:
+            yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy))
+
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)
-
-    def proves(self, copy: Copy, table: TableTask, schema: TableSchema) -> bool:
-        return True
-
-    def cuts(
-        self, copy: Copy, table: TableTask, schema: TableSchema, interval: KeyInterval, rows: int
-    ) -> Sequence[Key]:
-        return fetch_all(self.client, copy, cuts_query(table, schema, interval, rows))
-
-    def sums(
-        self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
-    ) -> Mapping[int, IntervalSums]:
-        rows = fetch_all(self.client, copy, sums_query(table, schema, intervals))
-        return {number: IntervalSums(count, tuple(map(int, sums))) for number, count, *sums in rows}
-
-    def hashes(self, copy: Copy, table: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> SplitRead:
-        return with_rows(copy, hashes_query(table, schema, intervals), few=WHOLE not in intervals)
-
-    def rows(
-        self,
-        copy: Copy,
-        table: TableTask,
-        schema: TableSchema,
-        intervals: Sequence[KeyInterval],
-        keys: Sequence[str],
-    ) -> SplitRead:
-        return with_rows(copy, rows_query(table, schema, intervals, keys), few=True)

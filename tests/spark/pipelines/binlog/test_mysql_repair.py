@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, TableRule, Target
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
@@ -40,7 +41,7 @@ VALUES = (
 )
 RULES = [
     TableRule("repair.items", where=(Condition("v", Comparison.NOT_EQUAL, "left % out"),)),
-    TableRule("repair.words"),
+    TableRule("repair.words", history=History.SCD2, history_target="words_history"),
 ]
 
 RULED = [rule.source for rule in RULES]
@@ -113,9 +114,11 @@ def test_rows_that_differ_are_repaired_while_rows_change(
     assert {name: (one.detail["differing"], one.detail.get("repaired")) for name, one in found.items()} == {
         "repair.items": (4, 4),
         "repair.words": (2, 2),
+        "repair.words:history": (0, None),
     }, found
     assert not any(one.detail["inexact"] for one in found.values())
     assert found["repair.items"].detail["rows_read"] < ITEMS / 2
+    assert found["repair.words:history"].detail["rows_read"] == 0, "its sums are the server's too"
     assert [one.detail for one in again.values() if not one.detail["identical"]] == []
 
 

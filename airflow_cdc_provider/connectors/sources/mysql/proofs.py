@@ -1,4 +1,4 @@
-"""A transaction of MariaDB that shows one table at one position, and what a comparison reads in it."""
+"""Checksums of the rows of one table, which MariaDB computes in a transaction that shows the table at one position."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all
-from airflow_cdc_provider.connectors.sources.mysql.compare import Proofs, Statement
+from airflow_cdc_provider.connectors.sources.mysql.compare import Statement, Statements
 from airflow_cdc_provider.connectors.sources.mysql.copy import read_rows
-from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
-from airflow_cdc_provider.core.table.schema import TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,38 +24,36 @@ def is_transactional(connection: Any, table: CatalogTable) -> bool:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """``connection``: in the transaction. ``schema``: the columns to compare."""
+class SnapshotProofs:
+    """``connection``: in the transaction."""
 
     connection: Any
-    table: CatalogTable
+    statements: Statements
 
-    def proofs(self, task: TableTask, schema: TableSchema) -> Proofs:
-        return Proofs(self.table, schema, task.rule.where)
+    @property
+    def possible(self) -> bool:
+        return self.statements.possible
 
-    def cuts(self, task: TableTask, schema: TableSchema, interval: KeyInterval, rows: int) -> Sequence[Key]:
-        return self._fetch(self.proofs(task, schema).cuts(interval, rows))
+    def cuts(self, interval: KeyInterval, rows: int) -> Sequence[Key]:
+        return self._fetch(self.statements.cuts(interval, rows))
 
-    def sums(
-        self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]
-    ) -> Mapping[int, IntervalSums]:
-        rows = self._fetch(self.proofs(task, schema).sums(intervals))
+    def sums(self, intervals: Sequence[KeyInterval]) -> Mapping[int, IntervalSums]:
+        rows = self._fetch(self.statements.sums(intervals))
         return {int(number): IntervalSums(int(count), tuple(map(int, sums))) for number, count, *sums in rows}
 
-    def hashes(self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> pa.Table:
+    def hashes(self, intervals: Sequence[KeyInterval]) -> pa.Table:
         import pyarrow as pa
 
-        rows = self._fetch(self.proofs(task, schema).hashes(intervals))
+        rows = self._fetch(self.statements.hashes(intervals))
         columns = [pa.array([row[number] for row in rows], pa.string()) for number in (0, 1)]
         return pa.table(columns, names=["k", "h"])
 
-    def rows(
-        self, task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval], keys: Sequence[str]
-    ) -> pa.Table:
+    def rows(self, intervals: Sequence[KeyInterval], keys: Sequence[str]) -> pa.Table:
         import pyarrow as pa
 
-        statement = self.proofs(task, schema).rows(schema, intervals, keys)
-        found = read_rows(self.connection, self.table, schema, statement.text, statement.parameters)
+        table, schema = self.statements.table, self.statements.schema
+        statement = self.statements.rows(intervals, keys)
+        found = read_rows(self.connection, table, schema, statement.text, statement.parameters)
         return pa.concat_tables([arrow_schema(schema).empty_table(), *found])
 
     def _fetch(self, statement: Statement) -> list[tuple[Any, ...]]:
