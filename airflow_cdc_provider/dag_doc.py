@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.markdown import code
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target, format_duration
+
+
+def _targets(definition: Definition) -> Iterator[str]:
+    for target in definition.all_targets:
+        place = code(target.location or target.catalog or _target_text(target))
+        yield f"**{target.type}** at {place}" + (f" ({code(target.name)})" if definition.targets else "")
 
 
 def _target_text(target: Target) -> str:
@@ -23,11 +29,10 @@ def _schedule_text(definition: Definition) -> str:
 
 
 def dag_doc(definition: Definition, warnings: Iterable[Problem] = ()) -> str:
-    source, target, staging = definition.source, definition.target, definition.staging
+    source, staging = definition.source, definition.staging
     connection = f"(connection {code(source.connection)})" if source.connection else "(no connection)"
     lines = [
-        f"Replicates tables from **{source.type}** {connection} to **{target.type}** at "
-        f"{code(target.location or target.catalog or _target_text(target))}.",
+        f"Replicates tables from **{source.type}** {connection} to {' and to '.join(_targets(definition))}.",
         "",
         f"- runs {_schedule_text(definition)}",
         f"- change log: {code(staging.location)}, retained for {format_duration(staging.retain)} after all tables have "
@@ -55,6 +60,7 @@ def _row(rule: TableRule) -> str:
         columns += "; " + "; ".join(changed)
     rows = " and ".join(code(f"{c.column} {c.op}") for c in rule.where) or "all"
     target = code(rule.target) if rule.target else "default name"
+    target += f" in {', '.join(map(code, rule.targets))}" if rule.targets else ""
     return f"| {code(rule.source)} | {target} | {columns} | {rows} | {rule.on_delete} |"
 
 

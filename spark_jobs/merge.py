@@ -34,11 +34,11 @@ from spark_jobs.writers.writer import open_writer
 
 
 def run(job: Job) -> StepResult:
-    return job.result(job.for_each_table(job.step.tables, partial(merge_table, job, job.step.merge_of)))
+    return job.result(job.for_each_table(job.step.tables, partial(merge_table, attempt=job.step.merge_of)))
 
 
 def merge_table(
-    job: Job, attempt: str, work: TableWork, more_states: frozenset[TableState] = frozenset()
+    job: Job, work: TableWork, attempt: str, more_states: frozenset[TableState] = frozenset()
 ) -> TableResult:
     """Apply the batch that ``attempt`` staged for the table, if there is one. Raises Fenced where the table has changed
     since, RowMissing where a change finds no row, SourceUnavailable where the next stage will fetch that row."""
@@ -61,7 +61,7 @@ def merge_table(
         raise SourceUnavailable(_will_be_fetched(task, error)) from error
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
-        writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+        writer = open_writer(job.target.type, work.session, job.tables)
         lost = count_lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
         _log_lost_rows(task, lost)
     changed = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}

@@ -6,7 +6,6 @@ A crash at any point keeps what is merged; the next attempt stages the rest agai
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, has_batch
 from airflow_cdc_provider.core.table.states import TableState
@@ -19,7 +18,7 @@ CATCHING_UP = frozenset({TableState.RESYNCING, TableState.REWINDING})
 
 
 def run(job: Job) -> StepResult:
-    return job.result(job.for_each_table(job.step.tables, partial(replay_table, job)))
+    return job.result(job.for_each_table(job.step.tables, replay_table))
 
 
 def replay_table(job: Job, work: TableWork) -> TableResult:
@@ -27,7 +26,7 @@ def replay_table(job: Job, work: TableWork) -> TableResult:
     staged = stage_table(job, work, CATCHING_UP)
     if not has_batch(staged):
         return staged
-    merged = merge_table(job, job.step.attempt, work, CATCHING_UP)
+    merged = merge_table(job, work, job.step.attempt, CATCHING_UP)
     if merged.outcome is Outcome.DONE and staged.problem:
         return replace(merged, outcome=staged.outcome, problem=staged.problem, question=staged.question)
     return merged

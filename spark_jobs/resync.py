@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -50,7 +49,7 @@ from spark_jobs.writers.writer import open_writer
 
 
 def run(job: Job) -> StepResult:
-    return for_each_copy(job, partial(copy_again, job))
+    return for_each_copy(job, copy_again)
 
 
 def copy_again(job: Job, work: TableWork) -> TableResult:
@@ -77,7 +76,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     began = datetime.now(UTC)
     with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
-        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
+        old = open_writer(job.target.type, work.session, job.tables).read(task, current.version)
         record = build_control_record(job, task, named_fence, current, copy, current.control.state)
         kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
         if kept_history is task.rule.history is not History.NONE:

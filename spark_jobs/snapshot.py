@@ -7,7 +7,6 @@ later, else it copies the table again. After the commit, the next attempt finds 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import ForeignTarget
@@ -32,7 +31,7 @@ TAKES_A_FIRST_COPY = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, Tab
 
 
 def run(job: Job) -> StepResult:
-    return for_each_copy(job, partial(first_copy, job))
+    return for_each_copy(job, first_copy)
 
 
 def first_copy(job: Job, work: TableWork) -> TableResult:

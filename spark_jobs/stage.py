@@ -37,7 +37,7 @@ from spark_jobs.windows.log_reader import verify_files
 def run(job: Job) -> StepResult:
     slices = {one.table: one for one in job.step.slices}
 
-    def stage(work: TableWork) -> TableResult:
+    def stage(job: Job, work: TableWork) -> TableResult:
         one = slices.get(work.task.table)
         return stage_slice(job, work, one) if one else stage_table(job, work)
 

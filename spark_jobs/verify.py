@@ -25,7 +25,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import open_source_snapshot
 from airflow_cdc_provider.connectors.source import Copy
@@ -54,13 +53,13 @@ def run(job: Job) -> StepResult:
     """The tables one after the other: each comparison ends a window of its own."""
     results: list[TableResult] = []
     for task in (task for task in job.step.tables if task.table in job.step.compare):
-        results += job.for_each_table([task], partial(verify_table, job))
+        results += job.for_each_table([task], verify_table)
         if job.log.sealed() >= job.step.window:
             manifest = job.log.manifest(job.step.window)
             job = replace(job, step=replace(job.step, window=manifest.window + 1, lo=manifest.hi))
     catching_up = [task for task in job.step.tables if task.table in job.step.catch_up]
     job = replace(job, step=replace(job.step, window=job.log.sealed()))
-    return job.result([*results, *job.for_each_table(catching_up, partial(replay_table, job))])
+    return job.result([*results, *job.for_each_table(catching_up, replay_table)])
 
 
 def verify_table(job: Job, work: TableWork) -> TableResult:

@@ -22,7 +22,7 @@ from spark_jobs.runtime import sessions
 
 def main(folder: Path) -> None:
     lake = next((kind for kind in LAKES if f"/{kind}-spark" in SparkConf().get("spark.driver.extraClassPath", "")), "")
-    spark = sessions.new_session(sessions.build_session("cdc-warm-up", lake))
+    spark = sessions.new_session(sessions.build_session("cdc-warm-up", [lake]))
     batch = folder / "batch"
     rows = spark.range(1000).selectExpr("id", "cast(id as string) as text", "timestamp_millis(id) as at", "id % 7 as n")
     rows.mapInArrow(unchanged, rows.schema).write.parquet(str(batch))

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.assessment.support import (
 from airflow_cdc_provider.core.assessment.texts import duration_text, size_text
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import TableState
 
 TABLES = ("table", "target", "rule", "key", "columns", "state", "reason")
@@ -34,7 +35,7 @@ ASSESSED_COLUMNS = ("table", "column", "type", "target type", "support", "reason
 def tables(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     described = replicator.source.tables()
-    selections, problems = select(replicator.definition, described, replicator.target.table_name)
+    selections, problems = select(replicator.definition, described, replicator.targets.table_name)
     rows = replicator.state.tables(replicator.name)
     plain: list[dict[str, Any]] = []
     for selection in selections:
@@ -63,12 +64,15 @@ def tables(args: argparse.Namespace) -> CommandOutput:
 def describe(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     described = {schema.table: schema for schema in replicator.source.tables()}
-    (name,) = require_tables(replicator, [args.table], described)
-    selections, _ = select(replicator.definition, list(described.values()), replicator.target.table_name)
-    selection = next((one for one in selections if one.table == name), None)
-    source = described[name]
+    selections, _ = select(replicator.definition, list(described.values()), replicator.targets.table_name)
+    copies = {one.table: one for one in selections}
+    (name,) = require_tables(replicator, [args.table], {*described, *copies})
+    selection = copies.get(name) or next((one for one in selections if one.source_table == name), None)
+    source = described[source_table(name)]
     schema = selection.schema if selection else source
-    target_types = dict(zip(schema.names, replicator.target.column_types(schema), strict=True))
+    target = replicator.targets.of(selection.table) if selection else None
+    types = target.column_types(schema) if target else ()
+    target_types = dict(zip(schema.names, types, strict=False))
     columns = [
         {
             "name": column.name,

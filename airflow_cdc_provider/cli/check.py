@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -20,19 +21,20 @@ from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.loader.schedules import runs_a_day
 from airflow_cdc_provider.staging.store import supports_exclusive_create
-from airflow_cdc_provider.targets.target import HasQuotas
+from airflow_cdc_provider.targets.target import HasQuotas, TargetTables
 
 
 @cli_command
 def check(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    examination = examine(replicator.definition, replicator.source, replicator.target, hash_key=replicator.hash_key)
+    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
     tables = examination.tasks
     environment = [
         *problems_of(lambda: _check_staging(replicator)),
@@ -42,7 +44,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)
     warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
-    warnings += _quota_warnings(replicator, len(tables))
+    warnings += _quota_warnings(replicator, tables)
     unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,
@@ -71,7 +73,7 @@ def _copy_limit(replicator: Replicator, tables: int) -> str:
 
 def _tls_warnings(replicator: Replicator) -> list[Problem]:
     """Connections without verified TLS, which is allowed. An invalid extra is already reported as a problem."""
-    systems = (replicator.source, replicator.target, replicator.log.store)
+    systems = (replicator.source, *_targets(replicator).values(), replicator.log.store)
     ends = [end for end in systems if isinstance(end, WarnsAboutTls)]
     warnings: list[Problem] = []
     for end in ends:
@@ -82,16 +84,29 @@ def _tls_warnings(replicator: Replicator) -> list[Problem]:
     return list(dict.fromkeys(warnings))
 
 
-def _quota_warnings(replicator: Replicator, tables: int) -> list[Problem]:
-    if not isinstance(replicator.target, HasQuotas):
-        return []
-    return replicator.target.quota_warnings(tables, runs_a_day(replicator.definition.schedule))
+def _targets(replicator: Replicator) -> dict[str, TargetTables]:
+    """By name, without those that cannot be used: each of them is already reported as a problem."""
+    found = {}
+    for name in replicator.targets:
+        with suppress(CdcError):
+            found[name] = replicator.targets.named(name)
+    return found
+
+
+def _quota_warnings(replicator: Replicator, tables: Iterable[TableTask]) -> list[Problem]:
+    warnings: list[Problem] = []
+    counts = Counter(target_of_copy(task.table) for task in tables)
+    for name, target in _targets(replicator).items():
+        if isinstance(target, HasQuotas):
+            warnings += target.quota_warnings(counts[name], runs_a_day(replicator.definition.schedule))
+    return warnings
 
 
 def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
     """One line for each table whose source types have values that the target types lack."""
     for task in tables:
-        if columns := unsupported_values(task, may_hold(replicator.source), replicator.target.unsupported_values):
+        target = replicator.targets.of(task.table)
+        if columns := unsupported_values(task, may_hold(replicator.source), target.unsupported_values):
             yield unsupported_values_note(task.table, columns)
 
 

@@ -37,7 +37,7 @@ from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.draft import draft_text
 from airflow_cdc_provider.loader.options import parse_value
 from airflow_cdc_provider.staging.open_store import open_log
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 
 EXAMPLE_LAKE = "/data/lake"
@@ -129,10 +129,10 @@ def _assessed(draft: Draft, target_given: bool) -> Assessed:
     secrets = secrets_of(definition)
     log = open_log(definition, secrets.staging)
     source = open_source(definition, secrets.source, RegistryAccess(secrets.registry, log))
-    target = open_target(definition, secrets, log)
-    examination = examine(definition, source, target, target_given)
-    assessment = assess(definition, source, target, examination, DEFAULT_RATES.get(definition.source.type))
-    return Assessed(definition, examination, assessment, _value_notes(examination, source, target))
+    targets = open_targets(definition, secrets, log)
+    examination = examine(definition, source, targets, target_given)
+    assessment = assess(definition, source, targets, examination, DEFAULT_RATES.get(definition.source.type))
+    return Assessed(definition, examination, assessment, _value_notes(examination, source, targets.only))
 
 
 def _value_notes(examination: Examination, source: SourceConnector, target: TargetTables) -> dict[str, str]:

@@ -89,14 +89,15 @@ def rename(args: argparse.Namespace) -> CommandOutput:
     require_free_name(state, former.name, args.new_name)
     renamed = replace(former, name=args.new_name)
     before, after = _open(former, state), _open(renamed, state)
-    if not isinstance(after.target, TakesOverTables):
-        raise CommandRefused.of(
-            "CMD031",
-            "tables of this target cannot be given to a replicator of another name",
-            where=former.name,
-            found=f"target type {former.target.type}",
-            do="delete the replicator, and start again under the new name",
-        )
+    for target in former.all_targets:
+        if not isinstance(after.targets.named(target.name), TakesOverTables):
+            raise CommandRefused.of(
+                "CMD031",
+                "tables of this target cannot be given to a replicator of another name",
+                where=former.name,
+                found=f"target type {target.type}",
+                do="delete the replicator, and start again under the new name",
+            )
     if entry is None or entry.unfinished is None:
         require_empty(after.log.store)
         own_copies(before)

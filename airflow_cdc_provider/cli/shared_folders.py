@@ -16,14 +16,15 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def unshared(definition: Definition, master: str) -> Iterator[Problem]:
-    """One problem (ENV005) for staging and one for the target if their folder exists on this worker alone. Whether a
+    """One problem (ENV005) for staging and one for each target if their folder exists on this worker alone. Whether a
     network volume is mounted on the executors shows only when a job runs."""
     if runs_on_this_host(master, {socket.gethostname(), socket.getfqdn()}):
         return
     mounts = MOUNTS.read_text() if MOUNTS.exists() else ""
+    key = "targets.location" if definition.targets else "target.location"
     for option, location in (
         ("staging.location", definition.staging.location),
-        ("target.location", definition.target.location),
+        *((key, target.location) for target in definition.all_targets),
     ):
         parsed = parse_location(location)
         reason = (

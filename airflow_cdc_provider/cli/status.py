@@ -14,6 +14,7 @@ from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import RetainedLog, RetainsLog
+from airflow_cdc_provider.control.footprint import left_note
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
@@ -24,6 +25,7 @@ from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.hooks.connections import secrets_of
@@ -54,7 +56,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
     definitions = [*listed, *(entry.definition for entry in without_yaml.values())]
     tables: list[dict[str, Any]] = []
     rows = []
-    commands, withheld = [], []
+    commands, withheld, left = [], [], list[str]()
     for definition in definitions:
         index = state.tables(definition.name).values()
         copying = copy_progress(definition, index)
@@ -64,6 +66,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
             shown = replace(row, reason=progress_text(progress, now)) if progress else row
             rows.append(_cells(definition.name, shown, fresh))
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
+            left += [] if target_of_copy(row.table) in definition.target_names else [left_note(row.table)]
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
@@ -82,7 +85,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         },
     }
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
-    lines += [*_retained_lines(retained), *withheld]
+    lines += [*_retained_lines(retained), *withheld, *left]
     lines += [*_change_lines(definitions, entries)]
     lines += [
         f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml

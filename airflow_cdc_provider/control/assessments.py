@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.table_size import UNKNOWN_SIZE, TableSize
 from airflow_cdc_provider.staging.run_files import StepFolder
+from airflow_cdc_provider.targets.registry import Targets
 from airflow_cdc_provider.targets.target import TargetTables
 
 LAST_COPIES = 20
@@ -29,20 +30,19 @@ LAST_COPIES = 20
 
 
 def assess_replicator(replicator: Replicator) -> ReplicatorAssessment:
-    examination = examine(replicator.definition, replicator.source, replicator.target, hash_key=replicator.hash_key)
+    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
     rate = earlier_rate(replicator) or DEFAULT_RATES.get(replicator.definition.source.type)
-    return assess(replicator.definition, replicator.source, replicator.target, examination, rate)
+    return assess(replicator.definition, replicator.source, replicator.targets, examination, rate)
 
 
 def assess(
     definition: Definition,
     source: SourceConnector,
-    target: TargetTables,
+    targets: Targets,
     examination: Examination,
     rate: CopyRate | None,
 ) -> ReplicatorAssessment:
     """Every problem of ``examination`` is a finding of a column, of a table, or of the replicator."""
-    rules = _type_rules(source, target)
     described = {schema.table: schema for schema in examination.described}
     tasks = {task.table: task for task in examination.tasks}
     omitted = {problem.table for problem in examination.problems if problem.table} - tasks.keys()
@@ -50,9 +50,12 @@ def assess(
     sizes, unknown = _sizes(source, sorted(sized))
     tables = []
     for name in sorted(tasks.keys() | omitted):
+        target = targets.of(name)
         task = tasks.get(name) or _omitted_task(name, described.get(source_table(name)), target)
         problems = [problem for problem in examination.problems if problem.table == name]
-        table = assess_table(task, described.get(source_table(name)), problems, rules, name in omitted)
+        table = assess_table(
+            task, described.get(source_table(name)), problems, _type_rules(source, target), name in omitted
+        )
         size = sizes.get(source_table(name), UNKNOWN_SIZE)
         seconds = None if table.support is Support.NO else copy_seconds(size, rate)
         tables.append(replace(table, size=size, copy_s=seconds))
@@ -95,4 +98,4 @@ def _sizes(source: SourceConnector, tables: Sequence[str]) -> tuple[Mapping[str,
 def _omitted_task(table: str, described: TableSchema | None, target: TargetTables) -> TableTask:
     """With all columns: the rule that omits the table is invalid."""
     schema = described or TableSchema(table, ())
-    return TableTask(table, target.table_name(table), schema, TableRule(table), "", TableState.PENDING)
+    return TableTask(table, target.table_name(source_table(table)), schema, TableRule(table), "", TableState.PENDING)

@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
-from airflow_cdc_provider.core.errors import Problem, Retryable
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.proof.schedule import difference_problem
@@ -34,11 +34,11 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 
 @dataclass(frozen=True)
 class CloseResult:
-    """``moved``: target tables whose data changed in this run. ``problems``: why the run must fail. ``phases``: seconds
-    per step and phase."""
+    """``moved``: copies whose data changed in this run, name → target table. ``problems``: why the run must fail.
+    ``phases``: seconds per step and phase."""
 
     rows: tuple[TableRow, ...] = ()
-    moved: tuple[str, ...] = ()
+    moved: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     acknowledged: int = 0
     phases: Mapping[str, dict[str, float]] = field(default_factory=dict)
@@ -81,10 +81,12 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     complete_commands(replicator, decision, rows, results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
-    moved = tuple(task.target for task in plan.tables if task.table in results.committed())
+    committed = results.committed()
+    moved = {task.table: task.target for task in plan.tables if task.table in committed}
     if moved:
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
-    for line in _late_tables({**before, **rows}.values(), replicator.definition.freshness):
+    current = [row for copy, row in {**before, **rows}.items() if replicator.targets.has(copy)]
+    for line in _late_tables(current, replicator.definition.freshness):
         log_info(line)
     problems = _problems(decision, list(rows.values()), failed, results)
     return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases())
@@ -112,14 +114,15 @@ def _late_tables(rows: Iterable[TableRow], allowed: timedelta) -> Iterable[str]:
 
 
 def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: int, log_info: LogInfo) -> None:
-    """A target that does not answer delays the published cut by one run. Nothing else depends on it."""
-    try:
-        cut = publish_cut(replicator, rows.values(), sealed)
-    except Retryable as error:
-        log_info(f"no published cut: {error}")
-        return
-    if cut:
-        log_info(f"published a cut of {len(cut.tables)} tables at window {cut.window}")
+    """One for each target. A target that does not answer delays its cut by one run. Nothing else depends on it."""
+    for target in replicator.targets:
+        try:
+            cut = publish_cut(replicator, target, rows.values(), sealed)
+        except (Retryable, CheckFailed) as error:
+            log_info(f"no published cut: {error}")
+            continue
+        if cut:
+            log_info(f"published a cut of {len(cut.tables)} tables at window {cut.window}")
 
 
 def _log_facts(replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow]) -> LogFacts:

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable, R
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import ReleasesTables
 
@@ -31,7 +32,7 @@ def delete_replicator(
     log_info(f"fenced {len(change.owned or ())} copies")
     source_error = _leave_source(replicator, others, log_info)
     failpoint("delete.source")
-    _leave_target(replicator, change, log_info)
+    _leave_targets(replicator, change, log_info)
     replicator.log.store.delete("")
     log_info(f"removed {replicator.log.store.root}")
     failpoint("delete.staging")
@@ -58,7 +59,7 @@ def _fence_copies(replicator: Replicator, change: ReplicatorChange) -> Replicato
 
 
 def _fence_copy(replicator: Replicator, change: ReplicatorChange, copy: OwnedTable) -> None:
-    current = replicator.target.state(copy.table, copy.target)
+    current = replicator.targets.of(copy.table).state(copy.table, copy.target)
     if current.control is None or current.control.state.command == change.id:
         return
     by = change.requested_by
@@ -80,20 +81,23 @@ def _leave_source(replicator: Replicator, others: Sequence[Source], log_info: Lo
     return None
 
 
-def _leave_target(replicator: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
-    target = replicator.target
-    if not isinstance(target, ReleasesTables):
-        log_info(f"the target type {replicator.definition.target.type} removes nothing of itself")
-        return
-    target.withdraw_cut()
-    if change.drop_copies:
-        for copy in change.owned or ():
-            target.drop(copy.target, copy.identity)
-            log_info(f"dropped {target.locate(copy.target)}")
-            failpoint("delete.dropped")
-    for table, target_table in every_table(replicator).items():
-        target.release(table, target_table)
-        failpoint("delete.released")
+def _leave_targets(replicator: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
+    for name in replicator.targets:
+        target = replicator.targets.named(name)
+        if not isinstance(target, ReleasesTables):
+            kind = replicator.definition.with_target(name).only_target.type
+            log_info(f"the target type {kind} removes nothing of itself")
+            continue
+        target.withdraw_cut()
+        if change.drop_copies:
+            for copy in (one for one in change.owned or () if target_of_copy(one.table) == name):
+                target.drop(copy.target, copy.identity)
+                log_info(f"dropped {target.locate(copy.target)}")
+                failpoint("delete.dropped")
+        for table, target_table in every_table(replicator).items():
+            if target_of_copy(table) == name:
+                target.release(table, target_table)
+                failpoint("delete.released")
 
 
 def _with_change(entry: ReplicatorEntry | None, change: ReplicatorChange) -> ReplicatorEntry:

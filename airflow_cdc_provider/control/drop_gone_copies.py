@@ -13,33 +13,42 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
-from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.errors import Fenced, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import ReleasesTables
 
 
 def drop_gone_copies(replicator: Replicator, gone: Iterable[GoneTable], run_id: str, log_info: LogInfo) -> None:
-    target = replicator.target
+    """A target that does not answer delays its copies to the next run."""
     for one in gone:
-        if one.policy is not OnDroppedTable.DROP:
-            continue
-        if not isinstance(target, ReleasesTables):
-            log_info(f"{one.table}: the target type {replicator.definition.target.type} drops no table")
-            continue
-        identity = _decided(replicator, one, run_id, log_info)
-        if identity is None:
-            continue
-        target.drop(one.target, identity)
-        failpoint("drop.dropped")
-        target.release(one.table, one.target)
-        log_info(f"{one.table}: the source dropped it; dropped {target.locate(one.target)}")
+        if one.policy is OnDroppedTable.DROP:
+            try:
+                _drop(replicator, one, run_id, log_info)
+            except Retryable as error:
+                log_info(f"{one.table} is not dropped in this run: {error}")
+
+
+def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> None:
+    target = replicator.targets.of(gone.table)
+    if not isinstance(target, ReleasesTables):
+        kind = replicator.definition.with_target(target_of_copy(gone.table)).only_target.type
+        log_info(f"{gone.table}: the target type {kind} drops no table")
+        return
+    identity = _decided(replicator, gone, run_id, log_info)
+    if identity is None:
+        return
+    target.drop(gone.target, identity)
+    failpoint("drop.dropped")
+    target.release(gone.table, gone.target)
+    log_info(f"{gone.table}: the source dropped it; dropped {target.locate(gone.target)}")
 
 
 def _decided(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> str | None:
     """The identity of the copy to drop, which is fenced; None if there is none of this replicator."""
-    current = replicator.target.state(gone.table, gone.target)
+    current = replicator.targets.of(gone.table).state(gone.table, gone.target)
     control, name = current.control, replicator.name
     if control is None:
         return dropped_identity(replicator.log.decisions(), gone.table)

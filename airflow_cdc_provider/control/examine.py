@@ -12,9 +12,10 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.target import TargetTables
+from airflow_cdc_provider.targets.registry import Targets
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Examination:
 def examine(
     definition: Definition,
     source: SourceConnector,
-    target: TargetTables,
+    targets: Targets,
     target_exists: bool = True,
     hash_key: bytes = b"",
 ) -> Examination:
@@ -39,11 +40,13 @@ def examine(
     problems = problems_of(lambda: described.extend(source.tables()))
     tasks: list[TableTask] = []
     if not problems:
-        selections, found = select(definition, described, target.table_name, hash_key)
+        selections, found = select(definition, described, targets.table_name, hash_key)
         problems += found
         tasks += [selection.task(TableState.PENDING) for selection in selections]
     problems += problems_of(lambda: source.check([*map(source_task, source_tasks(tasks))]))
-    problems += problems_of(lambda: target.check(tasks)) if target_exists else []
+    for name in targets if target_exists else ():
+        own = [task for task in tasks if target_of_copy(task.table) == name]
+        problems += problems_of(lambda: targets.named(name).check(own))  # noqa: B023
     return Examination(tuple(described), tuple(tasks), distinct(problems))
 
 

@@ -26,7 +26,9 @@ def commit_fence(
     assert current.control is not None
     record = current.control.fenced(state, attempt=actor, committed_at=utc_now(), **changes)
     highest = split_token(current.token)[0] if current.token is not None else 0
-    record = replicator.target.fence(target_table, current, replace(record, fence=max(record.fence, highest + 1)))
+    record = replicator.targets.of(table).fence(
+        target_table, current, replace(record, fence=max(record.fence, highest + 1))
+    )
     detail = {"table": table, "fence": record.fence, "window": record.window, "state": record.state.name.value}
     replicator.state.write_audit(replicator.name, actor, "fence", detail)
     return record

@@ -12,42 +12,57 @@ from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable
 from airflow_cdc_provider.core.errors import CdcError, CommandRefused, Problem
+from airflow_cdc_provider.core.table.copies import target_of_copy
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """``retained_bytes``: of the source's log, None if unknown. ``rows``: of each copy, by target table. ``problems``:
-    of systems that did not answer."""
+    """``retained_bytes``: of the source's log, None if unknown. ``rows``: of each copy, by its name. ``left``: copies
+    in targets that the YAML does not list any more. ``problems``: of systems that did not answer."""
 
     objects: tuple[SourceObject, ...] = ()
     retained_bytes: int | None = None
     copies: tuple[OwnedTable, ...] = ()
     rows: Mapping[str, int | None] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
     files: int = 0
     bytes: int = 0
     problems: tuple[Problem, ...] = ()
 
 
 def every_table(replicator: Replicator) -> dict[str, str]:
-    """Name of the copy → target table, for every copy that exists or may exist, dropped ones included."""
+    """Name of the copy → target table, for every copy that exists or may exist, dropped ones included, in the targets
+    that the YAML lists."""
     rows = replicator.state.tables(replicator.name).values()
-    return {**tables_in_staging(replicator), **{row.table: row.target for row in rows}}
+    listed = {row.table: row.target for row in rows if replicator.targets.has(row.table)}
+    return {**tables_in_staging(replicator), **listed}
+
+
+def left_copies(replicator: Replicator) -> tuple[str, ...]:
+    """The copies in targets that the YAML does not list any more. They stay as they are."""
+    rows = replicator.state.tables(replicator.name).values()
+    return tuple(row.table for row in rows if not replicator.targets.has(row.table))
+
+
+def left_note(copy: str) -> str:
+    """For an operator."""
+    return f"{copy} is left as it is: the YAML does not list target {target_of_copy(copy)} any more"
 
 
 def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
     """Raises CommandRefused (CMD026) if one belongs to another state store."""
     found = []
     for table, target in every_table(replicator).items():
-        current = replicator.target.state(table, target)
+        current = replicator.targets.of(table).state(table, target)
         if current.control is None or current.control.replicator != replicator.name:
             continue
         if current.control.owner != replicator.state.owner():
             raise CommandRefused.of(
                 "CMD026",
                 f"{table} belongs to another state store",
-                where=replicator.target.locate(target),
+                where=replicator.targets.of(table).locate(target),
                 found=f"owner {current.control.owner}",
                 allowed=f"owner {replicator.state.owner()}",
                 do="run the command in the Airflow that writes it; only if no other Airflow does: "
@@ -61,7 +76,7 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
 def fence_copies(replicator: Replicator, actor: str) -> None:
     """Raise the fence of every copy: its target rejects what earlier attempts may still commit."""
     for copy in own_copies(replicator):
-        current = replicator.target.state(copy.table, copy.target)
+        current = replicator.targets.of(copy.table).state(copy.table, copy.target)
         if current.control is not None:
             commit_fence(replicator, copy.table, copy.target, current, actor)
 
@@ -84,12 +99,13 @@ def find_footprint(replicator: Replicator) -> Footprint:
     retained = answer(lambda: _retained(replicator))
     copies = answer(lambda: own_copies(replicator)) or ()
     files = answer(lambda: list(store.files(""))) or []
-    known = {row.target: row.rows for row in replicator.state.tables(replicator.name).values()}
+    known = {row.table: row.rows for row in replicator.state.tables(replicator.name).values()}
     return Footprint(
         tuple(objects or ()),
         retained,
         copies,
-        {copy.target: known.get(copy.target) for copy in copies},
+        {copy.table: known.get(copy.table) for copy in copies},
+        left_copies(replicator),
         len(files),
         sum(file.bytes for file in files),
         tuple(problems),

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.pause_resume import (
     plan_state_changes,
     unknown_tables,
 )
-from airflow_cdc_provider.core.errors import Fenced, Problem, Retryable
+from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.targets.target import TargetState
@@ -36,7 +36,7 @@ def carry_out(
     table; ``states``: target states that were read already. Returns whether a table may have been fenced, so that
     ``states`` is stale.
 
-    A command stays pending for the next run if one of its target tables is unavailable or has a newer commit; so do
+    A command stays pending for the next run if one of its target tables cannot be read or has a newer commit; so do
     later commands for the same tables. A command that another process has finished meanwhile is skipped."""
     current, postponed, fenced = dict(states), list[Command](), False
     for command in commands:
@@ -48,11 +48,11 @@ def carry_out(
             continue
         try:
             for table in named.keys() - current.keys():
-                current[table] = replicator.target.state(table, named[table])
+                current[table] = replicator.targets.of(table).state(table, named[table])
             # After the reads: a command that is open now was open when its tables were read.
             if (now := replicator.state.command(command.id)) is not None and not now.finished:
                 fenced |= _carry_out(replicator, command, named, current, actor)
-        except (Fenced, Retryable):
+        except (Fenced, Retryable, CheckFailed):
             postponed.append(command)
             fenced = True
         for table in named:

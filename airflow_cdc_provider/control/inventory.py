@@ -16,10 +16,12 @@ from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:
-    """Name of the copy → target table, for every copy that exists or is about to."""
+    """Name of the copy → target table, for every copy that exists or is about to. Copies in a target that the YAML does
+    not list any more are left out."""
     rows = replicator.state.tables(replicator.name)
     if rows:
-        return {row.table: row.target for row in rows.values() if row.state not in WITHOUT_COPY}
+        copied = (row for row in rows.values() if row.state not in WITHOUT_COPY)
+        return {row.table: row.target for row in copied if replicator.targets.has(row.table)}
     return tables_in_staging(replicator)
 
 
@@ -29,7 +31,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     state, owner, at = replicator.state, replicator.state.owner(), utc_now()
     rows = []
     for table, target_table in tables_in_staging(replicator).items():
-        current = replicator.target.state(table, target_table)
+        current = replicator.targets.of(table).state(table, target_table)
         control = current.control
         if control is None or control.replicator != replicator.name:
             continue
@@ -49,6 +51,6 @@ def tables_in_staging(replicator: Replicator) -> dict[str, str]:
         copy = table_of_folder(folder)
         table = source_table(copy)
         rule = rule_of(replicator.definition.tables, table)
-        if rule and (own := rule_of_copy(rule, table, copy)):
-            tables[copy], _ = target_name(own, table, replicator.target.table_name)
+        if rule and (own := rule_of_copy(rule, table, replicator.definition.target_names, copy)):
+            tables[copy], _ = target_name(own, table, replicator.targets.table_name(copy))
     return tables

@@ -45,8 +45,9 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     described = source.tables()
     described += _tables_without_messages(replicator, described, rows.values())
     described, renamed = _renamed_tables(replicator, described, rows)
-    selections, problems = select(definition, described, replicator.target.table_name, replicator.hash_key)
-    known = {table for table, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
+    selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key)
+    copies = {copy for copy, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
+    known = {source_table(copy) for copy in copies}
     new: tuple[NewTable, ...] = ()
     if known:  # not in the first run
         asks = any(on_new_table(definition, rule) is OnNewTable.ASK for rule in definition.tables)
@@ -74,7 +75,7 @@ def _gone_tables(
 ) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
     """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
     source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
-    names = {one.table for one in gone}
+    names = {source_table(one.table) for one in gone}
     others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
     found = {}
     for one in gone:

@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import IdentityChanged, PositionLost, Retryable
+from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
@@ -36,6 +36,8 @@ from airflow_cdc_provider.targets.target import TargetState
 
 READERS = 8
 SETTLED_FOR = timedelta(hours=1)
+Unread = Retryable | CheckFailed
+"""Why a target table cannot be read. A login that is refused concerns the copies of one target, as an outage does."""
 NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 
 
@@ -80,7 +82,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
     stream = _stream_facts(replicator, last, [selection.source_table for selection in selections], renamed)
-    due = _due_comparisons(replicator, rows, at)
+    selected = {selection.table for selection in selections}
+    due = _due_comparisons(replicator, {copy: row for copy, row in rows.items() if copy in selected}, at)
     idle = use_index and not (stream.has_changes or commands or run.interval or due)
     paused = paused_copies(replicator, [selection.table for selection in selections])
     settled = _settled_tables(rows, claims, sealed, at) - paused.keys() if idle else set()
@@ -218,23 +221,23 @@ def _settled_tables(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: 
     }
 
 
-def _target_state(replicator: Replicator, selection: Selection) -> TargetState | Retryable:
+def _target_state(replicator: Replicator, selection: Selection) -> TargetState | Unread:
     try:
-        return replicator.target.state(selection.table, selection.target)
-    except Retryable as error:
+        return replicator.targets.of(selection.table).state(selection.table, selection.target)
+    except (Retryable, CheckFailed) as error:
         return error
 
 
 def _table_facts(
     selection: Selection,
-    current: TargetState | Retryable | None,
+    current: TargetState | Unread | None,
     row: TableRow | None,
     copied_by: str,
     commands: Iterable[Command],
     renamed_to: str,
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
-    if isinstance(current, Retryable):
+    if isinstance(current, Retryable | CheckFailed):
         task = selection.task(TableState.FAILING, row.control if row else None, renamed_to=renamed_to)
         return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
     control = current.control if current else row.control if row else None

@@ -15,6 +15,7 @@ from functools import partial
 
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
+from airflow_cdc_provider.control.footprint import left_copies, left_note
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
 from airflow_cdc_provider.control.paused_copies import first_window, pause_committed_copies
@@ -72,6 +73,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
     for new in decision.new:
         log_info(f"{new.table}: {new.reason}")
+    for copy in left_copies(replicator):
+        log_info(left_note(copy))
     for table in observation.facts.tables:
         if table.task.withheld:
             log_info(withheld_note(table.task.table, table.task.withheld))

@@ -7,15 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable, select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import TableRow
 
 READERS = 8
 
 
-def publish_cut(replicator: Replicator, rows: Iterable[TableRow], sealed: int) -> Cut | None:
-    """None if the tables are not at one window, or one has a newer commit than its row. Raises TargetUnavailable."""
-    candidates = select_cut_tables(rows, sealed)
+def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], sealed: int) -> Cut | None:
+    """The cut of the copies in one target, given by its name. None if they are not at one window, or one has a newer
+    commit than its row. Raises TargetUnavailable."""
+    candidates = select_cut_tables((row for row in rows if target_of_copy(row.table) == target), sealed)
     if not candidates:
         return None
     with ThreadPoolExecutor(READERS) as pool:
@@ -26,14 +28,14 @@ def publish_cut(replicator: Replicator, rows: Iterable[TableRow], sealed: int) -
     manifest = replicator.log.manifest(sealed)
     cut = Cut(replicator.name, sealed, manifest.watermark or manifest.commit_ts_max or manifest.sealed_at, cut_tables)
     failpoint("cut.before")
-    replicator.target.publish_cut(cut)
+    replicator.targets.named(target).publish_cut(cut)
     failpoint("cut.after")
     return cut
 
 
 def _cut_table(replicator: Replicator, row: TableRow) -> CutTable | None:
     """None if the table does not match its row."""
-    current = replicator.target.state(row.table, row.target)
+    current = replicator.targets.of(row.table).state(row.table, row.target)
     if current.restored or current.control is None or row.control is None or current.control.token != row.control.token:
         return None
     return CutTable(row.target, current.control.window, current.identity, current.version)

@@ -51,14 +51,14 @@ def _record_copied(former: Replicator, change: ReplicatorChange) -> ReplicatorCh
 
 def _take_over_tables(former: Replicator, renamed: Replicator, change: ReplicatorChange, log_info: LogInfo) -> None:
     """First under the former name: there, a driver that is out of reach may still commit."""
-    target = renamed.target
-    assert isinstance(target, TakesOverTables)
     for table, target_table in {**every_table(renamed), **every_table(former)}.items():
-        before, now = former.target.state(table, target_table), renamed.target.state(table, target_table)
+        old, target = former.targets.of(table), renamed.targets.of(table)
+        assert isinstance(target, TakesOverTables)
+        before, now = old.state(table, target_table), target.state(table, target_table)
         if before.control is None or before.control.replicator != former.name or _is_taken(renamed, before, now):
             continue
         commit_fence(former, table, target_table, before, change.requested_by)
-        before = former.target.state(table, target_table)
+        before = old.state(table, target_table)
         assert before.control is not None
         record = before.control.fenced(replicator=renamed.name, attempt=change.id, committed_at=utc_now())
         highest = split_token(max(before.token or 0, now.token or 0))[0]
@@ -76,7 +76,8 @@ def _is_taken(renamed: Replicator, before: TargetState, now: TargetState) -> boo
 def _refresh_rows(renamed: Replicator) -> None:
     """The rows have the records of the former name."""
     states = {
-        table: (target, renamed.target.state(table, target).control) for table, target in every_table(renamed).items()
+        table: (target, renamed.targets.of(table).state(table, target).control)
+        for table, target in every_table(renamed).items()
     }
     renamed.state.change_tables(
         renamed.name,
@@ -90,9 +91,11 @@ def _refresh_rows(renamed: Replicator) -> None:
 
 def _replace_cut(former: Replicator, renamed: Replicator) -> None:
     if sealed := renamed.log.sealed():
-        publish_cut(renamed, renamed.state.tables(renamed.name).values(), sealed)
-    if isinstance(former.target, ReleasesTables):
-        former.target.withdraw_cut()
+        for name in renamed.targets:
+            publish_cut(renamed, name, renamed.state.tables(renamed.name).values(), sealed)
+    for target in map(former.targets.named, former.targets):
+        if isinstance(target, ReleasesTables):
+            target.withdraw_cut()
 
 
 def _finish(former: Replicator, renamed: Replicator, change: ReplicatorChange) -> None:

@@ -1,4 +1,4 @@
-"""One replicator with its source, target, change log and state store."""
+"""One replicator with its source, targets, change log and state store."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.staging.run_files import RunFiles
 from airflow_cdc_provider.state.store import StateStore
-from airflow_cdc_provider.targets.registry import open_target
-from airflow_cdc_provider.targets.target import TargetTables
+from airflow_cdc_provider.targets.registry import Targets, open_targets
 
 LogInfo = Callable[[str], None]
 """Writes one line to the task log."""
@@ -29,7 +28,7 @@ class Replicator:
 
     definition: Definition
     source: SourceConnector
-    target: TargetTables
+    targets: Targets
     log: ChangeLog
     state: StateStore
     hash_key: bytes = field(default=b"", repr=False)
@@ -46,7 +45,7 @@ def open_replicator(definition: Definition, secrets: Secrets, state: StateStore)
     log = open_log(definition, secrets.staging)
     source = open_source(definition, secrets.source, RegistryAccess(secrets.registry, log))
     key = hash_key(definition, secrets.hash)
-    return Replicator(definition, source, open_target(definition, secrets, log), log, state, key)
+    return Replicator(definition, source, open_targets(definition, secrets, log), log, state, key)
 
 
 def utc_now() -> str:

@@ -75,7 +75,8 @@ def _clean_log(replicator: Replicator, run_id: str, progress: list[TableProgress
 def clean_controls(replicator: Replicator, progress: Iterable[TableProgress]) -> None:
     """Remove control records that are older than every restorable version of their table."""
     for table in progress:
-        replicator.log.remove_old_controls(table.table, replicator.target.oldest_token(table.table, table.target))
+        oldest = replicator.targets.of(table.table).oldest_token(table.table, table.target)
+        replicator.log.remove_old_controls(table.table, oldest)
 
 
 def _clean_windows(
@@ -114,7 +115,7 @@ def _expired_windows(replicator: Replicator, numbers: list[int], now: str) -> li
 def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, control: ControlRecord) -> None:
     """Move the cursor of a table without changes over the windows to remove, by a commit without data. Raises Fenced if
     the table has a newer commit."""
-    current = replicator.target.state(table.table, table.target)
+    current = replicator.targets.of(table.table).state(table.table, table.target)
     if current.control is None or current.control.token != control.token:
         raise Fenced.of(
             "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"

@@ -46,15 +46,16 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
     """Finish a rewind whose state ``rewinding`` is committed. Raises Blocked if the target cannot restore the version;
     the table is then replicating as before. Raises Fenced if another process has finished the rewind."""
     failpoint("rewind.after_fence")
-    current = replicator.target.state(table, target_table)
+    target = replicator.targets.of(table)
+    current = target.state(table, target_table)
     rewinding = current.control
     assert rewinding is not None
     version = rewinding.state.version
     assert version is not None
-    past_control = replicator.target.control_at(table, target_table, version)
+    past_control = target.control_at(table, target_table, version)
     try:
         assert past_control is not None, "a version is named only with its control record"
-        replicator.target.restore_version(target_table, current, version)
+        target.restore_version(target_table, current, version)
     except Blocked:
         state = State(TableState.REPLICATING, utc_now(), "the target could not be restored", set_by=actor)
         commit_fence(replicator, table, target_table, current, actor, state)
@@ -62,7 +63,7 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
     failpoint("rewind.after_cut")
     begun = rewinding.state
     state = State(TableState.REPLICATING, utc_now(), begun.reason, set_by=begun.set_by, command=begun.command)
-    current = replicator.target.state(table, target_table)
+    current = target.state(table, target_table)
     if current.control is None or current.control.nonce != rewinding.nonce:
         raise Fenced.of(
             "FEN004",
@@ -72,7 +73,7 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
         )
     restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence)
     record = restored.fenced(state, attempt=actor, committed_at=utc_now())
-    record = replicator.target.fence(target_table, current, record)
+    record = target.fence(target_table, current, record)
     detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": rewinding.window}
     replicator.state.write_audit(replicator.name, actor, "rewind", detail)
     return record
@@ -86,7 +87,7 @@ def _commit_rewinding(
     assert control is not None
     oldest = log.oldest()
     window = target_window(str(command.arguments["to"]), log.manifests(oldest))
-    past = replicator.target.version_at_or_before(status.table, status.target, window)
+    past = replicator.targets.of(status.table).version_at_or_before(status.table, status.target, window)
     if problem := refusal(command, control, window, past.control if past else None, oldest):
         raise CommandRefused(problem)
     assert past is not None, "refused above without a version"

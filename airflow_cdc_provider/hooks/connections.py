@@ -10,9 +10,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from airflow_cdc_provider.connectors.registry import registry_connection
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets, TargetSecrets
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import STAGE_CONNECTION, Definition
+from airflow_cdc_provider.core.spec.definition import STAGE_CONNECTION, Definition, Target
 
 
 def get_connection(connection_id: str) -> Connection:
@@ -51,15 +51,23 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 
 def secrets_of(definition: Definition) -> Secrets:
-    """The connections of source, target and staging, and, if they are used, of the target's stage, the schema registry
-    and the key of hashes."""
+    """The connections of source, targets and staging, and, if they are used, of the stage of a target, the schema
+    registry and the key of hashes."""
+    own = TargetSecrets() if definition.target is None else _target_secrets(definition.target)
     return Secrets(
         source=connection_info(definition.source.connection),
-        target=connection_info(definition.target.connection),
+        target=own.target,
         staging=connection_info(definition.staging.connection),
-        stage=connection_info(str(definition.target.options.get(STAGE_CONNECTION, ""))),
+        stage=own.stage,
+        targets={target.name: _target_secrets(target) for target in definition.targets},
         registry=connection_info(registry_connection(definition)),
         hash=connection_info(definition.hash_connection),
+    )
+
+
+def _target_secrets(target: Target) -> TargetSecrets:
+    return TargetSecrets(
+        connection_info(target.connection), connection_info(str(target.options.get(STAGE_CONNECTION, "")))
     )
 
 

@@ -181,11 +181,12 @@ def job_file(kind: StepKind) -> str:
 
 
 def job_jars(definition: Definition) -> list[str]:
-    """Names of the jar groups that the target and the storage locations need. Sources need none: Python reads them."""
-    schemes = {
-        parse_location(location).scheme for location in (definition.target.location, definition.staging.location)
-    }
-    groups = (definition.target.type, *sorted(schemes), *_iceberg_jars(definition.target))
+    """Names of the jar groups that the targets and the storage locations need. Sources need none: Python reads them."""
+    targets = definition.all_targets
+    locations = (*(target.location for target in targets), definition.staging.location)
+    schemes = {parse_location(location).scheme for location in locations}
+    iceberg = [group for target in targets for group in _iceberg_jars(target)]
+    groups = (*(target.type for target in targets), *sorted(schemes), *iceberg)
     return list(dict.fromkeys(name for name in groups if name in jars.read_lock()))
 
 

@@ -154,6 +154,9 @@ class Builder:
         return True
 
     def _union(self, members: tuple[Any, ...], node: Node, path: Path, more: Map[str, Any]) -> Any:
+        """A mapping that may be absent has no other value, not even null."""
+        if mapping := next(filter(is_dataclass, members), None):
+            return self._dataclass(mapping, node, path, more)
         if isinstance(node, Scalar) and node.kind == "null" and types.NoneType in members:
             return None
         lists = [m for m in members if typing.get_origin(m) is tuple]

@@ -20,22 +20,21 @@ from airflow_cdc_provider.core.spec.definition import (
     TableRule,
     Target,
 )
-from airflow_cdc_provider.core.spec.routing import has_placeholders, target_name
+from airflow_cdc_provider.core.spec.routing import has_placeholders
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, is_pattern
-from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.history_checks import check_history
 from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
 from airflow_cdc_provider.loader.snapshot_checks import check_snapshots
+from airflow_cdc_provider.loader.target_checks import check_targets
 from airflow_cdc_provider.loader.types import (
     KEEPS_TEXTS,
     NEEDS,
     known_kinds,
     location_keys,
     options_class,
-    table_naming,
 )
 
 LOCATION_KEYS = ("location", "catalog", "connection")
@@ -62,7 +61,7 @@ def check(builder: Builder) -> None:
     _check_twice(rules, builder)
     _check_texts(rules, builder)
     _check_hash_key(rules, builder)
-    _check_bucket(builder)
+    check_targets(rules, builder)
     _check_retain(builder)
     check_snapshots(builder)
 
@@ -180,25 +179,6 @@ def _types_with_texts() -> list[str]:
     return [kind for kind in known_kinds("sources") if getattr(options_class("sources", kind), KEEPS_TEXTS, False)]
 
 
-def _check_bucket(builder: Builder) -> None:
-    """Spark has one set of credentials per bucket of S3, per account of Azure, and for all of Cloud Storage."""
-    target, staging = builder.built.get(("target",)), builder.built.get(("staging",))
-    if not isinstance(target, Target) or not isinstance(staging, Staging):
-        return
-    of_target, of_staging = parse_location(target.location), parse_location(staging.location)
-    if of_target.scheme == FOLDER or of_target.credentials_scope != of_staging.credentials_scope:
-        return
-    if target.connection != staging.connection:
-        builder.report.problem(
-            "DEF050",
-            "target and staging use different connections for the same object store",
-            finder(builder, ("staging",))("connection"),
-            found=f"{shown(target.connection)} and {shown(staging.connection)}",
-            allowed="one connection per bucket of S3, per account of Azure, and for all of Cloud Storage",
-            do="use the same `connection` for both",
-        )
-
-
 def _check_retain(builder: Builder) -> None:
     """A change that the source delivers again is recognised by the windows in the change log."""
     source, staging = builder.built.get(("source",)), builder.built.get(("staging",))
@@ -303,33 +283,14 @@ def _required_columns(rule: TableRule) -> Iterable[tuple[str, int, str]]:
 
 
 def _check_twice(rules: Mapping[Path, TableRule], builder: Builder) -> None:
-    """No source table and no target table is listed twice, judged by names without the source."""
-    target = builder.built.get(("target",))
-    name_of = table_naming(target.type) if target else None
+    """No source table is listed twice."""
     sources: dict[str, Path] = {}
-    targets: dict[str, Path] = {}
     for path, rule in rules.items():
-        at = finder(builder, path)
         if (first := sources.setdefault(rule.source, path)) != path:
             builder.report.problem(
                 "DEF045",
                 f"table {shown(rule.source)} is listed twice",
-                at("source"),
+                finder(builder, path)("source"),
                 found=f"also at line {finder(builder, first)('source').line}",
                 do="keep one of them",
-            )
-            continue
-        if is_pattern(rule.source) or not (rule.target or name_of):
-            continue
-        name, unnamed = target_name(rule, rule.source, name_of or str)
-        if unnamed:
-            continue
-        if (first := targets.setdefault(name.lower(), path)) != path:
-            builder.report.problem(
-                "DEF015",
-                f"target table {shown(name)} would be written from two source tables",
-                at("target"),
-                found=f"{shown(rule.source)} and {shown(rules[first].source)}",
-                allowed="one source table per target table",
-                do="set `target` names that differ by more than case",
             )

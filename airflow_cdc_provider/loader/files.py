@@ -6,16 +6,17 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
-from airflow_cdc_provider.core.spec.definition import Definition, TableRule, Target
+from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
+from airflow_cdc_provider.loader.places import place_of, shared_location_keys
 from airflow_cdc_provider.loader.report import Report
-from airflow_cdc_provider.loader.types import location_keys, table_naming
+from airflow_cdc_provider.loader.types import table_naming
 from airflow_cdc_provider.loader.yaml_tree import MAX_BYTES, read_tree
 
 
@@ -128,37 +129,18 @@ def _same_name(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
 
 def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
     for first, second in combinations(loaded, 2):
-        if _shared_location_keys(first.definition.target, second.definition.target):
-            shared = _shared_table(first.definition, second.definition)
-            if shared and first.definition.name != second.definition.name:
-                yield _clash(first, second, shared)
-                yield _clash(second, first, shared)
+        if first.definition.name == second.definition.name:
+            continue
+        for one, other in product(first.definition.all_targets, second.definition.all_targets):
+            if keys := shared_location_keys(one, other):
+                shared = _shared_table(one.type, first.definition, second.definition)
+                place = place_of(one, keys[0])
+                if shared:
+                    yield _clash(first, second, shared, place)
+                    yield _clash(second, first, shared, place)
 
 
-def _shared_location_keys(first: Target, second: Target) -> list[str]:
-    """The keys by which two targets have the same folder, catalog or schema; empty if they do not."""
-    if first.type != second.type:
-        return []
-    keys = location_keys(first.type)
-    if keys.scope and _normalized(first, keys.scope) != _normalized(second, keys.scope):
-        return []
-    shared = [
-        key for key in keys.any_of if _normalized(first, key) and _normalized(first, key) == _normalized(second, key)
-    ]
-    return [key for key in (keys.scope, *shared) if key and _normalized(first, key)] if shared else []
-
-
-def _normalized(target: Target, key: str) -> str:
-    """The value of a location key, without differences in spelling that do not matter."""
-    value = str(getattr(target, key, "") or target.options.get(key, ""))
-    return value.lower() if key == "catalog" else value.rstrip("/")
-
-
-def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
-    target = entry.definition.target
-    key = _shared_location_keys(target, other.definition.target)[0]
-    value = getattr(target, key, "") or target.options.get(key)
-    location = value if key == "location" else f"{key} {value}"
+def _clash(entry: Loaded, other: Loaded, table: str, location: str) -> tuple[str, Problem]:
     return (
         entry.file,
         Problem(
@@ -172,9 +154,9 @@ def _clash(entry: Loaded, other: Loaded, table: str) -> tuple[str, Problem]:
     )
 
 
-def _shared_table(first: Definition, second: Definition) -> str:
+def _shared_table(kind: str, first: Definition, second: Definition) -> str:
     """A target table that both would write, judged by names without the sources; empty if there is none."""
-    name_of = table_naming(first.target.type)
+    name_of = table_naming(kind)
     for rule in first.tables:
         for other in second.tables:
             if _overlap(rule, other) or _overlap(other, rule):

@@ -24,7 +24,8 @@ TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def json_schema() -> dict[str, Any]:
-    return {"$schema": DIALECT, "title": "Replicator", **_object(Definition)}
+    one_of = [{"required": ["target"]}, {"required": ["targets"]}]
+    return {"$schema": DIALECT, "title": "Replicator", **_object(Definition), "oneOf": one_of}
 
 
 def _object(kind: Any) -> dict[str, Any]:
@@ -82,6 +83,8 @@ def yaml_default(value: Any) -> Any:
 
 def _schema(kind: Any, more: Mapping[str, Any]) -> dict[str, Any]:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if mapping := next(filter(is_dataclass, arguments if origin is types.UnionType else ()), None):
+        return _object(mapping)
     if origin in (types.UnionType, typing.Union):
         return {"anyOf": [_schema(member, more) for member in arguments]}
     if kind is types.NoneType:

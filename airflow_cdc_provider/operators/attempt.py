@@ -86,8 +86,9 @@ class Attempt:
         step = planned_step(self.kind, self.id, self.definition, plan, self.run, self.replicator.log)
         self._require_tables(step, plan)
         stale_attempts = end_stale_attempts(self.kind, step.tables, self.task_id, self.run, self.replicator)
+        unread: tuple[TableResult, ...] = ()
         if self.kind is not StepKind.EXTRACT:
-            step = with_target_state(step, self.replicator.target)
+            step, unread = with_target_state(step, self.replicator.targets)
         earlier_result = self._find_current_result(step)
         if earlier_result is not None:
             return earlier_result
@@ -97,14 +98,16 @@ class Attempt:
         if any(stale.may_write for stale in stale_attempts):
             actor = f"{self.run.run_id} {self.task_id}"
             fenced = raise_fences(stale_attempts, remaining.tables, actor, self.replicator)
-            remaining = self._after_fencing(remaining, fenced)
+            remaining, unread_now = self._after_fencing(remaining, fenced)
+            unread = (*unread, *unread_now)
         remaining = applicable(remaining)
-        if committed_results and not remaining.tables:
-            return self._write_committed_result(step, committed_results)
+        settled = (*committed_results, *unread)
+        if settled and not remaining.tables:
+            return self._write_settled_result(step, settled)
         lease.require()
         self._require_tables(remaining, plan)
         result = self._submit(remaining)
-        return self._with_committed(result, committed_results) if committed_results else result
+        return self._with_settled(result, settled) if settled else result
 
     def _require_tables(self, step: Step, plan: RunPlan) -> None:
         if not step.tables:
@@ -120,11 +123,11 @@ class Attempt:
                 return result
         return None
 
-    def _after_fencing(self, step: Step, fenced: frozenset[str]) -> Step:
+    def _after_fencing(self, step: Step, fenced: frozenset[str]) -> tuple[Step, tuple[TableResult, ...]]:
         """A merge leaves out the fenced tables: their batches are void, and the next run stages again. Other steps
-        continue with the new control records."""
+        continue with the new control records, as ``with_target_state``."""
         if self.kind is not StepKind.MERGE:
-            return with_target_state(step, self.replicator.target)
+            return with_target_state(step, self.replicator.targets)
         unfenced = with_tables(step, (task for task in step.tables if task.table not in fenced))
         if fenced and not unfenced.tables:
             raise Fenced.of(
@@ -134,24 +137,25 @@ class Attempt:
                 do="nothing: the fence was raised, and the next run stages these tables again",
                 data="no change is lost: the change log contains all of them",
             )
-        return unfenced
+        return unfenced, ()
 
     def _earlier_attempts(self, merge_of: str) -> frozenset[str]:
         """Of the same merge: what a run stages after it was cleared is a different one."""
         steps = (folder.step() for folder in self.run.submissions(self.task_id))
         return frozenset(step.attempt for step in steps if step is not None and step.merge_of == merge_of)
 
-    def _write_committed_result(self, step: Step, committed_results: tuple[TableResult, ...]) -> StepResult:
-        """Earlier attempts have committed every table: write a result without a job."""
+    def _write_settled_result(self, step: Step, settled: tuple[TableResult, ...]) -> StepResult:
+        """Earlier attempts have committed every table that can be read: write a result without a job."""
         folder = self._claim_folder()
         folder.write_step(replace(step, folder=folder.path))
-        log.info("Earlier attempts have committed all tables of this step; no job is submitted")
-        return self._with_committed(StepResult(self.kind, self.id), committed_results)
+        log.info("This step has no table left to process; no job is submitted")
+        return self._with_settled(StepResult(self.kind, self.id), settled)
 
-    def _with_committed(self, result: StepResult, committed_results: tuple[TableResult, ...]) -> StepResult:
-        """Later tasks read only the newest result of a step, so it includes the tables of earlier attempts."""
+    def _with_settled(self, result: StepResult, settled: tuple[TableResult, ...]) -> StepResult:
+        """Later tasks read only the newest result of a step, so it includes the tables of earlier attempts and those
+        that could not be read."""
         assert self.folder is not None
-        whole = replace(result, tables=(*committed_results, *result.tables))
+        whole = replace(result, tables=(*settled, *result.tables))
         self.folder.write_result(whole)
         return whole
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask, has_batch
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Retryable
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.run_files import RunFiles
+from airflow_cdc_provider.targets.registry import Targets
 from airflow_cdc_provider.targets.target import TargetTables
 
 COMMITS_ONCE = frozenset({StepKind.SNAPSHOT, StepKind.RESYNC, StepKind.MERGE})
@@ -57,9 +59,20 @@ def with_tables(step: Step, tables: Iterable[TableTask]) -> Step:
     return replace(step, tables=tuple(tables))
 
 
-def with_target_state(step: Step, target: TargetTables) -> Step:
-    """With the current control records of the target tables. Every step but extract reads them before it starts."""
-    return with_tables(step, (_with_control(task, target) for task in step.tables))
+def with_target_state(step: Step, targets: Targets) -> tuple[Step, tuple[TableResult, ...]]:
+    """With the current control records of the target tables. Every step but extract reads them before it starts. A copy
+    that cannot be read is left out, with its result. Raises the first error if no copy can be read."""
+    tasks, failed = list[TableTask](), list[TableResult]()
+    error: CdcError | None = None
+    for task in step.tables:
+        try:
+            tasks.append(_with_control(task, targets.of(task.table)))
+        except (Retryable, CheckFailed) as caught:
+            error = error or caught
+            failed.append(TableResult(task.table, Outcome.FAILING, problem=caught.problems[0]))
+    if error and not tasks:
+        raise error
+    return with_tables(step, tasks), tuple(failed)
 
 
 def applicable(step: Step) -> Step:

@@ -103,7 +103,7 @@ class CloseWindowOperator(ReplicatorTask):
         self._report(replicator.definition, result, context)
         if result.problems:
             raise AirflowFailException("\n".join(str(problem) for problem in result.problems))
-        return {"moved": list(result.moved), "acknowledged": result.acknowledged}
+        return {"moved": list(result.moved.values()), "acknowledged": result.acknowledged}
 
     def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
         for row in result.rows:
@@ -116,8 +116,8 @@ class CloseWindowOperator(ReplicatorTask):
             for phase, seconds in phases.items():
                 stats.timing(f"cdc.{step}.{phase}", seconds * 1000, tags={"replicator": definition.name})
         alias = AssetAlias(asset_alias(definition.name))
-        for table in result.moved if alias in self.outlets else ():
-            asset = Asset(name=asset_name(definition.name, table), uri=asset_uri(definition, table))
+        for copy, table in result.moved.items() if alias in self.outlets else ():
+            asset = Asset(name=asset_name(definition.name, copy, table), uri=asset_uri(definition, copy, table))
             context["outlet_events"][alias].add(asset)
 
 

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare, widens
 from airflow_cdc_provider.core.table.states import State, TableState
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import AltersTables, TargetTables
 
 ALL = SchemaPolicy(OnChange.APPLY, OnDrop.KEEP, *[OnChange.APPLY] * 5)
@@ -35,7 +35,8 @@ class TargetVariant:
 
     def open(self) -> TargetTables:
         """Opens no connection, and needs no change log."""
-        return open_target(_definition(Target(self.type, "/lake", options=self.options)), SECRETS, cast(Any, None))
+        definition = _definition(Target(self.type, "/lake", options=self.options))
+        return open_targets(definition, SECRETS, cast(Any, None)).only
 
 
 SCHEMA = {"schema": "lake"}

@@ -64,7 +64,7 @@ def has_reload(manifest: Manifest, table: str) -> bool:
     return any(hole.table == table and hole.kind in (RESTART, RELOAD) for hole in manifest.holes)
 
 
-def for_each_copy(job: Job, function: Callable[[TableWork], TableResult]) -> StepResult:
+def for_each_copy(job: Job, function: Callable[[Job, TableWork], TableResult]) -> StepResult:
     """Copy the step's tables in parallel, as many as the source has capacity for, in the order of their priority.
     Raises the source's error when it reads that capacity."""
     limit = job.source.copies_at_once() if isinstance(job.source, LimitsCopies) else None

@@ -71,7 +71,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
-        writer = open_writer(job.step.definition.target.type, work.session, job.tables)
+        writer = open_writer(job.target.type, work.session, job.tables)
         rows = live_rows(writer.read(task, current.version))
         deleted = absent_rows(control.schema.key, rows, source)
         if task.rule.ignores_deletes:
@@ -98,7 +98,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         leading = control.schema.column(control.schema.key[0])
         batch = replace(batch, bounds=key_bounds(job.log.store, f"{folder}/{ROWS}", leading))
     job.log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
-    merged = merge_table(job, attempt, work, CATCHING_UP)
+    merged = merge_table(job, work, attempt, CATCHING_UP)
     return replace(merged, detail=merged.detail | {"missing": missing.rows, "of": missing.of})
 
 

@@ -79,7 +79,7 @@ def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, fo
     )
     store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     failpoint("repair.before_merge")
-    result = merge_table(job, job.step.attempt, work)
+    result = merge_table(job, work, job.step.attempt)
     failpoint("repair.after_merge")
     return result
 

@@ -24,17 +24,17 @@ NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 def require_shared_folders(context: SparkContext, definition: Definition, known_file: str) -> None:
     """Raises CheckFailed (ENV005) where an executor cannot access ``known_file``, a file of this job in staging, or the
-    folder of the target. Runs one small Spark job on a cluster, and none where driver and executors are one process.
+    folder of a target. Runs one small Spark job on a cluster, and none where driver and executors are one process.
 
     Without this check, the first copy would name data files that exist on another host only."""
     master = context.getConf().get("spark.master", "")
     if master.startswith("local"):
         return
     paths = [known_file] if parse_location(definition.staging.location).scheme == FOLDER else []
-    target = parse_location(definition.target.location)
-    if definition.target.location and target.scheme == FOLDER:
-        Path(target.path).mkdir(parents=True, exist_ok=True)
-        paths.append(target.path)
+    for target in (parse_location(one.location) for one in definition.all_targets if one.location):
+        if target.scheme == FOLDER:
+            Path(target.path).mkdir(parents=True, exist_ok=True)
+            paths.append(target.path)
     if not paths:
         return
     tasks = 2 * context.defaultParallelism

@@ -63,7 +63,7 @@ def scrub(text: str, secrets: Secrets) -> str:
 
 
 def _values(secrets: Secrets) -> Iterable[str]:
-    for connection in (secrets.source, secrets.target, secrets.staging, secrets.stage, secrets.registry):
+    for connection in secrets.connections:
         for value in (connection.password, *connection.extra.values()):
             yield from (text for text in _texts(value) if len(text) > 3)
 

@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.decisions.steps import Step, StepResult
 from airflow_cdc_provider.core.errors import StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.staging.open_store import open_log, open_store
 from airflow_cdc_provider.staging.store import Store
 from spark_jobs.runtime.cluster_checks import require_shared_folders
@@ -97,12 +98,16 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
 
 def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | None) -> SparkSession:
     with timed(phases, "start"):
-        spark = build_session(f"cdc-{step.definition.name}-{step.kind}", step.definition.target.type, conf)
+        spark = build_session(f"cdc-{step.definition.name}-{step.kind}", _target_types(step.definition), conf)
         configure_object_stores(spark, step.definition, secrets)
         require_shared_folders(
             spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json")
         )
         return spark
+
+
+def _target_types(definition: Definition) -> list[str]:
+    return [target.type for target in definition.all_targets]
 
 
 def take_secrets(path: str) -> Secrets:

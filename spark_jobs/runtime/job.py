@@ -20,12 +20,13 @@ from airflow_cdc_provider.connectors.source_features import RegistryAccess
 from airflow_cdc_provider.core.columns.functions import hash_key
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
-from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.definition import Definition, Target
 from airflow_cdc_provider.core.spec.engines import EngineUse
+from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets import costs
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import Targets, open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime.console import log_line, log_trace
 from spark_jobs.runtime.failures import outcome_of, problem_of, scrub
@@ -94,8 +95,8 @@ class Resources:
         return hash_key(self.definition, self.secrets.hash)
 
     @cached_property
-    def tables(self) -> TargetTables:
-        return open_target(self.definition, self.secrets, self.log)
+    def targets(self) -> Targets:
+        return open_targets(self.definition, self.secrets, self.log)
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
@@ -105,7 +106,8 @@ class Resources:
 @dataclass(frozen=True)
 class Job:
     """``source``, ``tables`` and Spark are opened on first use. A job made by ``replace`` for another step of the same
-    definition shares what is open."""
+    definition shares what is open. So does the job of a single table (``of_copy``): its definition has the target of
+    that copy alone."""
 
     step: Step
     secrets: Secrets
@@ -141,9 +143,20 @@ class Job:
         """Whether the source can return single rows."""
         return fetches_rows(self.step.definition)
 
+    def of_copy(self, copy: str) -> Job:
+        if not self.step.definition.targets:
+            return self
+        return replace(self, step=replace(self.step, definition=self.step.definition.with_target(target_of_copy(copy))))
+
+    @property
+    def target(self) -> Target:
+        """Of the job of a table."""
+        return self.step.definition.only_target
+
     @property
     def tables(self) -> TargetTables:
-        return self.resources.tables
+        """The target of the job of a table."""
+        return self.resources.targets.named(self.target.name)
 
     @property
     def spark(self) -> SparkSession:
@@ -166,11 +179,14 @@ class Job:
         return StepResult(self.step.kind, self.step.attempt, tuple(tables), window)
 
     def for_each_table(
-        self, tasks: Sequence[TableTask], function: Callable[[TableWork], TableResult], max_parallel: int | None = None
+        self,
+        tasks: Sequence[TableTask],
+        function: Callable[[Job, TableWork], TableResult],
+        max_parallel: int | None = None,
     ) -> tuple[TableResult, ...]:
-        """Process the tables in parallel, at most ``max_parallel`` at once; the results keep the order. The failure of
-        a table is recorded and does not stop the others. Raises the error of Spark's start, which is not the error of a
-        table."""
+        """Process the tables in parallel, each with the job of its target, at most ``max_parallel`` at once; the
+        results keep the order. The failure of a table is recorded and does not stop the others. Raises the error of
+        Spark's start, which is not the error of a table."""
         if not tasks:
             return ()
         threads = min(len(tasks), max_parallel_tables(), max_parallel or len(tasks))
@@ -180,12 +196,12 @@ class Job:
             raise self.application.started
         return results
 
-    def _one_table(self, task: TableTask, function: Callable[[TableWork], TableResult]) -> TableResult:
+    def _one_table(self, task: TableTask, function: Callable[[Job, TableWork], TableResult]) -> TableResult:
         started = time.monotonic()
         work = TableWork(task, partial(self._session_of, task))
         with costs.collected() as cost:
             try:
-                result = replace(function(work), phases=work.phases)
+                result = replace(function(self.of_copy(task.table), work), phases=work.phases)
             # Any error of one table must not affect the others; it is recorded in the table's result.
             except Exception as error:
                 result = work.result(outcome_of(error), problem=problem_of(error, self.secrets))

@@ -24,12 +24,10 @@ def configure_object_stores(spark: SparkSession, definition: Definition, secrets
 
 
 def hadoop_settings(definition: Definition, secrets: Secrets, environment: Mapping[str, str]) -> dict[str, str]:
-    """For the locations of staging and target; empty where both are folders."""
+    """For the locations of staging and targets; empty where all are folders."""
     settings: dict[str, str] = {}
-    for location, connection in (
-        (parse_location(definition.staging.location), secrets.staging),
-        (parse_location(definition.target.location), secrets.target),
-    ):
+    targets = ((parse_location(one.location), secrets.of_target(one.name).target) for one in definition.all_targets)
+    for location, connection in ((parse_location(definition.staging.location), secrets.staging), *targets):
         if location.scheme in STORES:
             settings |= store_access(location, connection).hadoop_settings(environment)
     return settings

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from threading import Lock
 
@@ -27,9 +27,10 @@ SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
+EXTENSIONS = "spark.sql.extensions"
 TARGET_SETTINGS: dict[str, dict[str, str]] = {
     "delta": {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.delta.logStore.file.impl": "airflow_cdc_provider.logstore.HardLinkLogStore",
@@ -39,7 +40,7 @@ TARGET_SETTINGS: dict[str, dict[str, str]] = {
         "spark.delta.logStore.abfss.impl": "io.delta.storage.AzureLogStore",
     },
     "iceberg": {
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # Spark's default pattern, extended by the settings that hold the credentials of a REST catalog and its store.
         "spark.redaction.regex": "(?i)secret|password|passwd|token|access[.]?key|credential|shared-key",
     },
@@ -84,10 +85,22 @@ class Application:
             return self.started
 
 
-def build_session(name: str, target_type: str, conf: dict[str, str] | None = None) -> SparkSession:
+def target_settings(target_types: Iterable[str]) -> dict[str, str]:
+    """The settings of all targets of a job. Their extensions are used together."""
+    settings: dict[str, str] = {}
+    for kind in dict.fromkeys(target_types):
+        own = dict(TARGET_SETTINGS.get(kind, {}))
+        extensions = filter(None, (settings.get(EXTENSIONS), own.get(EXTENSIONS)))
+        settings |= own
+        if joined := ",".join(extensions):
+            settings[EXTENSIONS] = joined
+    return settings
+
+
+def build_session(name: str, target_types: Iterable[str], conf: dict[str, str] | None = None) -> SparkSession:
     """The session of this process. ``conf`` adds to the settings; tests set their master there."""
     builder = SparkSession.builder.appName(name)
-    for key, value in {**SETTINGS, **TARGET_SETTINGS.get(target_type, {}), **(conf or {})}.items():
+    for key, value in {**SETTINGS, **target_settings(target_types), **(conf or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")

@@ -88,7 +88,7 @@ def session(folder: Path) -> SparkSession:
     jar_folder = folder / "kafka-jars"
     jar_folder.mkdir()
     fetched = jars.fetch(known, jar_folder)
-    return build_session("bench", "delta", {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
+    return build_session("bench", ["delta"], {**LOCAL, "spark.driver.extraClassPath": ":".join(map(str, fetched))})
 
 
 def landed(spark: SparkSession, folder: Path, kafka: Source, source: KafkaSource, info: ConnectionInfo) -> float:

@@ -19,7 +19,13 @@ SCHEMA = TableSchema("a", (Column("id", LogicalType(Kind.INT64)),), ("id",))
 STATE = State(TableState.REPLICATING, "2026-11-21T00:00:00Z")
 CONTROL = ControlRecord("shop", "a", "log", "owner", "earlier", 1, 3, "f0", STATE)
 TASK = TableTask("a", "a", SCHEMA, TableRule("a"), "d1", TableState.REPLICATING, CONTROL)
-DEFINITION = Definition("shop", Source("postgres", "db"), Target("delta"), (TableRule("a"),), Staging("/s"))
+DEFINITION = Definition(
+    name="shop",
+    source=Source("postgres", "db"),
+    target=Target("delta"),
+    tables=(TableRule("a"),),
+    staging=Staging("/s"),
+)
 STEP = Step(StepKind.MERGE, DEFINITION, "run", "first", "", "", "owner", "log", 1, {}, (TASK,), 5, merge_of="staged")
 DONE = StepResult(StepKind.MERGE, "first", (TableResult("a", Outcome.DONE),))
 

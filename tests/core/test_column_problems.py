@@ -24,7 +24,9 @@ NAMES = ("id", "ID", "a", "A", "a b", "a_b", "A/B", "_cdc_x", "_CDC_Y", "_partit
 
 def definition_check(task: TableTask) -> Iterable[Problem]:
     """As the source has the table: with every column that the rule does not exclude."""
-    definition = Definition("shop", Source("postgres"), Target("delta"), (task.rule,), Staging("/data"))
+    definition = Definition(
+        name="shop", source=Source("postgres"), target=Target("delta"), tables=(task.rule,), staging=Staging("/data")
+    )
     whole = TableSchema(task.table, tuple(Column(name, LogicalType(Kind.INT64)) for name in NAMES), task.schema.key)
     return select(definition, [whole], lambda table: table)[1]
 

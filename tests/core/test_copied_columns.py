@@ -118,7 +118,13 @@ def test_a_mask_shows_at_most_half_of_a_value_and_not_its_length(text: str, char
 
 def test_a_short_key_is_refused_and_a_definition_without_hashes_needs_none() -> None:
     rules = (TableRule("t", columns=Columns(hash=("a",))),)
-    shop = Definition("shop", Source("postgres", "db"), Target("delta", "/lake"), rules, Staging("/staging"))
+    shop = Definition(
+        name="shop",
+        source=Source("postgres", "db"),
+        target=Target("delta", "/lake"),
+        tables=rules,
+        staging=Staging("/staging"),
+    )
     assert hash_key(shop, ConnectionInfo("k", password="0123456789abcdef")) == b"0123456789abcdef"
     with pytest.raises(CheckFailed, match="CON004") as refused:
         hash_key(shop, ConnectionInfo("k", password="0123456789abcde"))

@@ -93,7 +93,7 @@ def test_tables_are_copied_in_the_order_of_their_priority(
     monkeypatch.setattr(Job, "source", SimpleNamespace(copies_at_once=lambda: 1))
     copied = list[str]()
 
-    def copy(work: TableWork) -> TableResult:
+    def copy(_: Job, work: TableWork) -> TableResult:
         copied.append(work.task.table)
         return work.result(Outcome.DONE)
 

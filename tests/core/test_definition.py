@@ -23,7 +23,11 @@ from airflow_cdc_provider.core.spec.definition import (
 )
 
 SHOP = Definition(
-    "shop", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("public.a"),), Staging("/staging")
+    name="shop",
+    source=Source("postgres", "db"),
+    target=Target("delta", "/lake"),
+    tables=(TableRule("public.a"),),
+    staging=Staging("/staging"),
 )
 
 

@@ -63,21 +63,27 @@ def test_a_table_without_key_or_order_has_no_versions() -> None:
 
 def test_a_history_beside_a_copy_has_a_name_a_target_and_a_rule_of_its_own() -> None:
     rule = TableRule("public.*", "{table}", on_delete=OnDelete.SOFT, history=History.SCD2)
-    assert list(copies_of(rule, "public.t")) == [("public.t", rule)]
+    assert list(copies_of(rule, "public.t", ["default"])) == [("public.t", rule)]
     beside = replace(rule, history_target="{table}_history")
-    copies = dict(copies_of(beside, "public.t"))
+    copies = dict(copies_of(beside, "public.t", ["default"]))
     assert list(copies) == ["public.t", "public.t:history"]
     assert [source_table(name) for name in copies] == ["public.t"] * 2
     copy, history = copies.values()
     assert (copy.history, copy.target, copy.on_delete) == (History.NONE, "{table}", OnDelete.SOFT)
     assert (history.history, history.target, history.on_delete) == (History.SCD2, "{table}_history", OnDelete.HARD)
-    assert rule_of_copy(beside, "public.t", "public.t:history") == history
-    assert rule_of_copy(rule, "public.t", "public.t:history") is None
+    assert rule_of_copy(beside, "public.t", ["default"], "public.t:history") == history
+    assert rule_of_copy(rule, "public.t", ["default"], "public.t:history") is None
 
 
 def test_a_table_with_a_history_beside_its_copy_is_selected_twice_and_read_once() -> None:
     rule = TableRule("public.t", history=History.LOG, history_target="t_log")
-    definition = Definition("shop", Source("postgres", "db"), Target("delta", "/lake"), (rule,), Staging("/staging"))
+    definition = Definition(
+        name="shop",
+        source=Source("postgres", "db"),
+        target=Target("delta", "/lake"),
+        tables=(rule,),
+        staging=Staging("/staging"),
+    )
     selections, problems = select(definition, [ROWS], lambda table: table.removeprefix("public."))
     assert problems == ()
     assert [(one.table, one.target) for one in selections] == [("public.t", "t"), ("public.t:history", "t_log")]

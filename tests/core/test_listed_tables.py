@@ -23,11 +23,11 @@ from airflow_cdc_provider.core.table.states import TableState
 
 ID = Column("id", LogicalType(Kind.INT64), False)
 SHOP = Definition(
-    "shop",
-    Source("postgres", "db"),
-    Target("delta", "/lake"),
-    (TableRule("s.*"), TableRule("s.b")),
-    Staging("/staging"),
+    name="shop",
+    source=Source("postgres", "db"),
+    target=Target("delta", "/lake"),
+    tables=(TableRule("s.*"), TableRule("s.b")),
+    staging=Staging("/staging"),
 )
 
 

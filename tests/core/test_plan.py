@@ -59,7 +59,12 @@ def test_a_long_retry_delay_is_not_cut_short() -> None:
 
 
 def test_assets_are_named_by_replicator_and_table_and_have_the_address_of_the_table() -> None:
-    assert asset_name("shop", "orders") == "cdc/shop/orders"
-    assert asset_uri(definition(), "orders") == "file:///lake/shop/orders"
-    assert asset_uri(definition(target=Target("delta", "s3://lake/shop/")), "orders") == "s3://lake/shop/orders"
-    assert asset_uri(definition(target=Target("delta", catalog="sales")), "orders") == "cdc/shop/orders"
+    assert asset_name("shop", "public.orders", "orders") == "cdc/shop/orders"
+    assert asset_uri(definition(), "public.orders", "orders") == "file:///lake/shop/orders"
+    assert (
+        asset_uri(definition(target=Target("delta", "s3://lake/shop/")), "public.orders", "orders")
+        == "s3://lake/shop/orders"
+    )
+    assert (
+        asset_uri(definition(target=Target("delta", catalog="sales")), "public.orders", "orders") == "cdc/shop/orders"
+    )

@@ -32,7 +32,7 @@ def session(java_options: str = "") -> SparkSession:
             TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
         ),
     }
-    return build_session("faults", "delta", conf)
+    return build_session("faults", ["delta"], conf)
 
 
 @contextlib.contextmanager

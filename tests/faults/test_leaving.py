@@ -48,7 +48,7 @@ def test_a_killed_command_is_finished_by_its_repetition(runner: FaultRunner, tar
         assert not (system.folder / "moved" / "staging" / new_name).exists()
         replicator = system.replicator()
         for table, copy in (("public.accounts", "accounts"), ("public.events", "events")):
-            assert not replicator.target.state(table, copy).exists
+            assert not replicator.targets.only.state(table, copy).exists
     finally:
         runner.leave()
 

@@ -144,7 +144,7 @@ def gone(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunD
     DagRun(system).execute()
     system.drop_table(shape)
     run = stream(system, injections, run_dag)
-    assert not system.replicator().target.state(shape.table, shape.target).exists, run.problems
+    assert not system.replicator().targets.only.state(shape.table, shape.target).exists, run.problems
     return run
 
 

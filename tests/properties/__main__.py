@@ -112,7 +112,7 @@ def main() -> int:
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.driver.extraClassPath": ":".join(map(str, class_path(["delta"]))),
     }
-    spark = build_session("properties", "delta", conf)
+    spark = build_session("properties", ["delta"], conf)
     lines: list[Line] = []
     try:
         while (left := count - sum(line.histories for line in lines)) > 0:

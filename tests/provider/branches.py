@@ -27,7 +27,11 @@ class ScriptedTask(BranchingTask):
 
 def skeleton() -> DAG:
     definition = Definition(
-        "branches", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging("/staging")
+        name="branches",
+        source=Source("postgres", "db"),
+        target=Target("delta", "/lake"),
+        tables=(TableRule("a"),),
+        staging=Staging("/staging"),
     )
     dag = DAG("branches", schedule=None, start_date=datetime(2020, 1, 1, tzinfo=UTC))
     groups = {"reconcile": TaskGroup("reconcile", dag=dag)}

@@ -45,6 +45,7 @@ from airflow_cdc_provider.core.table.table_size import TableSize
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.registry import Targets
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.file_target import FileTarget
 
@@ -183,7 +184,8 @@ class RunHarness:
         target = LoggedFileTarget(self.definition.target, ConnectionInfo(), "shop", log)
         if not (self.folder / "state.db").exists():
             self.state = StateStore(f"sqlite:///{self.folder}/state.db")
-        return Replicator(self.definition, self.source, target, log, self.state)  # type: ignore[arg-type]
+        targets = Targets(self.definition, lambda _: target)  # type: ignore[arg-type,return-value]
+        return Replicator(self.definition, self.source, targets, log, self.state)  # type: ignore[arg-type]
 
     # The tasks of a run
 
@@ -232,7 +234,7 @@ class RunHarness:
         log, window = self.replicator.log, self.replicator.log.sealed()
         done = []
         for task in plan.named(tuple(tables)):
-            state_before = self.replicator.target.state(task.table, task.target)
+            state_before = self.replicator.targets.only.state(task.table, task.target)
             fence = (state_before.control.fence if state_before.control else log.highest_fence(task.table)) + 1
             assert state_before.control or state
             now = State(state, utc_now()) if state else state_before.control.state  # type: ignore[union-attr]
@@ -321,13 +323,13 @@ class RunHarness:
     # The state of the target and the source
 
     def commit(self, target_table: str, record: ControlRecord) -> None:
-        target = self.replicator.target
+        target = self.replicator.targets.only
         assert isinstance(target, LoggedFileTarget)
         version = target.state(record.table, target_table).version
         assert target.commit(target_table, 0 if version is None else version + 1, record)
 
     def control(self, table: str) -> ControlRecord:
-        control = self.replicator.target.state(table, table.replace(".", "_")).control
+        control = self.replicator.targets.only.state(table, table.replace(".", "_")).control
         assert control is not None
         return control
 

@@ -17,11 +17,11 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.state.store import StateStore
 
 SHOP = Definition(
-    "shop",
-    Source("postgres", "shop_db", options={"publication": "cdc"}),
-    Target("delta", "/lake"),
-    (TableRule("public.*", key=("id",)),),
-    Staging("/staging", retain=timedelta(hours=3)),
+    name="shop",
+    source=Source("postgres", "shop_db", options={"publication": "cdc"}),
+    target=Target("delta", "/lake"),
+    tables=(TableRule("public.*", key=("id",)),),
+    staging=Staging("/staging", retain=timedelta(hours=3)),
 )
 
 

@@ -53,7 +53,7 @@ def test_one_run_carries_out_all_pending_requests_in_their_order(harness: RunHar
 def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_for_it(
     harness: RunHarness,
 ) -> None:
-    store = harness.replicator.target.store  # type: ignore[attr-defined]
+    store = harness.replicator.targets.only.store  # type: ignore[attr-defined]
     store.write("public_b/locked", b"")
     first, second = harness.request(PAUSE), harness.request(RESUME, "public.b")
     harness.run("r2")
@@ -69,7 +69,7 @@ def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_f
 
 
 def test_a_request_for_other_tables_does_not_wait(harness: RunHarness) -> None:
-    harness.replicator.target.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
+    harness.replicator.targets.only.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
     waiting, other = harness.request(PAUSE, "public.b"), harness.request(PAUSE, "public.a")
     harness.run("r2")
     assert [one.id for one in harness.state.pending("shop")] == [waiting.id]

@@ -123,7 +123,7 @@ def test_an_error_of_the_cleaning_does_not_fail_the_run(harness: RunHarness, mon
         closing = pool.submit(harness.close, "manual__4")
         stop.wait_until_reached()
         replicator = harness.replicator
-        state_before = replicator.target.state("public.b", "public_b")
+        state_before = replicator.targets.only.state("public.b", "public_b")
         commit_fence(replicator, "public.b", "public_b", state_before, "other")
         stop.go()
         problems = closing.result().problems

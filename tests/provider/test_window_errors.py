@@ -40,7 +40,7 @@ def test_a_table_of_another_replicator_is_not_changed_and_the_others_go_on(harne
     assert "belongs to another replicator" in closing.problems[0].what
     assert str(closing.problems[0]).count("do:") == 1
     assert harness.control("public.a").window == 2
-    assert harness.replicator.target.state("public.c", "public_c").version == 0
+    assert harness.replicator.targets.only.state("public.c", "public_c").version == 0
 
 
 def test_after_a_change_of_the_state_store_no_table_moves_until_the_index_is_rebuilt(harness: RunHarness) -> None:
@@ -86,7 +86,7 @@ def test_a_changed_rule_blocks_its_table_until_a_resync(harness: RunHarness) -> 
 
 
 def test_a_missing_target_table_blocks_until_a_resync_copies_it(harness: RunHarness) -> None:
-    harness.replicator.target.store.delete("public_a")  # type: ignore[attr-defined]
+    harness.replicator.targets.only.store.delete("public_a")  # type: ignore[attr-defined]
     harness.source.change("public.a")
     closing = harness.run("r2")
     assert ["is missing" in problem.what for problem in closing.problems] == [True]
@@ -221,7 +221,7 @@ def test_a_restored_table_is_fenced_and_the_log_is_applied_again(harness: RunHar
     harness.source.change("public.a")
     harness.run("r3")
     token = harness.control("public.a").token
-    target = harness.replicator.target
+    target = harness.replicator.targets.only
     target.store.write("public_a/restored", b"4")  # type: ignore[attr-defined]
     state_before = target.state("public.a", "public_a")
     assert (state_before.restored, state_before.control, state_before.token) == (True, old, token)

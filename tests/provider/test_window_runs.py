@@ -176,12 +176,12 @@ def test_an_unfinished_rewind_is_finished_by_the_next_run(harness: RunHarness) -
     harness.run("r1")
     harness.source.change("public.a")
     harness.run("r2")
-    state_before = harness.replicator.target.state("public.a", "public_a")
+    state_before = harness.replicator.targets.only.state("public.a", "public_a")
     assert state_before.control is not None and state_before.control.window == 2
-    past = harness.replicator.target.version_at_or_before("public.a", "public_a", 1)
+    past = harness.replicator.targets.only.version_at_or_before("public.a", "public_a", 1)
     assert past is not None
     going = State(TableState.REWINDING, utc_now(), "back to window 1", version=past.version)
-    harness.replicator.target.fence("public_a", state_before, state_before.control.fenced(going))
+    harness.replicator.targets.only.fence("public_a", state_before, state_before.control.fenced(going))
     harness.source.change("public.b")
     assert harness.run("r3").problems == ()
     control = harness.control("public.a")

@@ -85,7 +85,7 @@ def spark() -> Iterator[SparkSession]:
             TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
         ),
     }
-    session = build_session("tests", "delta", conf)
+    session = build_session("tests", ["delta"], conf)
     yield session
     session.stop()
 

@@ -56,7 +56,7 @@ def named(replicator: Replicator, catalog: str = CATALOG) -> Replicator:
 
 
 def session(conf: dict[str, str]) -> SparkSession:
-    return build_session("reader", "delta", {**LOCAL, **driver_settings(BUILT_AHEAD), **conf})
+    return build_session("reader", ["delta"], {**LOCAL, **driver_settings(BUILT_AHEAD), **conf})
 
 
 def found(spark: SparkSession) -> list[dict[str, Any]]:

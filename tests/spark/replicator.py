@@ -29,7 +29,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
@@ -81,7 +81,7 @@ class Replicator:
 
     @property
     def target(self) -> TargetTables:
-        return open_target(self.definition, self.secrets, self.log)
+        return open_targets(self.definition, self.secrets, self.log).only
 
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
         """The tasks of a run that starts now."""

@@ -82,11 +82,11 @@ class ScriptedTable:
         self.source = source
         self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record, history=history)
         self.definition = Definition(
-            "hand",
-            Source("postgres", "none", options={"publication": "none"}),
-            target or Target("delta", f"{base_url}/lake"),
-            (self.rule,),
-            Staging(f"{base_url}/staging"),
+            name="hand",
+            source=Source("postgres", "none", options={"publication": "none"}),
+            target=target or Target("delta", f"{base_url}/lake"),
+            tables=(self.rule,),
+            staging=Staging(f"{base_url}/staging"),
             spark=Spark(engine=engine),
         )
         self.secrets = secrets or Secrets(staging=objects, target=objects)

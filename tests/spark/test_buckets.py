@@ -224,11 +224,11 @@ def test_secrets_reach_sparks_file_system_and_nothing_that_spark_shows(
 
 def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
     both = Definition(
-        "shop",
-        Source("postgres", "none"),
-        Target("delta", "s3://lake/shop"),
-        (),
-        Staging("s3://log/_cdc"),
+        name="shop",
+        source=Source("postgres", "none"),
+        target=Target("delta", "s3://lake/shop"),
+        tables=(),
+        staging=Staging("s3://log/_cdc"),
     )
     access = Secrets(
         target=ConnectionInfo("a", login="k1", password="p1", extra={"aws_session_token": "t1"}),
@@ -240,5 +240,7 @@ def test_each_bucket_has_its_own_connection_and_folders_have_none() -> None:
     assert "Temporary" in settings[f"{lake}.aws.credentials.provider"] and f"{lake}.endpoint" not in settings
     assert (settings[f"{log}.endpoint"], settings[f"{log}.endpoint.region"]) == ("http://127.0.0.1:1", "x")
     assert "Environment" in settings[f"{log}.aws.credentials.provider"] and f"{log}.access.key" not in settings
-    local = Definition("shop", both.source, Target("delta", "/lake"), (), Staging("file:///log"))
+    local = Definition(
+        name="shop", source=both.source, target=Target("delta", "/lake"), tables=(), staging=Staging("file:///log")
+    )
     assert hadoop_settings(local, Secrets(), {}) == {}

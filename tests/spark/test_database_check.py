@@ -19,7 +19,7 @@ from airflow_cdc_provider.targets.database.names import STAGED, staging_table
 from airflow_cdc_provider.targets.database.staging import create_staged_table, prepare_staging
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.database.text_loads import load_texts
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from tests.spark.databases import Database
 
 pytestmark = pytest.mark.server
@@ -30,9 +30,11 @@ SCHEMA = TableSchema("public.t", (ID, Column("v", LogicalType(Kind.TEXT))))
 
 def opened(warehouse: Database, folder: Path, connection: ConnectionInfo | None = None) -> DatabaseTarget:
     source, staging = Source("postgres", "none"), Staging(str(folder))
-    definition = Definition("r", source, warehouse.target, (TableRule("public.t"),), staging)
+    definition = Definition(
+        name="r", source=source, target=warehouse.target, tables=(TableRule("public.t"),), staging=staging
+    )
     log = open_log(definition, ConnectionInfo())
-    target = open_target(definition, Secrets(target=connection or warehouse.connection), log)
+    target = open_targets(definition, Secrets(target=connection or warehouse.connection), log).only
     assert isinstance(target, DatabaseTarget)
     return target
 

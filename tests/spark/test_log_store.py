@@ -39,7 +39,13 @@ def log_store(objects: ObjectStore) -> str:
 
 def settings(objects: ObjectStore, connection: ConnectionInfo) -> dict[str, str]:
     location = objects.url("x")
-    ends = Definition("shop", Source("postgres", "none"), Target("delta", location), (), Staging(location))
+    ends = Definition(
+        name="shop",
+        source=Source("postgres", "none"),
+        target=Target("delta", location),
+        tables=(),
+        staging=Staging(location),
+    )
     return hadoop_settings(ends, Secrets(target=connection, staging=connection), os.environ)
 
 

@@ -18,7 +18,7 @@ def loaded(*found):
     from spark_jobs.batches import batch_stats
     return "pandas" in sys.modules
 
-spark = sessions.build_session("frames", "")
+spark = sessions.build_session("frames", [])
 small_frames.small_frame(spark, [("a",)], small_frames.text_schema("name")).toArrow()
 spark.createDataFrame([], "name STRING").collect()
 print("driver", loaded())

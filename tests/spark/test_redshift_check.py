@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.redshift import USER, EmbeddedRedshift
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from tests.buckets import Moto
 
 pytestmark = pytest.mark.server
@@ -46,9 +46,11 @@ class Checked:
         given = {"schema": self.schema, "stage": f"s3://{self.store.LAKE}/{self.schema}", **options}
         kind = Target("redshift", connection="warehouse", options=given)
         rules = (TableRule("public.t"),)
-        definition = Definition("r", Source("postgres", "none"), kind, rules, Staging(str(self.folder)))
+        definition = Definition(
+            name="r", source=Source("postgres", "none"), target=kind, tables=rules, staging=Staging(str(self.folder))
+        )
         secrets = Secrets(target=connection or self.server.connection, stage=bucket or self.store.connection)
-        target = open_target(definition, secrets, open_log(definition, ConnectionInfo()))
+        target = open_targets(definition, secrets, open_log(definition, ConnectionInfo())).only
         assert isinstance(target, DatabaseTarget)
         return target
 

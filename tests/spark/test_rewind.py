@@ -181,7 +181,7 @@ def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: Rewi
 
 
 def test_a_table_that_changed_meanwhile_is_not_rewound(rewound: RewindCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, current = rewound.replicator.target, rewound.table.target_state()
+    target, current = rewound.replicator.targets.only, rewound.table.target_state()
     rewound.sql("DELETE FROM {t} WHERE id = 2")
     with pytest.raises(Fenced):
         target.restore_version("t", current, 1)

@@ -65,7 +65,11 @@ def test_a_driver_reads_its_step_by_the_secrets_it_was_shown_and_these_still_wai
 ) -> None:
     location, connection = where
     definition = Definition(
-        "shop", Source("postgres", "db"), Target("delta", "/lake"), (TableRule("a"),), Staging(location, "objects")
+        name="shop",
+        source=Source("postgres", "db"),
+        target=Target("delta", "/lake"),
+        tables=(TableRule("a"),),
+        staging=Staging(location, "objects"),
     )
     secrets = tmp_path / "secrets.json"
     secrets.write_text(json.dumps(to_plain(Secrets(staging=connection))))

@@ -24,9 +24,18 @@ class ConnectionInfo:
 
 
 @dataclass(frozen=True)
+class TargetSecrets:
+    """``stage``: of the bucket through which the target loads rows."""
+
+    target: ConnectionInfo = field(default_factory=ConnectionInfo)
+    stage: ConnectionInfo = field(default_factory=ConnectionInfo)
+
+
+@dataclass(frozen=True)
 class Secrets:
-    """The connections that a job uses. ``stage``: of the bucket through which a target loads rows.
-    ``registry``: of the schema registry of the source's messages. ``hash``: with the key of hashed columns."""
+    """The connections that a job uses. ``stage``: of the bucket through which the target loads rows. ``targets``: by
+    name, if there are several; ``target`` and ``stage`` are then empty. ``registry``: of the schema registry of the
+    source's messages. ``hash``: with the key of hashed columns."""
 
     source: ConnectionInfo = field(default_factory=ConnectionInfo)
     target: ConnectionInfo = field(default_factory=ConnectionInfo)
@@ -34,3 +43,12 @@ class Secrets:
     stage: ConnectionInfo = field(default_factory=ConnectionInfo)
     registry: ConnectionInfo = field(default_factory=ConnectionInfo)
     hash: ConnectionInfo = field(default_factory=ConnectionInfo)
+    targets: Mapping[str, TargetSecrets] = field(default_factory=dict)
+
+    def of_target(self, name: str) -> TargetSecrets:
+        return self.targets.get(name) or TargetSecrets(self.target, self.stage)
+
+    @property
+    def connections(self) -> tuple[ConnectionInfo, ...]:
+        of_targets = (one for secrets in self.targets.values() for one in (secrets.target, secrets.stage))
+        return (self.source, self.target, self.staging, self.stage, self.registry, self.hash, *of_targets)

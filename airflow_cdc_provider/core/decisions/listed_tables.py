@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
-from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -55,17 +55,18 @@ def separate_new_tables(
     decisions: Iterable[OperatorDecision],
 ) -> tuple[tuple[Selection, ...], tuple[NewTable, ...]]:
     """The tables to copy, and those that are not copied. ``known``: the tables of earlier runs. A table that the YAML
-    names is always copied."""
+    names is always copied. A table with several copies is reported once, under the name of the first of them."""
     decisions = tuple(decisions)
-    copied, excluded = list[Selection](), list[NewTable]()
+    copied, excluded = list[Selection](), dict[str, NewTable]()
     for selection in selections:
-        new = is_pattern(selection.rule.source) and selection.source_table not in known
+        table = selection.source_table
+        new = is_pattern(selection.rule.source) and table not in known
         reason, question = _why_not_copied(definition, selection, decisions) if new else ("", None)
-        if reason and selection.table == selection.source_table:
-            excluded.append(NewTable(selection.table, selection.target, reason, question))
-        elif not reason:
+        if reason:
+            excluded.setdefault(table, NewTable(selection.table, selection.target, reason, question))
+        else:
             copied.append(selection)
-    return tuple(copied), tuple(excluded)
+    return tuple(copied), tuple(excluded.values())
 
 
 def _why_not_copied(
@@ -94,10 +95,13 @@ def _question(selection: Selection) -> SchemaQuestion:
 
 
 def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]) -> tuple[GoneTable, ...]:
-    """The tables with a copy that a rule selects and the source does not list."""
+    """The tables with a copy that a rule selects and the source does not list. Those in a target that the definition
+    does not list any more are left as they are."""
     gone = []
     for table, row in rows.items():
         if source_table(table) in listed or row.state in (TableState.DROPPED, TableState.NEW):
+            continue
+        if target_of_copy(table) not in definition.target_names:
             continue
         if rule := rule_of(definition.tables, source_table(table)):
             gone.append(GoneTable(table, row.target, rule.source, on_dropped_table(definition, rule)))

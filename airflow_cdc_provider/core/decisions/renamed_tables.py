@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copies import HISTORY, source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -26,19 +26,19 @@ def may_be_renamed(
     definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]
 ) -> dict[str, TableIdentity]:
     """The copied tables that the source does not list under their name, and whose renames are followed."""
-    found = {}
-    for table, row in rows.items():
-        identity = row.control.identity if row.control else None
+    found: dict[str, TableIdentity] = {}
+    for copy, row in rows.items():
+        table, identity = source_table(copy), row.control.identity if row.control else None
         rule = rule_of(definition.tables, table)
         if (
             identity
             and rule
-            and table == source_table(table)
+            and not copy.endswith(HISTORY)
             and table not in listed
             and row.state not in WITHOUT_COPY
             and _follows(definition, rule)
         ):
-            found[table] = identity
+            found.setdefault(table, identity)
     return found
 
 
@@ -55,9 +55,8 @@ def under_copied_names(
 ) -> tuple[list[TableSchema], dict[str, str]]:
     """The tables of the source by the names of their copies, and the renames among them. ``renamed``: name of the copy
     → name now. A table that has a copy under its new name, too, is not followed."""
-    former = {
-        name: table for table, name in renamed.items() if (row := rows.get(name)) is None or row.state in WITHOUT_COPY
-    }
+    copied = {source_table(copy) for copy, row in rows.items() if row.state not in WITHOUT_COPY}
+    former = {name: table for table, name in renamed.items() if name not in copied}
     schemas = [replace(schema, table=former.get(schema.table, schema.table)) for schema in described]
     return schemas, {table: name for name, table in former.items()}
 

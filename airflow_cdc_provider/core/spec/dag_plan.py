@@ -22,6 +22,7 @@ from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.copies import DEFAULT_TARGET, target_of_copy
 
 RECONCILE = "reconcile"
 MAX_RETRY_DELAY_S = 600.0
@@ -94,7 +95,7 @@ def plan(definition: Definition) -> DagPlan:
     dag = definition.dag
     return DagPlan(
         dag_id=definition.name,
-        description=f"copies of {definition.source.type} tables in {definition.target.type}, kept exact",
+        description=f"copies of {definition.source.type} tables in {_types(definition)}, kept exact",
         schedule=definition.schedule,
         assets=definition.triggered_by,
         owner=dag.owner,
@@ -108,6 +109,10 @@ def plan(definition: Definition) -> DagPlan:
             for task in (_with_questions(TASKS) if asks(definition) else TASKS)
         ),
     )
+
+
+def _types(definition: Definition) -> str:
+    return " and ".join(dict.fromkeys(target.type for target in definition.all_targets))
 
 
 def asks(definition: Definition) -> bool:
@@ -129,15 +134,17 @@ def asset_alias(replicator: str) -> str:
     return f"cdc/{replicator}"
 
 
-def asset_name(replicator: str, target_table: str) -> str:
-    return f"cdc/{replicator}/{target_table}"
+def asset_name(replicator: str, copy: str, target_table: str) -> str:
+    """``copy``: the name of the copy that the table is."""
+    target = target_of_copy(copy)
+    return "/".join(("cdc", replicator, *(() if target == DEFAULT_TARGET else (target,)), target_table))
 
 
-def asset_uri(definition: Definition, target_table: str) -> str:
+def asset_uri(definition: Definition, copy: str, target_table: str) -> str:
     """The location of the table as a URI; the asset's name if the target has only a catalog."""
-    location = definition.target.location.rstrip("/")
+    location = definition.with_target(target_of_copy(copy)).only_target.location.rstrip("/")
     if not location:
-        return asset_name(definition.name, target_table)
+        return asset_name(definition.name, copy, target_table)
     return f"{'' if '://' in location else 'file://'}{location}/{target_table}"
 
 

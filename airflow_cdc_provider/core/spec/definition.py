@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotDefaults, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.spec.verification import Verify
+from airflow_cdc_provider.core.table.copies import DEFAULT_TARGET
 
 STAGE_CONNECTION = "stage_connection"
 """The option of a target that names the connection of its stage, a bucket."""
@@ -74,6 +75,9 @@ class TableRule:
         "`{schema}_{table}`; `{database}` where names have three parts.",
         "",
         form="target",
+    )
+    targets: tuple[str, ...] = doc(
+        "Names of the targets that have a copy of the table; by default all `targets`.", tuple, non_empty=True
     )
     columns: Columns = doc("Columns to copy, and what becomes of them.", Columns)
     sensitive: bool = doc(
@@ -160,6 +164,12 @@ class Target:
     location: str = doc("Folder or URL under which the tables are stored.", "", form="location")
     connection: str = doc("Airflow connection id, for an object store or a database.", "", form="connection")
     catalog: str = doc("Catalog and schema for named tables (`catalog.schema`), instead of paths alone.", "")
+    name: str = doc(
+        "Name of the target among `targets`. Copies in `default` have the names of their tables, those in other "
+        "targets `<table>@<name>`.",
+        DEFAULT_TARGET,
+        form="name",
+    )
     options: dict[str, Any] = doc("Options of the target type, at the same level as `type`.", dict, inline=True)
 
 
@@ -203,13 +213,18 @@ class Dag:
     pool: str = doc("Airflow pool of the Spark tasks.", "default_pool")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Definition:
     name: str = doc(
         "Name of the replicator and of its DAG: lower-case letters, digits, `_`; starts with a letter.", form="name"
     )
     source: Source = doc("The source of the changes.")
-    target: Target = doc("The system that contains the copies.")
+    target: Target | None = doc("The system that contains the copies. Either this or `targets`.", None)
+    targets: tuple[Target, ...] = doc(
+        "Several systems with copies of the same tables, from one read of the source; each with a `name`.",
+        tuple,
+        non_empty=True,
+    )
     tables: tuple[TableRule, ...] = doc("Which tables are copied, and how.", non_empty=True)
     staging: Staging = doc("Storage of the change log.")
     schedule: str | None = doc("Cron expression (UTC); without it no run starts by time.", None, form="cron")
@@ -241,6 +256,24 @@ class Definition:
     )
     dag: Dag = doc("Settings of the Airflow DAG.", Dag)
     version: int = doc("Version of this YAML format.", 1, minimum=1, maximum=1, form="version")
+
+    @property
+    def all_targets(self) -> tuple[Target, ...]:
+        return self.targets or ((self.target,) if self.target else ())
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return tuple(target.name for target in self.all_targets)
+
+    @property
+    def only_target(self) -> Target:
+        """Of a definition that has one target."""
+        (target,) = self.all_targets
+        return target
+
+    def with_target(self, name: str) -> Definition:
+        """With this target alone: the definition for the copies in it."""
+        return replace(self, target=next(one for one in self.all_targets if one.name == name), targets=())
 
 
 def repairs_itself(definition: Definition, rule: TableRule) -> bool:

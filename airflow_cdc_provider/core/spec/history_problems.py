@@ -20,10 +20,10 @@ def _problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
     if source_table(selected.table) != selected.table:
         yield Problem(
             "DEF084",
-            f"the name of {selected.table} is that of a history",
+            f"the name of {selected.table} is that of another copy",
             where=selected.table,
             found=selected.table,
-            allowed=f"names that do not end with {HISTORY}",
+            allowed=f"names that do not end with {HISTORY}, or with @ and the name of a target",
             do="rename the table at the source, or leave it out",
         )
     if rule.history is History.NONE:

@@ -7,7 +7,7 @@ three.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -26,10 +26,10 @@ def unknown_placeholders(target: str) -> list[str]:
     return [name for name in PLACEHOLDER.findall(target) if name not in PLACEHOLDERS]
 
 
-def target_name(rule: TableRule, table: str, table_name: Callable[[str], str]) -> tuple[str, list[Problem]]:
-    """The target's name for a source table, and why it has none. ``table_name`` derives the default name."""
+def target_name(rule: TableRule, table: str, default: str) -> tuple[str, list[Problem]]:
+    """The target's name for a source table, and why it has none. ``default``: the name that the target derives."""
     if not rule.target:
-        return table_name(table), []
+        return default, []
     if not has_placeholders(rule.target):
         return rule.target, []
     parts = name_parts(table)

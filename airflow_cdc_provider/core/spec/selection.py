@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -115,8 +115,8 @@ def select(
 ) -> tuple[tuple[Selection, ...], tuple[Problem, ...]]:
     """All tables that can be copied, sorted by name, and all problems.
 
-    ``described``: the tables of the source. ``table_name`` derives the target name if the YAML has none. If there are
-    more than ``MAX_TABLES`` tables, nothing is selected. ``hash_key``: the key of hashes.
+    ``described``: the tables of the source. ``table_name`` derives the target name of a copy if the YAML has none. If
+    there are more than ``MAX_TABLES`` tables, nothing is selected. ``hash_key``: the key of hashes.
     """
     by_name = {schema.table: schema for schema in described}
     rules, problems = _assign(definition.tables, by_name)
@@ -128,10 +128,11 @@ def select(
         rule = replace(rule, snapshot=rule.snapshot.over(definition.snapshot))
         selected = selected_schema(rule, by_name[table])
         table_problems = _table_problems(rule, by_name[table], hash_key)
-        for copy, own in copies_of(rule, table):
-            target, routing_problems = target_name(own, table, table_name)
-            shared = table_problems if copy == table else []
+        shared = table_problems
+        for copy, own in copies_of(rule, table, definition.target_names):
+            target, routing_problems = target_name(own, table, table_name(copy))
             problems += of_table(copy, [*routing_problems, *shared, *history_problems(own, selected)])
+            shared = []
             if not (table_problems or routing_problems or history_problems(own, selected)):
                 fingerprint = rule_fingerprint(definition, own, hash_key_id(hash_key))
                 selections.append(Selection(copy, target, selected, own, fingerprint, hash_key))
@@ -304,9 +305,9 @@ def _keyless(rule: TableRule, selected: TableSchema) -> list[Problem]:
 
 def _collisions(selections: Sequence[Selection]) -> list[Problem]:
     """Target names that two tables would share, ignoring case as most targets do."""
-    by_target: defaultdict[str, list[Selection]] = defaultdict(list)
+    by_target: defaultdict[tuple[str, str], list[Selection]] = defaultdict(list)
     for selection in selections:
-        by_target[selection.target.lower()].append(selection)
+        by_target[target_of_copy(selection.table), selection.target.lower()].append(selection)
     return [
         Problem(
             "DEF015",

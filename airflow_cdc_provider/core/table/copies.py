@@ -1,4 +1,7 @@
-"""The names of copies. A source table has one copy, which bears its name, and perhaps a history beside it.
+"""The names of copies.
+
+A copy has the name of its source table, and in a target that is not called ``default`` the name of the target, too:
+``<table>@<target>``. A history beside a copy has the name of the copy and ``:history``.
 
 Every copy has a target table, a control record, a state and a lease of its own, all under its name. What the source and
 the change log have is under the name of the source table.
@@ -6,13 +9,28 @@ the change log have is under the name of the source table.
 
 from __future__ import annotations
 
+import re
+
 HISTORY = ":history"
+DEFAULT_TARGET = "default"
+IN_TARGET = re.compile(r"@([a-z][a-z0-9_]{0,49})\Z")
 
 
-def history_name(table: str) -> str:
-    """The name of the history beside the copy of a source table."""
-    return f"{table}{HISTORY}"
+def copy_name(table: str, target: str) -> str:
+    """The name of the copy of a source table in a target."""
+    return table if target == DEFAULT_TARGET else f"{table}@{target}"
+
+
+def history_name(copy: str) -> str:
+    """The name of the history beside a copy."""
+    return f"{copy}{HISTORY}"
 
 
 def source_table(copy: str) -> str:
-    return copy.removesuffix(HISTORY)
+    return IN_TARGET.sub("", copy.removesuffix(HISTORY))
+
+
+def target_of_copy(copy: str) -> str:
+    """The name of its target."""
+    match = IN_TARGET.search(copy.removesuffix(HISTORY))
+    return match[1] if match else DEFAULT_TARGET

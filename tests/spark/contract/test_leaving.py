@@ -12,7 +12,7 @@ from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.staging.open_store import open_log
-from airflow_cdc_provider.targets.registry import open_target
+from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState, TargetTables
 from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import KEYED, KeyedChanges
@@ -32,7 +32,7 @@ def leaving(table: KitTable, name: str = "hand") -> ReleasesTables:
 
 
 def target_of(table: KitTable, name: str) -> TargetTables:
-    return open_target(replace(table.definition, name=name), table.secrets, table.log)
+    return open_targets(replace(table.definition, name=name), table.secrets, table.log).only
 
 
 def state_of(table: KitTable, name: str) -> TargetState:

@@ -80,16 +80,16 @@ class Pipeline(ABC):
         return {one.table: one for one in latest[1].tables}
 
     def control(self, table: str) -> ControlRecord:
-        control = self.replicator().target.state(table, self.target(table)).control
+        control = self.replicator().targets.only.state(table, self.target(table)).control
         assert control is not None
         return control
 
     def target(self, table: str) -> str:
-        return self.replicator().target.table_name(table)
+        return self.replicator().targets.only.table_name(table)
 
     def copied_rows(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
         """The rows of the copy by their key; all columns if none is named."""
-        rows = read(DeltaTable(self.replicator().target.locate(self.target(table))), *columns).to_pylist()
+        rows = read(DeltaTable(self.replicator().targets.only.locate(self.target(table))), *columns).to_pylist()
         assert len({row[key] for row in rows}) == len(rows), "no key twice"
         return {row[key]: row for row in rows}
 

@@ -83,5 +83,5 @@ def test_a_table_that_cannot_be_taken_over_is_not_touched(taken: Extents) -> Non
     for table, found in REFUSED.items():
         row = taken.row(table)
         assert row.state is TableState.BLOCKED and "CPY023" in row.error and found in row.error, row.error
-        assert not taken.replicator().target.state(f"public.{table}", table).control
+        assert not taken.replicator().targets.only.state(f"public.{table}", table).control
     assert taken.ids("double") == [1, 1] and taken.ids("narrow") == [1]

@@ -52,7 +52,7 @@ class HistoryPipeline(Pipeline):
                 connection.execute(statement.encode())
 
     def rows(self, target: str) -> list[dict[str, Any]]:
-        rows = read(DeltaTable(self.replicator().target.locate(target))).to_pylist()
+        rows = read(DeltaTable(self.replicator().targets.only.locate(target))).to_pylist()
         return sorted(rows, key=lambda row: (row["id"] or 0, row["_cdc_sequence"]))
 
     def versions(self, *columns: str) -> list[Values]:
@@ -240,7 +240,7 @@ def test_histories_continue_under_another_name_and_leave_with_their_replicator(s
     shop.run_successfully()
     assert shop.versions() == CHANGED and shop.changes() == LOGGED
     assert leaving.run(shop, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
-    locate = shop.replicator().target.locate
+    locate = shop.replicator().targets.only.locate
     assert not any(DeltaTable.is_deltatable(locate(target)) for target in ("client", "client_history", "orders"))
 
 

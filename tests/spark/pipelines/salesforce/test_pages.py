@@ -40,7 +40,11 @@ def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
     extra = {"consumer_key": sandbox.client_id, "consumer_secret": sandbox.client_secret}
     connection = ConnectionInfo("crm", extra={**extra, "instance_url": sandbox.instance_url})
     definition = Definition(
-        "crm", Source("salesforce", "crm", options=options), Target("delta"), (TableRule("*"),), Staging("/nowhere")
+        name="crm",
+        source=Source("salesforce", "crm", options=options),
+        target=Target("delta"),
+        tables=(TableRule("*"),),
+        staging=Staging("/nowhere"),
     )
     source = SalesforceSource(definition.source, connection, "crm")
     schema = next(one for one in source.tables() if one.table == "Invoice__c")
@@ -60,5 +64,7 @@ def test_the_splits_of_a_copy_become_rows_of_the_tables_types(
 @pytest.mark.jvm
 def test_a_table_without_splits_has_no_rows(spark: SparkSession) -> None:
     schema = TableSchema("Account", (Column("Id", LogicalType(Kind.TEXT), nullable=False),), ("Id",))
-    definition = Definition("crm", Source("salesforce", "crm"), Target("delta"), (), Staging("/nowhere"))
+    definition = Definition(
+        name="crm", source=Source("salesforce", "crm"), target=Target("delta"), tables=(), staging=Staging("/nowhere")
+    )
     assert read_splits(spark, definition, Secrets(ConnectionInfo("crm")), (), schema, RULE).count() == 0

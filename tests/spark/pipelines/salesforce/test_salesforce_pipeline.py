@@ -306,7 +306,7 @@ def test_verify_compares_the_columns_of_events_and_reports_that_it_is_not_exact(
     assert result.detail["identical"] and result.detail["inexact"], result
     assert "Phone" in result.detail["columns"] and "SystemModstamp" not in result.detail["columns"]
     one = min(org.ledger.state("Account"))
-    location = crm.replicator().target.locate(crm.target("Account"))
+    location = crm.replicator().targets.only.locate(crm.target("Account"))
     spark.sql(f"UPDATE delta.`{location}` SET Phone = 'somebody else' WHERE Id = '{one}'")
     result = verified(crm, "second")["Account"]
     assert result.detail["differences"] == [one] and not result.detail["columns"]["Phone"]

@@ -144,7 +144,7 @@ class StatementsPipeline(Pipeline):
         raise AssertionError("runs find work without end")
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
-        location = self.replicator().target.locate(self.target(f"{self.schema}.{table}"))
+        location = self.replicator().targets.only.locate(self.target(f"{self.schema}.{table}"))
         yield from read(DeltaTable(location)).to_pylist()
 
 

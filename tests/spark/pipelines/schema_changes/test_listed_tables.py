@@ -71,7 +71,7 @@ class ListedTables(PolicyPipeline):
         return Counter(tuple(None if value is None else str(value) for value in row) for row in rows) == truth
 
     def has_copy(self, table: str) -> bool:
-        return self.replicator().target.state(f"public.{table}", table).exists
+        return self.replicator().targets.only.state(f"public.{table}", table).exists
 
 
 @pytest.fixture(scope="module")

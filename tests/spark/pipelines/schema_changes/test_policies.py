@@ -132,7 +132,7 @@ class PolicyPipeline(StatementsPipeline):
             return names, Counter(tuple(value and value.decode() for value in row) for row in values)
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
-        target, name = self.replicator().target, self.target(f"public.{table}")
+        target, name = self.replicator().targets.only, self.target(f"public.{table}")
         if isinstance(target, IcebergTarget):
             with target.open(name) as (_, iceberg_table):
                 yield from iceberg_table.scan().to_arrow().to_pylist()

@@ -140,7 +140,7 @@ class ReportedPipeline(Pipeline):
         raise AssertionError("runs find work without end")
 
     def _copied(self, case: Case) -> Rows:
-        location = self.replicator().target.locate(self.target(self.kit.name(case)))
+        location = self.replicator().targets.only.locate(self.target(self.kit.name(case)))
         columns = next(iter(self.kit.truth(case).values()), {})
         rows = [row.asDict() for row in self.spark.read.format("delta").load(location).collect()]
         return {str(row[self.kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
