@@ -20,7 +20,8 @@ Targets = Mapping[Path, Target]
 
 def check_targets(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     targets = {path: value for path, value in builder.built.items() if isinstance(value, Target)}
-    _check_keys(builder)
+    if not _has_one_key(builder):
+        return
     _check_names(targets, builder)
     _check_places(targets, builder)
     _check_chosen(rules, targets, builder)
@@ -28,7 +29,8 @@ def check_targets(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     _check_buckets(targets, builder)
 
 
-def _check_keys(builder: Builder) -> None:
+def _has_one_key(builder: Builder) -> bool:
+    """Whether there is not both a target and a list of targets."""
     given = [key for key in ("target", "targets") if (key,) in builder.locations]
     at = finder(builder, ())
     if len(given) == 2:
@@ -39,14 +41,17 @@ def _check_keys(builder: Builder) -> None:
             allowed="one of them",
             do="move the target into the list `targets`, without a name: its copies stay as they are",
         )
-    elif not given and () in builder.locations:
+        return False
+    misspelled = any(one.code == "DEF010" and "'target" in one.do for one in builder.report.problems)
+    if not given and not misspelled and builder.locations.keys() - {()}:  # the file is a mapping
         builder.report.problem(
             "DEF011",
             "required key `target` is missing",
             at("target"),
             allowed="`target`, or the list `targets`",
-            do="The system that contains the copies.",
+            do="add the system that contains the copies",
         )
+    return True
 
 
 def _check_names(targets: Targets, builder: Builder) -> None:

@@ -26,7 +26,9 @@ def key_table() -> str:
 
 
 def _rows(kind: Any, prefix: str) -> Iterator[str]:
+    """A class with two keys at one level is listed below the first of them."""
     hints = typing.get_type_hints(kind)
+    listed: set[Any] = set()
     for member in fields(kind):
         metadata, hint = member.metadata, hints[member.name]
         if metadata.get("inline"):
@@ -36,11 +38,18 @@ def _rows(kind: Any, prefix: str) -> Iterator[str]:
         choices = known_kinds(metadata["choices"]) if "choices" in metadata else []
         value = ", ".join(f"`{choice}`" for choice in choices) or _value(hint)
         yield _row(path, value, member)
-        yield from _nested_rows(hint, path)
+        if (inner := _mapping(hint)) not in listed:
+            listed.add(inner)
+            yield from _nested_rows(hint, path)
+
+
+def _mapping(hint: Any) -> Any:
+    """The class of a key with keys of its own, else None."""
+    return next((a for a in (hint, *typing.get_args(hint)) if is_dataclass(a)), None)
 
 
 def _nested_rows(hint: Any, path: str) -> Iterator[str]:
-    inner = next((a for a in (hint, *typing.get_args(hint)) if is_dataclass(a)), None)
+    inner = _mapping(hint)
     if inner is not None:
         yield from _rows(inner, f"{path}[]." if typing.get_origin(hint) is tuple else f"{path}.")
 

@@ -221,7 +221,7 @@ class Definition:
     source: Source = doc("The source of the changes.")
     target: Target | None = doc("The system that contains the copies. Either this or `targets`.", None)
     targets: tuple[Target, ...] = doc(
-        "Several systems with copies of the same tables, from one read of the source; each with a `name`.",
+        "Several systems with copies of the same tables, from one read of the source: each has the keys of `target`.",
         tuple,
         non_empty=True,
     )

@@ -1,0 +1,77 @@
+"""Several targets in the YAML of a replicator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.dag_doc import dag_doc
+from airflow_cdc_provider.loader import load_folder
+from airflow_cdc_provider.loader.schema import json_schema
+from tests.provider.shop_yaml import FOLDERS, GOOD, load, problems
+
+WAREHOUSE = "{name: wh, type: postgres, connection: wh, schema: shop}"
+TWO = GOOD.replace(f"target: {FOLDERS}", f"targets:\n  - {FOLDERS}\n  - {WAREHOUSE}")
+TABLE = "  - source: public.orders\n"
+
+
+def test_a_list_of_targets_is_loaded_with_their_names() -> None:
+    found = load(TWO.replace(TABLE, f"{TABLE}    targets: [wh]\n"))
+    assert found.target is None
+    assert found.all_targets == (
+        Target("delta", "/data/lake/shop"),
+        Target("postgres", connection="wh", options=found.targets[1].options, name="wh"),
+    )
+    assert (found.target_names, found.tables[0].targets) == (("default", "wh"), ("wh",))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "location"),
+    [
+        (GOOD.replace(f"target: {FOLDERS}\n", ""), "DEF011", "1:1 target"),
+        (TWO + f"target: {FOLDERS}\n", "DEF100", "10:9 target"),
+        (TWO.replace("name: wh, ", ""), "DEF101", "6:5 targets[1].name"),
+        (TWO.replace("name: wh", "name: default"), "DEF101", "6:12 targets[1].name"),
+        (TWO.replace("name: wh", "name: Wh"), "DEF013", "6:12 targets[1].name"),
+        (TWO.replace(WAREHOUSE, FOLDERS.replace("{", "{name: b, ")), "DEF102", "6:38 targets[1].location"),
+        (TWO.replace(TABLE, f"{TABLE}    targets: [lake]\n"), "DEF103", "9:15 tables[0].targets[0]"),
+        (TWO.replace(TABLE, f"{TABLE}    targets: []\n"), "DEF020", "9:14 tables[0].targets"),
+        (GOOD.replace("target:", "target: null #"), "DEF018", "4:9 target"),
+        (GOOD.replace("target:", "taget:"), "DEF010", "4:1 taget"),
+        (TWO.replace(TABLE, f"{TABLE}  - source: public.ORDERS\n"), "DEF015", "9:5 tables[1].target"),
+        (
+            TWO.replace(FOLDERS, "{type: delta, location: s3://lake/a, connection: one}").replace(
+                WAREHOUSE, "{name: b, type: delta, location: s3://lake/b, connection: two}"
+            ),
+            "DEF050",
+            "6:63 targets[1].connection",
+        ),
+    ],
+)
+def test_a_mistake_about_targets_is_reported_once(text: str, code: str, location: str) -> None:
+    assert [(one.code, one.where) for one in problems(text)] == [(code, f"shop.yaml:{location}")]
+
+
+def test_tables_of_one_name_may_be_in_different_targets() -> None:
+    chosen = f"{TABLE}    targets: [wh]\n  - source: public.ORDERS\n    targets: [default]\n"
+    assert [rule.targets for rule in load(TWO.replace(TABLE, chosen)).tables] == [("wh",), ("default",)]
+
+
+def test_two_replicators_with_a_common_target_clash(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(TWO)
+    (tmp_path / "two.yaml").write_text(GOOD.replace("name: shop", "name: two"))
+    assert {problem.code for problem in load_folder(tmp_path).problems} == {"DEF015"}
+
+
+def test_the_schema_requires_one_of_the_keys() -> None:
+    schema = json_schema()
+    assert schema["oneOf"] == [{"required": ["target"]}, {"required": ["targets"]}]
+    assert "target" not in schema["required"]
+    assert schema["properties"]["targets"]["items"]["oneOf"] == schema["properties"]["target"]["oneOf"]
+
+
+def test_the_documentation_of_the_dag_names_every_target() -> None:
+    doc = dag_doc(load(TWO))
+    assert "to **delta** at `/data/lake/shop` (`default`) and to **postgres** at `wh, schema shop` (`wh`)." in doc
