@@ -186,12 +186,8 @@ def test_a_target_that_stops_within_a_run_fails_its_copies_alone(shop: TargetsPi
 def test_a_login_that_is_refused_fails_the_copies_of_that_target_alone(shop: TargetsPipeline) -> None:
     shop.run_successfully()
     change(shop)
-    with psycopg.connect(shop.server.dsn(), autocommit=True) as server:
-        server.execute(f"CREATE ROLE {shop.database} LOGIN PASSWORD 'right'".encode())
     shop.refused = True
     dag_run = shop.run()
-    if dag_run.green:
-        pytest.skip("this server accepts any password")
     assert failed_only(dag_run, WAREHOUSE, copy_name(ORDERS, "wh"))
     shop.assert_lake_exact()
     shop.refused = False
