@@ -29,7 +29,7 @@ from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -72,7 +72,7 @@ class TableDecision:
     fence: bool = False
     dirty: bool = False
     compare: bool = False
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 def decide_table(facts: Facts, table: TableFacts) -> TableDecision:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.control.schema_answers import answer_question, open_questions
+from airflow_cdc_provider.control.answers import answer_question, open_questions
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
