@@ -9,12 +9,12 @@ from airflow_cdc_provider.cli.open_questions import close_question
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.control.schema_answers import answer_open_question, open_questions
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Answer, Question
 
 
 @cli_command
@@ -34,7 +34,7 @@ def decide(args: argparse.Namespace) -> CommandOutput:
     return CommandOutput({"decision": to_plain(decision), "run_id": run}, lines=[line])
 
 
-def _chosen(replicator: Replicator, questions: list[SchemaQuestion], named: str) -> SchemaQuestion:
+def _chosen(replicator: Replicator, questions: list[Question], named: str) -> Question:
     """Raises CommandRefused (CMD044) unless exactly one question is meant."""
     chosen = [question for question in questions if not named or question.id == named]
     if len(chosen) == 1:
@@ -50,7 +50,7 @@ def _chosen(replicator: Replicator, questions: list[SchemaQuestion], named: str)
     )
 
 
-def _listed(replicator: Replicator, questions: list[SchemaQuestion]) -> CommandOutput:
+def _listed(replicator: Replicator, questions: list[Question]) -> CommandOutput:
     columns = ("question", "table", "changes", "answers", "statements")
     rows = [(q.id, q.table, "; ".join(q.changes), ", ".join(q.answers), "\n".join(q.statements)) for q in questions]
     lines = [] if questions else [f"{replicator.name} has no open question"]

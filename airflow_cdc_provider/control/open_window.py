@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from airflow_cdc_provider.control.answers import carry_out_answers
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.footprint import left_copies, left_note
@@ -22,7 +23,6 @@ from airflow_cdc_provider.control.paused_copies import first_window, pause_commi
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind
-from airflow_cdc_provider.control.schema_answers import carry_out_answers
 from airflow_cdc_provider.control.table_rows import opening_rows
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts

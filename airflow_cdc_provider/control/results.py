@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord, token
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.staging.run_files import RunFiles
 
 TASKS = ("snapshot", "extract", "stage", "merge", "reconcile.resync", "reconcile.replay", "verify")
@@ -37,7 +37,7 @@ class Results:
         raised = any(result.fence not in (None, fence) for result in self.of_table(table))
         return raised or any(result.outcome is not Outcome.UNCHANGED for result in self.of_writing_steps(table))
 
-    def question(self, table: str) -> SchemaQuestion | None:
+    def question(self, table: str) -> Question | None:
         """What the table waits for since this run."""
         return next((result.question for result in self.of_table(table) if result.question), None)
 

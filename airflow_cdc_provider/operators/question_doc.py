@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.control.schema_samples import Sample
+from airflow_cdc_provider.control.samples import Sample
 from airflow_cdc_provider.core.markdown import code
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Answer, Question
 
 ANSWERS = {
     Answer.APPLY: "alter the target with the statements above, and go on",
@@ -16,7 +16,7 @@ ANSWERS = {
 }
 
 
-def question_doc(question: SchemaQuestion, sample: Sample) -> str:
+def question_doc(question: Question, sample: Sample) -> str:
     """What an operator needs to answer a question."""
     lines = _difference(question) if question.about_difference else _schema_change(question, sample)
     if question.statements:
@@ -31,7 +31,7 @@ def question_doc(question: SchemaQuestion, sample: Sample) -> str:
     return "\n".join(lines)
 
 
-def _schema_change(question: SchemaQuestion, sample: Sample) -> list[str]:
+def _schema_change(question: Question, sample: Sample) -> list[str]:
     return [
         f"Table {code(question.table)} waits since window {question.window}:",
         "",
@@ -41,7 +41,7 @@ def _schema_change(question: SchemaQuestion, sample: Sample) -> list[str]:
     ]
 
 
-def _difference(question: SchemaQuestion) -> list[str]:
+def _difference(question: Question) -> list[str]:
     return [
         f"Table {code(question.table)} was compared at the end of window {question.window}:",
         "",
@@ -51,7 +51,7 @@ def _difference(question: SchemaQuestion) -> list[str]:
     ]
 
 
-def _effect(question: SchemaQuestion, answer: Answer) -> str:
+def _effect(question: Question, answer: Answer) -> str:
     if answer is Answer.RENAME:
         pairs = ", ".join(f"{code(old)} → {code(new)}" for old, new in question.renames)
         return f"{ANSWERS[answer]}: {pairs}"

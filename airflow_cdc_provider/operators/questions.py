@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 
-from airflow_cdc_provider.control.schema_answers import answer_open_question
-from airflow_cdc_provider.control.schema_questions import unanswered
-from airflow_cdc_provider.control.schema_samples import sample_of
+from airflow_cdc_provider.control.answers import answer_open_question
+from airflow_cdc_provider.control.questions import unanswered
+from airflow_cdc_provider.control.samples import sample_of
 from airflow_cdc_provider.core.serde import from_plain, to_plain
-from airflow_cdc_provider.core.table.questions import QUESTION_RUN, Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.questions import QUESTION_RUN, Answer, Question
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.question_doc import question_doc
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
@@ -56,7 +56,7 @@ class AskOperator(HITLOperator):
 
     def execute(self, context: Context) -> Any:
         conf: Mapping[str, Any] = context["dag_run"].conf or {}
-        question = from_plain(SchemaQuestion, conf["question"])
+        question = from_plain(Question, conf["question"])
         found = "differs from its source" if question.about_difference else "has a schema change"
         self.subject = f"{self.replicator}: {question.table} {found}"
         self.body = conf["body"]
@@ -79,7 +79,7 @@ class RecordAnswerOperator(ReplicatorTask):
 
     def execute(self, context: Context) -> dict[str, Any]:
         conf: Mapping[str, Any] = context["dag_run"].conf or {}
-        question = from_plain(SchemaQuestion, conf["question"])
+        question = from_plain(Question, conf["question"])
         given = context["ti"].xcom_pull(task_ids=self.ask)
         answer, user = Answer(given["chosen_options"][0]), given.get("responded_by_user") or {}
         actor = user.get("name") or user.get("id") or "unknown"

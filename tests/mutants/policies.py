@@ -63,14 +63,14 @@ POLICIES = (
     ),
     Mutant(
         "a second answer replaces the first one",
-        "airflow_cdc_provider/control/schema_answers.py",
+        "airflow_cdc_provider/control/answers.py",
         "if earlier is not None and earlier.answer is not Answer.LEAVE:",
         "if False:",
         (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),
     ),
     Mutant(
         "`leave` is carried out",
-        "airflow_cdc_provider/control/schema_answers.py",
+        "airflow_cdc_provider/control/answers.py",
         "if decision is None or decision.answer is Answer.LEAVE:",
         "if decision is None:",
         (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),

@@ -44,7 +44,7 @@ def test_changes_are_acknowledged_after_they_are_landed_and_merged(harness: RunH
     assert harness.slot() == 100
     closing = harness.close("r2")
     assert harness.slot() == 102
-    assert closing.moved == ("public_a",)
+    assert closing.moved == {"public.a": "public_a"}
     assert [row.changes for row in closing.rows] == [{"update": 2}, {}]
 
 

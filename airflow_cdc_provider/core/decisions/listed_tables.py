@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -25,7 +25,7 @@ class NewTable:
     table: str
     target: str
     reason: str
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def separate_new_tables(
 
 def _why_not_copied(
     definition: Definition, selection: Selection, decisions: Iterable[OperatorDecision]
-) -> tuple[str, SchemaQuestion | None]:
+) -> tuple[str, Question | None]:
     """An empty reason: it is copied."""
     policy = on_new_table(definition, selection.rule)
     if policy is OnNewTable.COPY:
@@ -87,11 +87,11 @@ def _why_not_copied(
     return f"a new table; {decision.decided_by} decided at {decision.decided_at} not to copy it", None
 
 
-def _question(selection: Selection) -> SchemaQuestion:
+def _question(selection: Selection) -> Question:
     columns = ", ".join(f"{column.name} {column.type}" for column in selection.selected.columns)
     change = f"the source has a new table, selected by {selection.rule.source}: {columns}"
     number = question_id(selection.source_table, "", 0, "", "new table")
-    return SchemaQuestion(number, selection.table, 0, (change,), (Answer.APPLY, Answer.IGNORE, Answer.LEAVE))
+    return Question(number, selection.table, 0, (change,), (Answer.APPLY, Answer.IGNORE, Answer.LEAVE))
 
 
 def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]) -> tuple[GoneTable, ...]:

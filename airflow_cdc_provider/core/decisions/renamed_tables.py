@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import HISTORY, source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -61,10 +61,10 @@ def under_copied_names(
     return schemas, {table: name for name, table in former.items()}
 
 
-def rename_question(control: ControlRecord, name: str) -> SchemaQuestion:
+def rename_question(control: ControlRecord, name: str) -> Question:
     number = question_id(control.table, control.floor, 0, control.table, name)
     changes = (f"the table was renamed to {name}",)
-    return SchemaQuestion(number, control.table, control.window, changes, (Answer.APPLY, Answer.LEAVE))
+    return Question(number, control.table, control.window, changes, (Answer.APPLY, Answer.LEAVE))
 
 
 def is_followed(control: ControlRecord, name: str, decisions: Sequence[OperatorDecision]) -> bool:

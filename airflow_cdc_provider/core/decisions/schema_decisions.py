@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, alterations
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
 
@@ -51,7 +51,7 @@ class SchemaDecision:
     reason: str
     alterations: tuple[Alteration, ...] = ()
     problem: Problem | None = None
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 def question_about(control: ControlRecord, stop: SchemaStop) -> str:
@@ -120,7 +120,7 @@ def _question(
     changes: Sequence[SchemaChange],
     altered: Sequence[Alteration] | None,
     statements: Statements,
-) -> SchemaQuestion:
+) -> Question:
     renames = _possible_renames(changes)
     certain = [change for change in changes if change.is_certain]
     copied = any(change.kind in COPIED for change in changes)
@@ -134,7 +134,7 @@ def _question(
         Answer.RESYNC,
         Answer.LEAVE,
     ]
-    return SchemaQuestion(
+    return Question(
         question_about(control, stop),
         control.table,
         stop.window,
@@ -147,10 +147,10 @@ def _question(
     )
 
 
-def copy_question(control: ControlRecord, changes: tuple[str, ...]) -> SchemaQuestion:
+def copy_question(control: ControlRecord, changes: tuple[str, ...]) -> Question:
     """About changes that only another copy can apply, and that the stream does not carry."""
     number = question_id(control.table, control.floor, control.window, "", "\n".join(changes))
-    return SchemaQuestion(number, control.table, control.window, changes, (Answer.RESYNC, Answer.LEAVE))
+    return Question(number, control.table, control.window, changes, (Answer.RESYNC, Answer.LEAVE))
 
 
 def _possible_renames(changes: Sequence[SchemaChange]) -> tuple[tuple[str, str], ...]:
@@ -178,7 +178,7 @@ def _ignorable(changes: Iterable[SchemaChange], key: Iterable[str]) -> tuple[str
     return tuple(dict.fromkeys(column.source_name for column in columns if column.source_name))
 
 
-def asked(control: ControlRecord, question: SchemaQuestion) -> Problem:
+def asked(control: ControlRecord, question: Question) -> Problem:
     return Problem(
         "SCH002",
         "a schema change waits for an operator's answer",

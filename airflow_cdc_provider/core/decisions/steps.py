@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -136,7 +136,7 @@ class TableResult:
     detail: dict[str, Any] = field(default_factory=dict)
     engine: EngineUse | None = None
     cost: dict[str, int] = field(default_factory=dict)
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 STAGED = "staged"

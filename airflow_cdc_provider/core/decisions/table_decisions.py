@@ -29,7 +29,7 @@ from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -72,7 +72,7 @@ class TableDecision:
     fence: bool = False
     dirty: bool = False
     compare: bool = False
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
@@ -221,14 +221,14 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecision:
     name = table.task.table
-    what = f"the change log has a hole for {name} ({hole.kind})"
+    what = f"the change log has a hole for {name} ({hole.cause})"
     if repairs_itself(facts.definition, table.task.rule) or hole.kind in REQUESTED:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
         "LOG004",
         what,
         where=name,
-        found=hole.detail or hole.kind,
+        found=hole.detail or hole.cause,
         do=repair_line(facts, table),
         data="the copy is at the last window before the hole",
     )

@@ -7,7 +7,7 @@ from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, S
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 
 
@@ -33,7 +33,7 @@ def decide_truncate(control: ControlRecord, window: int, policy: SchemaPolicy) -
         return SchemaDecision(SchemaAction.STOP, reason, problem=_refused(control, window, reason))
     answers = (Answer.APPLY, Answer.IGNORE, Answer.RESYNC, Answer.LEAVE)
     number = question_about_truncate(control, window)
-    question = SchemaQuestion(number, control.table, window - 1, (reason,), answers)
+    question = Question(number, control.table, window - 1, (reason,), answers)
     return SchemaDecision(SchemaAction.ASK, reason, problem=asked(control, question), question=question)
 
 

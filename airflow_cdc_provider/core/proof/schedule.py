@@ -8,7 +8,7 @@ from typing import Any
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion, question_id
+from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.verified import Verified
@@ -64,7 +64,7 @@ def verified_row(verify: Verify, result: TableResult | None, before: Verified | 
     return replace(verified, question=_question(result, detail, before))
 
 
-def _question(result: TableResult, detail: dict[str, Any], before: Verified | None) -> SchemaQuestion:
+def _question(result: TableResult, detail: dict[str, Any], before: Verified | None) -> Question:
     """The same difference is not asked about again."""
     keys = detail["differences"]
     shown = ", ".join(keys[:KEYS_SHOWN]) + (", …" if len(keys) > KEYS_SHOWN else "")
@@ -72,7 +72,7 @@ def _question(result: TableResult, detail: dict[str, Any], before: Verified | No
     if before and before.question and before.question.changes == changes:
         return before.question
     window = result.window or 0
-    return SchemaQuestion(
+    return Question(
         question_id(result.table, "", window, "verify", changes[0]),
         result.table,
         window,

@@ -32,7 +32,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class SchemaQuestion:
+class Question:
     """``changes``: a sentence each. ``statements``: what ``apply`` executes in the target. ``columns``: those that
     ``ignore`` leaves out. ``renames``: dropped column → added column, for ``rename``. ``schema_id``: of the schema
     after the changes."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.verified import Verified
 
@@ -83,7 +83,7 @@ class TableRow:
     counted_run: str = ""
     engine: str = ""
     withheld: tuple[str, ...] = ()
-    question: SchemaQuestion | None = None
+    question: Question | None = None
     verified: Verified | None = None
     control: ControlRecord | None = None
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from airflow_cdc_provider.core.errors import CommandRefused
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 
 
 class TableState(StrEnum):
@@ -78,7 +78,7 @@ class State:
     set_by: str = ""
     command: str = ""
     version: int | None = None
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
 
 def require_move(table: str, now: TableState, to: TableState) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Verified:
     inexact: bool = False
     sampled: bool = False
     upto: tuple[str, ...] | None = None
-    question: SchemaQuestion | None = None
+    question: Question | None = None
 
     @property
     def cured(self) -> bool:

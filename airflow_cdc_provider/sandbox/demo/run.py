@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
+class RequiredAction:
     """``dag``: the one that asks; ``run_id``: of its run, and of the run that carries the answer out."""
 
     dag: str
@@ -92,7 +92,7 @@ class DemoRun:
             raise Failed(f"run {run} of {dag} failed")
         return tasks
 
-    def wait_for_question(self, dag: str) -> Question:
+    def wait_for_question(self, dag: str) -> RequiredAction:
         """Start runs, which fail because a table is blocked, until one has asked an operator."""
         questions = f"{dag}_questions"
         for _ in range(MAX_RUNS):
@@ -103,7 +103,7 @@ class DemoRun:
             self.airflow.wait(dag, run, RUN_LIMIT_S, lambda run=run: self._show_tasks(dag, run))  # type: ignore[misc]
         raise Failed(f"{dag} asked no question in {MAX_RUNS} runs")
 
-    def _questions(self, dag: str) -> list[Question]:
+    def _questions(self, dag: str) -> list[RequiredAction]:
         self.airflow.wait_for_dag(dag)
         deadline = time.monotonic() + QUESTION_LIMIT_S
         while time.monotonic() < deadline:
@@ -113,11 +113,11 @@ class DemoRun:
             path = f"/dags/{dag}/dagRuns/~/hitlDetails"
             details = self.airflow.request("GET", path, params={"response_received": "false"})["hitl_details"]
             if details:
-                return [Question(dag, one["task_instance"]["dag_run_id"], one["subject"]) for one in details]
+                return [RequiredAction(dag, one["task_instance"]["dag_run_id"], one["subject"]) for one in details]
             time.sleep(0.5)
         raise Failed(f"the question of {dag} did not appear")
 
-    def answer(self, question: Question, answer: str) -> None:
+    def answer(self, question: RequiredAction, answer: str) -> None:
         path = f"/dags/{question.dag}/dagRuns/{question.run_id}/taskInstances/ask/-1/hitlDetails"
         self.airflow.request("PATCH", path, json={"chosen_options": [answer], "params_input": {}})
         if self.airflow.wait(question.dag, question.run_id, QUESTION_LIMIT_S) != "success":

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.control.schema_answers import answer_open_question, open_questions
-from airflow_cdc_provider.control.schema_questions import unanswered
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.questions import unanswered
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.spec.definition import TableRule

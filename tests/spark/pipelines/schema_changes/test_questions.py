@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.control.schema_answers import answer_open_question, question_of
-from airflow_cdc_provider.control.schema_questions import unanswered
-from airflow_cdc_provider.control.schema_samples import sample_of
+from airflow_cdc_provider.control.answers import answer_open_question, question_of
+from airflow_cdc_provider.control.questions import unanswered
+from airflow_cdc_provider.control.samples import sample_of
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.spec.definition import Ignorable, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.spark.databases import new_schema
@@ -45,11 +45,11 @@ RULES = (
 class Questions(PolicyPipeline):
     """Tables q0 to q8 ask; the others do not."""
 
-    def alter(self, table: str, *actions: str, row: str = "") -> SchemaQuestion:
+    def alter(self, table: str, *actions: str, row: str = "") -> Question:
         """Returns the question about the table."""
         return self.asked(table, *(f"ALTER TABLE {{t}} {action}" for action in actions), *([row] if row else []))
 
-    def asked(self, table: str, *statements: str) -> SchemaQuestion:
+    def asked(self, table: str, *statements: str) -> Question:
         """Returns the question about the table."""
         self.replicate("sibling", "UPDATE {t} SET a = a + 1")
         run_id = self.replicate(table, "UPDATE {t} SET a = a + 1", *statements)
@@ -67,7 +67,7 @@ class Questions(PolicyPipeline):
     def ids(self, table: str) -> set[int]:
         return {row["id"] for row in self._copy(table)}
 
-    def answer(self, question: SchemaQuestion, answer: Answer) -> None:
+    def answer(self, question: Question, answer: Answer) -> None:
         answer_open_question(self.replicator(), question, answer, "ada", "because")
         for _ in range(4):
             self.run()

@@ -21,17 +21,17 @@ from airflow_cdc_provider.core.decisions.operator_decisions import (
 from airflow_cdc_provider.core.errors import CommandRefused, Fenced, Retryable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.questions import Answer, SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 
 
-def question_of(control: ControlRecord | None) -> SchemaQuestion | None:
+def question_of(control: ControlRecord | None) -> Question | None:
     """What the table waits for."""
     return control.state.question if control and control.state.name is TableState.BLOCKED else None
 
 
-def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) -> dict[str, SchemaQuestion]:
+def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) -> dict[str, Question]:
     """The questions that wait by table. ``tables``: only about these."""
     rows, targets = replicator.state.tables(replicator.name), known_tables(replicator)
     found = {table: row.question for table, row in rows.items() if row.question and row.state is TableState.NEW}
@@ -44,7 +44,7 @@ def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) 
 
 
 def answer_open_question(
-    replicator: Replicator, question: SchemaQuestion, answer: Answer, actor: str, reason: str
+    replicator: Replicator, question: Question, answer: Answer, actor: str, reason: str
 ) -> OperatorDecision:
     """As ``answer_question``, if the table still waits for the answer. Raises CommandRefused (CMD043) if not."""
     current = open_questions(replicator, [question.table]).get(question.table)
@@ -70,7 +70,7 @@ def _outcome(earlier: OperatorDecision | None) -> str:
 
 
 def answer_question(
-    replicator: Replicator, question: SchemaQuestion, answer: Answer, actor: str, reason: str
+    replicator: Replicator, question: Question, answer: Answer, actor: str, reason: str
 ) -> OperatorDecision:
     """Write the answer. If the question has the same answer already, that one is returned. Raises CommandRefused if it
     has another one already (CMD041), or does not allow this one (CMD042)."""
@@ -151,7 +151,7 @@ def _carry_out(
     table: str,
     target_table: str,
     current: TargetState,
-    question: SchemaQuestion,
+    question: Question,
     decision: OperatorDecision,
     run_id: str,
 ) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from airflow_cdc_provider.control.answers import question_of
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results, read_results
-from airflow_cdc_provider.control.schema_answers import question_of
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.proof.schedule import verified_row
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 
 
-def unanswered(replicator: Replicator, run_id: str) -> tuple[SchemaQuestion, ...]:
+def unanswered(replicator: Replicator, run_id: str) -> tuple[Question, ...]:
     """The questions that are open during a run, and that have no answer."""
     decision, results = read_decision(replicator, run_id), read_results(replicator.run(run_id))
     tasks = decision.plan.tables if decision else ()
@@ -23,7 +23,7 @@ def unanswered(replicator: Replicator, run_id: str) -> tuple[SchemaQuestion, ...
     return tuple(question for question in found if question and answer_to(decisions, question.id) is None)
 
 
-def _about_differences(replicator: Replicator, decision: RunDecision, results: Results) -> list[SchemaQuestion | None]:
+def _about_differences(replicator: Replicator, decision: RunDecision, results: Results) -> list[Question | None]:
     """Of the comparisons of this run, whose results are not in the index yet."""
     rows = replicator.state.tables(replicator.name) if decision.plan.compare else {}
     compared = [(rows[table].verified, table) for table in decision.plan.compare if table in rows]

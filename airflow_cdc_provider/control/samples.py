@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.log.change_log import TableSlice
 from airflow_cdc_provider.core.table.copies import source_table
-from airflow_cdc_provider.core.table.questions import SchemaQuestion
+from airflow_cdc_provider.core.table.questions import Question
 
 ROWS = 3
 MAX_TEXT = 60
@@ -23,7 +23,7 @@ class Sample:
     values: tuple[dict[str, str], ...] = ()
 
 
-def sample_of(replicator: Replicator, question: SchemaQuestion) -> Sample:
+def sample_of(replicator: Replicator, question: Question) -> Sample:
     parts = [
         part
         for manifest in replicator.log.manifests(question.window + 1)
