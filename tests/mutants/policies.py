@@ -97,6 +97,27 @@ POLICIES = (
         (LISTED,),
     ),
     Mutant(
+        "a copy in a target that left the list is taken for that of a dropped table",
+        "airflow_cdc_provider/core/decisions/listed_tables.py",
+        "if target_of_copy(table) not in definition.target_names:",
+        "if target_of_copy(table) not in table:",
+        ("tests/core/test_targets.py::test_the_copies_in_a_target_that_is_not_listed_any_more_are_left",),
+    ),
+    Mutant(
+        "copies in different targets exclude each other",
+        "airflow_cdc_provider/core/spec/selection.py",
+        "by_target[target_of_copy(selection.table), selection.target.lower()]",
+        'by_target["", selection.target.lower()]',
+        ("tests/core/test_targets.py::test_every_target_has_a_copy_and_a_rule_may_choose",),
+    ),
+    Mutant(
+        "a copy whose target does not answer stops the step of the others",
+        "airflow_cdc_provider/operators/step_inputs.py",
+        "if error and not tasks:",
+        "if error:",
+        ("tests/provider/test_step_targets.py::test_a_copy_whose_target_does_not_answer_is_left_out_and_reported",),
+    ),
+    Mutant(
         "a copy is dropped although the source may only refuse access",
         "airflow_cdc_provider/core/decisions/listed_tables.py",
         "(gone.policy is OnDroppedTable.DROP and is_dropped)",

@@ -67,7 +67,7 @@ def test_a_failing_table_is_recorded_and_stops_no_other(spark: SparkSession, rep
         "d": ValueError(f"odd {PASSWORD}"),
     }
 
-    def one(work: TableWork) -> object:
+    def one(_: object, work: TableWork) -> object:
         with work.phase("read"):
             if error := failures.get(work.task.table):
                 raise error
@@ -93,7 +93,7 @@ def test_a_failing_table_is_recorded_and_stops_no_other(spark: SparkSession, rep
 
 
 def test_tables_work_on_sessions_with_settings_of_their_own(spark: SparkSession, replicator: Replicator) -> None:
-    def one(work: TableWork) -> object:
+    def one(_: object, work: TableWork) -> object:
         assert work.spark.conf.get("spark.cdc.token", "none") == "none"
         work.spark.conf.set("spark.cdc.token", work.task.table)
         return work.result(Outcome.DONE, detail={"zone": work.spark.conf.get("spark.sql.session.timeZone")})

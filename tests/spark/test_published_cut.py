@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.targets.registry import Targets
 from spark_jobs import extract, merge, snapshot, stage
 from tests.delta_tables import read
 from tests.spark.databases import Database, new_schema
@@ -76,9 +77,10 @@ class PublishedTables:
 
     def publish(self) -> None:
         one, sealed = self.replicator, self.replicator.log.sealed()
-        worker = Worker(one.definition, one.source, one.target, one.log, None)  # type: ignore[arg-type]
+        targets = Targets(one.definition, lambda _: one.target)
+        worker = Worker(one.definition, one.source, targets, one.log, None)  # type: ignore[arg-type]
         if sealed:
-            assert publish_cut(worker, [self._row(table) for table in TABLES], sealed) is not None
+            assert publish_cut(worker, "default", [self._row(table) for table in TABLES], sealed) is not None
 
     def _row(self, table: str) -> TableRow:
         target = self.replicator.target.table_name(table)

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state.store import StateStore
+from airflow_cdc_provider.targets.registry import Targets
 from tests.spark.scripted_table import Row, ScriptedTable
 
 pytestmark = pytest.mark.jvm
@@ -39,7 +40,8 @@ class RewindCase:
         self.table = table
         state = StateStore(f"sqlite:///{folder}/state.db")
         target = table.job_tables()
-        self.replicator = Replicator(table.definition, None, target, table.log, state)  # type: ignore[arg-type]
+        targets = Targets(table.definition, lambda _: target)
+        self.replicator = Replicator(table.definition, None, targets, table.log, state)  # type: ignore[arg-type]
 
     @property
     def path(self) -> str:

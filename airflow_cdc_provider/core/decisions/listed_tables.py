@@ -59,11 +59,10 @@ def separate_new_tables(
     decisions = tuple(decisions)
     copied, excluded = list[Selection](), dict[str, NewTable]()
     for selection in selections:
-        table = selection.source_table
-        new = is_pattern(selection.rule.source) and table not in known
+        new = is_pattern(selection.rule.source) and selection.source_table not in known
         reason, question = _why_not_copied(definition, selection, decisions) if new else ("", None)
         if reason:
-            excluded.setdefault(table, NewTable(selection.table, selection.target, reason, question))
+            excluded.setdefault(selection.source_table, NewTable(selection.table, selection.target, reason, question))
         else:
             copied.append(selection)
     return tuple(copied), tuple(excluded.values())
