@@ -70,7 +70,8 @@ def describe(args: argparse.Namespace) -> CommandOutput:
     selection = copies.get(name) or next((one for one in selections if one.source_table == name), None)
     source = described[source_table(name)]
     schema = selection.schema if selection else source
-    target = replicator.targets.of(selection.table) if selection else None
+    copy = selection.table if selection else name
+    target = replicator.targets.of(copy) if replicator.targets.has(copy) else None
     types = target.column_types(schema) if target else ()
     target_types = dict(zip(schema.names, types, strict=False))
     columns = [

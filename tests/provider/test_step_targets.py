@@ -36,7 +36,7 @@ def targets_of(harness: StepHarness, error: Exception) -> Targets:
 
 
 @pytest.fixture
-def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StepHarness:
+def harness(tmp_path: Path) -> StepHarness:
     return StepHarness(tmp_path)
 
 
