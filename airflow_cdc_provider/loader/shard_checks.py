@@ -1,0 +1,64 @@
+"""Settings of tables that share a target table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from airflow_cdc_provider.core.spec.definition import Target, TableRule
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
+from airflow_cdc_provider.loader.builder import Builder, Path
+from airflow_cdc_provider.loader.locations import finder
+from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
+from airflow_cdc_provider.loader.types import known_kinds, options_class
+
+SHARES_TABLES = "shares_tables"
+"""Attribute of the options of a target: several copies can be in one of its tables."""
+
+
+def check_shard(rule: TableRule, at: Callable[..., YamlLocation], report: Report) -> None:
+    if rule.shard_value and not rule.shard_column:
+        report.problem(
+            "DEF088",
+            "the value of a shard, and no column for it",
+            at("shard_value"),
+            found=shown(rule.shard_value),
+            do="add `shard_column`, or remove `shard_value`",
+        )
+
+
+def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
+    target = builder.built.get(("target",))
+    for path, rule in rules.items():
+        if not rule.shard_column:
+            continue
+        at = finder(builder, path)
+        if isinstance(target, Target) and not shares_tables(target.type):
+            builder.report.problem(
+                "DEF089",
+                f"a table of a {target.type} target has one source table",
+                at("shard_column"),
+                found=shown(rule.shard_column),
+                allowed="target types whose tables can have several: " + ", ".join(_types_with_shared_tables()),
+                do="remove `shard_column` and give each source table its own `target`; a view can combine them",
+            )
+        if _dropped_tables(rule, builder) is OnDroppedTable.DROP:
+            builder.report.problem(
+                "DEF085",
+                "the target table of several source tables would be dropped with one of them",
+                at("shard_column"),
+                found=f"`dropped_tables: {OnDroppedTable.DROP}`",
+                allowed=f"`dropped_tables: {OnDroppedTable.KEEP}` or `{OnDroppedTable.STOP}`",
+                do="set `dropped_tables: keep` for the table: the rows of the dropped source table stay",
+            )
+
+
+def shares_tables(target_type: str) -> bool:
+    return bool(getattr(options_class("targets", target_type), SHARES_TABLES, False))
+
+
+def _types_with_shared_tables() -> list[str]:
+    return [kind for kind in known_kinds("targets") if shares_tables(kind)]
+
+
+def _dropped_tables(rule: TableRule, builder: Builder) -> object:
+    return rule.dropped_tables or builder.built.get(("dropped_tables",))
