@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from airflow_cdc_provider.core.spec.definition import Target, TableRule
+from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.locations import finder

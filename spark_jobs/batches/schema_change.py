@@ -34,6 +34,8 @@ def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: Sch
     def statements(alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
         if not alterations:
             return ()
+        if task.rule.shard_column:  # the rows of other source tables keep their columns
+            return None
         return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
 
     answer = answer_to(job.log.decisions(), question_about(control, stop))
