@@ -42,6 +42,7 @@ from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copy_again import HistoryCopy
 from spark_jobs.histories.current_rows import current_rows
+from spark_jobs.histories.followed_schema import follow_schema
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.spark_progress import watch_copy
@@ -77,10 +78,14 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     began = datetime.now(UTC)
     with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
-        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
-        record = build_control_record(job, task, named_fence, current, copy, current.control.state)
         kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
-        if kept_history is task.rule.history is not History.NONE:
+        continues = kept_history is task.rule.history is not History.NONE
+        if continues:
+            current = follow_schema(job, task, current, copy.schema)
+        old = open_writer(job.step.definition.target.type, work.session, job.tables).read(task, current.version)
+        assert current.control is not None
+        record = build_control_record(job, task, named_fence, current, copy, current.control.state)
+        if continues:
             return _continue_history(HistoryCopy(job, work, copy, current.control, record, began), old, new)
         technical = technical_columns(copy, task.rule, began)
         rows = target_frame(work, copy, new, technical)

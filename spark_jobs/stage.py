@@ -64,7 +64,7 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
         if schema and not plan.windows:
             if schema.action is SchemaAction.ALTER and plan.stop:
                 with work.phase("alter"):
-                    alter_table(job, task, current, plan.stop, schema)
+                    alter_table(job, task, current, plan.stop.before, schema.alterations, schema.reason)
                 control, current = require_writable(job, task, more_states)
                 continue
             return _schema_stopped(job, work, current, schema)

@@ -106,7 +106,7 @@ class ClosingRows:
         if control.state.name not in TAKES_CHANGES or control.log_id != log.log_id:
             return row
         if hole := first_hole(log, control):
-            what = f"the change log has a hole for {row.table} ({hole.kind})"
+            what = f"the change log has a hole for {row.table} ({hole.cause})"
             do = f"airflow cdc resync {self.decision.replicator} --table {row.table}"
             return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)
         pending = first_pending_window(log, control)

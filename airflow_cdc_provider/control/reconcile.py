@@ -37,7 +37,7 @@ def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[
         for task in plan.named(plan.stream):
             hole = hole_of(manifest, task.source_table, task.control.floor if task.control else "")
             if hole:
-                holes[task.table] = f"{hole.kind} in window {manifest.window}"
+                holes[task.table] = f"{hole.cause} in window {manifest.window}"
                 requested |= {task.table} if hole.kind in REQUESTED else set()
     for table, hole_text in holes.items():
         log_info(f"{table}: {hole_text}")

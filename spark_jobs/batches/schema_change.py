@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
@@ -20,6 +21,7 @@ from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alteration, altered
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import AltersTables, TargetState
 from spark_jobs.runtime.console import log_line
@@ -30,30 +32,39 @@ def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
     return task.rule.schema_changes.over(job.step.definition.schema_changes)
 
 
-def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
-    def statements(alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
-        if not alterations:
-            return ()
-        if task.rule.shard_column:  # the rows of other source tables keep their columns
-            return None
-        return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
+def statements_in_place(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+    """None if the target cannot execute all of them, or others share the table: their rows keep their columns."""
+    if not alterations:
+        return ()
+    if task.rule.shard_column:
+        return None
+    return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
 
+
+def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
+    statements = partial(statements_in_place, job, task)
     answer = answer_to(job.log.decisions(), question_about(control, stop))
     can_copy = not isinstance(job.source, StreamHoldsSnapshots)
     return decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
 
 
 def alter_table(
-    job: Job, task: TableTask, current: TargetState, stop: SchemaStop, decision: SchemaDecision
+    job: Job,
+    task: TableTask,
+    current: TargetState,
+    before: TableSchema,
+    alterations: Sequence[Alteration],
+    reason: str,
 ) -> ControlRecord:
-    """Commit the alterations with the schema that they lead to, and no rows. Raises Fenced if the table has changed."""
+    """Commit the alterations with the schema that they lead to, and no rows. ``before``: the schema of the source's
+    rows. Raises Fenced if the table has changed."""
     assert current.control is not None and isinstance(job.tables, AltersTables)
-    schema = stored_schema(task.rule.history, altered(stop.before, decision.alterations))
+    schema = stored_schema(task.rule.history, altered(before, alterations))
     record = replace(current.control.fenced(schema=schema), attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
-    committed = job.tables.alter(task.target, current, record, decision.alterations)
+    committed = job.tables.alter(task.target, current, record, alterations)
     failpoint("alter.after")
-    log_line(f"{task.table}: {decision.reason}; altered {task.target} under fencing token {committed.fence}")
+    log_line(f"{task.table}: {reason}; altered {task.target} under fencing token {committed.fence}")
     return committed
 
 

@@ -166,7 +166,7 @@ class HistoryCopy:
             f"{task.table} cannot continue its history, because its older versions do not fit the table any more",
             where=self.job.tables.locate(task.target),
             found="; ".join(changes),
-            allowed="added and dropped columns",
+            allowed="added and dropped columns, and changes that the target can execute in place",
             do="set another `target` for a new history, or drop the table to start again without the old versions",
             data="the history is unchanged",
         )

@@ -221,14 +221,14 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecision:
     name = table.task.table
-    what = f"the change log has a hole for {name} ({hole.kind})"
+    what = f"the change log has a hole for {name} ({hole.cause})"
     if repairs_itself(facts.definition, table.task.rule) or hole.kind in REQUESTED:
         return TableDecision(name, TableAction.RECONCILE, what)
     problem = Problem(
         "LOG004",
         what,
         where=name,
-        found=hole.detail or hole.kind,
+        found=hole.detail or hole.cause,
         do=repair_line(facts, table),
         data="the copy is at the last window before the hole",
     )

@@ -178,6 +178,11 @@ class Hole:
     position: dict[str, str] = field(default_factory=dict)
     detail: str = ""
 
+    @property
+    def cause(self) -> str:
+        """The kind, in words."""
+        return "not logged" if self.kind == UNLOGGED else self.kind
+
 
 @dataclass(frozen=True)
 class TableSlice:

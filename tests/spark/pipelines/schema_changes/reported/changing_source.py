@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,9 +169,17 @@ def texts(rows: Mapping[Any, Mapping[str, Any]]) -> Rows:
     return {str(key): {name: text(value) for name, value in row.items()} for key, row in rows.items()}
 
 
+def rule_of(kit: ChangingSource, case: Case) -> TableRule:
+    return TableRule(kit.name(case), schema_changes=case.policy)
+
+
 @contextmanager
 def reported_pipeline(
-    folder: Path, spark: SparkSession, kit: ChangingSource, cases: Sequence[Case]
+    folder: Path,
+    spark: SparkSession,
+    kit: ChangingSource,
+    cases: Sequence[Case],
+    rule: Callable[[ChangingSource, Case], TableRule] = rule_of,
 ) -> Iterator[ReportedPipeline]:
     """After all changes. The target can alter every column."""
     for case in cases:
@@ -180,7 +188,7 @@ def reported_pipeline(
         name="reported",
         source=kit.source,
         target=Target("delta", f"{folder}/lake", options=FEATURES),
-        tables=tuple(TableRule(kit.name(case), schema_changes=case.policy) for case in cases),
+        tables=tuple(rule(kit, case) for case in cases),
         staging=Staging(f"{folder}/staging"),
     )
     pipeline = ReportedPipeline(folder, spark, definition, kit=kit)
