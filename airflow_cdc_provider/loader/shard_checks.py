@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
-from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
@@ -31,24 +30,14 @@ def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     for path, rule in rules.items():
         if not rule.shard_column:
             continue
-        at = finder(builder, path)
         if isinstance(target, Target) and not shares_tables(target.type):
             builder.report.problem(
                 "DEF089",
                 f"a table of a {target.type} target has one source table",
-                at("shard_column"),
+                finder(builder, path)("shard_column"),
                 found=shown(rule.shard_column),
                 allowed="target types whose tables can have several: " + ", ".join(_types_with_shared_tables()),
                 do="remove `shard_column` and give each source table its own `target`; a view can combine them",
-            )
-        if _dropped_tables(rule, builder) is OnDroppedTable.DROP:
-            builder.report.problem(
-                "DEF085",
-                "the target table of several source tables would be dropped with one of them",
-                at("shard_column"),
-                found=f"`dropped_tables: {OnDroppedTable.DROP}`",
-                allowed=f"`dropped_tables: {OnDroppedTable.KEEP}` or `{OnDroppedTable.STOP}`",
-                do="set `dropped_tables: keep` for the table: the rows of the dropped source table stay",
             )
 
 
@@ -58,7 +47,3 @@ def shares_tables(target_type: str) -> bool:
 
 def _types_with_shared_tables() -> list[str]:
     return [kind for kind in known_kinds("targets") if shares_tables(kind)]
-
-
-def _dropped_tables(rule: TableRule, builder: Builder) -> object:
-    return rule.dropped_tables or builder.built.get(("dropped_tables",))

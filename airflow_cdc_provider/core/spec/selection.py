@@ -130,7 +130,8 @@ def select(
         rule = replace(rule, snapshot=rule.snapshot.over(definition.snapshot))
         selected = selected_schema(rule, by_name[table])
         rule, unnamed = with_shard_value(rule, table)
-        table_problems = [*_table_problems(rule, by_name[table], hash_key), *unnamed, *shard_problems(rule, selected)]
+        shard = shard_problems(rule, selected, rule.dropped_tables or definition.dropped_tables)
+        table_problems = [*_table_problems(rule, by_name[table], hash_key), *unnamed, *shard]
         for copy, own in copies_of(rule, table):
             target, routing_problems = target_name(own, table, table_name)
             shared = table_problems if copy == table else []

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, name_parts
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
 
@@ -27,14 +28,16 @@ def with_shard_value(rule: TableRule, table: str) -> tuple[TableRule, tuple[Prob
     return replace(rule, shard_value=value), ()
 
 
-def shard_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
-    """Why a table cannot be a shard. ``selected``: the selected columns of the source, with the effective key."""
+def shard_problems(rule: TableRule, selected: TableSchema, dropped: OnDroppedTable | None) -> Iterator[Problem]:
+    """Why a table cannot be a shard. ``selected``: the selected columns of the source, with the effective key.
+    ``dropped``: what happens to the copies of dropped tables."""
     if not rule.shard_column:
         return
     reasons = {
         "has no key, so a change cannot be found among the rows of others": not selected.key,
         "may have two rows with one key for a moment": bool(selected.key) and selected.regime is Regime.DOUBLE,
         "keeps a history": rule.history is not History.NONE,
+        "would take the rows of the others with it (`dropped_tables: drop`)": dropped is OnDroppedTable.DROP,
         "takes over an existing table, whose rows have no shard": rule.snapshot.takes_over,
     }
     for reason in (reason for reason, applies in reasons.items() if applies):
@@ -43,8 +46,8 @@ def shard_problems(rule: TableRule, selected: TableSchema) -> Iterator[Problem]:
             f"{selected.table} cannot share its target table with others: it {reason}",
             where=selected.table,
             found=f"shard_column: {rule.shard_column}",
-            allowed="tables with a key of their own, without `history`, that are copied",
-            do="give the table a `target` of its own, without `shard_column`",
+            allowed="tables with a key of their own, without `history` and `dropped_tables: drop`, that are copied",
+            do="change that, or give the table a `target` of its own, without `shard_column`",
         )
 
 

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.schema import Column, Origin, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.loader.shard_checks import shares_tables
 from airflow_cdc_provider.targets.target import ReleasesTables
-from tests.spark.contract.control_records import control, fence, problem
+from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import KITS, TargetKit
@@ -85,6 +85,7 @@ def test_changes_and_copies_of_one_source_table_leave_the_rows_of_the_others(kit
         assert (a.row_count(), b.row_count()) == (1, 2)
 
 
+@pytest.mark.nightly
 def test_a_truncate_with_soft_deletes_marks_the_rows_of_one(kit: TargetKit, tmp_path: Path) -> None:
     a, b = two(kit, tmp_path, on_delete=OnDelete.SOFT)
     assert a.apply([a.truncate(), a.insert(a.row(2, "Y"))]).outcome is Outcome.DONE
@@ -112,6 +113,7 @@ def test_commits_of_two_source_tables_at_once_both_succeed(
     assert control(b).fence > (fenced.control.fence if fenced.control else 0)
 
 
+@pytest.mark.nightly
 def test_a_fence_of_one_is_not_stopped_by_a_commit_of_another(kit: TargetKit, tmp_path: Path) -> None:
     a, b = two(kit, tmp_path)
     before = a.target_state()
@@ -124,6 +126,7 @@ def test_a_fence_of_one_is_not_stopped_by_a_commit_of_another(kit: TargetKit, tm
         a.job_tables().fence("t", before, stale)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("reply", [True, False], ids=["reply", "request"])
 def test_a_lost_commit_is_applied_once(kit: TargetKit, tmp_path: Path, reply: bool) -> None:
     a, b = two(kit, tmp_path)
@@ -161,6 +164,7 @@ def test_a_column_of_one_is_null_in_the_rows_of_the_others_until_they_have_it(ki
     assert (1, "x", 7) in a.own() and b.own() == [(1, "x", 8)]
 
 
+@pytest.mark.nightly
 def test_a_copy_that_does_not_fit_beside_the_others_is_refused(kit: TargetKit, tmp_path: Path) -> None:
     a, _ = two(kit, tmp_path)
     other = Shard(kit, tmp_path, "c", Column("v", INT))
@@ -177,6 +181,7 @@ def test_a_copy_that_does_not_fit_beside_the_others_is_refused(kit: TargetKit, t
     assert (a.own(), late.own()) == (COPIED, [(1, "e")])
 
 
+@pytest.mark.nightly
 def test_a_table_of_others_is_not_shared(kit: TargetKit, tmp_path: Path) -> None:
     kit.create()
     a = Shard(kit, tmp_path, "a", Column("v", TEXT))
@@ -203,12 +208,3 @@ def test_a_cut_contains_each_source_table_and_leaving_drops_the_table_once(kit: 
     again = Shard(kit, tmp_path / "again", "a", Column("v", TEXT))
     again.copy([again.row(1, "new")])
     assert again.rows() == [("a", 1, "new")]
-
-
-def test_a_source_table_with_its_own_key_error_stops_alone(kit: TargetKit, tmp_path: Path) -> None:
-    """A partial change without a row."""
-    a, b = two(kit, tmp_path)
-    result = a.apply([a.update(a.row(9, "no row"), complete=False)])
-    assert result.outcome is Outcome.BLOCKED or problem(result)
-    assert b.apply([b.update(b.row(1, "B"))]).outcome is Outcome.DONE
-    assert (a.own(), b.own()) == (COPIED, [(1, "B"), (2, "y")])
