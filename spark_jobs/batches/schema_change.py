@@ -45,7 +45,11 @@ def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: Sch
     statements = partial(statements_in_place, job, task)
     answer = answer_to(job.log.decisions(), question_about(control, stop))
     can_copy = not isinstance(job.source, StreamHoldsSnapshots)
-    return decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
+    decision = decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
+    if not task.rule.shard_column or decision.problem is None:
+        return decision
+    found = f"{decision.problem.found}; {task.target} has rows of other source tables, so its columns are not altered"
+    return replace(decision, problem=replace(decision.problem, found=found))
 
 
 def alter_table(

@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Blocked, ForeignTarget
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
-from airflow_cdc_provider.core.table.schema import Column, Origin, TableSchema
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Origin, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.loader.shard_checks import shares_tables
 from airflow_cdc_provider.targets.target import ReleasesTables
@@ -159,6 +159,9 @@ def test_a_column_of_one_is_null_in_the_rows_of_the_others_until_they_have_it(ki
         ("b", 1, "x", 7),
         ("b", 2, "Y", None),
     ]
+    columns = [Column("n", LogicalType(Kind.INT64)) if one is new else one for one in a.schema.columns]
+    stopped = a.apply([a.alter(replace(a.schema, columns=tuple(columns))), a.update({**a.row(1, "x"), "n": 9})])
+    assert stopped.problem is not None and "t has rows of other source tables" in stopped.problem.found
     fence(b, TableState.RESYNCING)
     b.copy([{**b.row(1, "x"), "n": 8}])
     assert (1, "x", 7) in a.own() and b.own() == [(1, "x", 8)]
