@@ -48,14 +48,18 @@ LONG_ROUNDS = 10
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
+FAILURES_SHOWN, FAILURE_WIDTH = 40, 300
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """``failures``: a line for each test that failed."""
+
     layer: str
     status: int
     took_s: float
     counts: dict[str, int]
+    failures: tuple[str, ...] = ()
 
     @property
     def late(self) -> bool:
@@ -82,7 +86,8 @@ class Running:
         if self.output is not None:
             print(self.output.read_text(errors="replace"), flush=True)
         with self.scratch as folder:
-            return Outcome(self.layer, status, took_s, counts(Path(folder) / "report.xml"))
+            report = Path(folder) / "report.xml"
+            return Outcome(self.layer, status, took_s, counts(report), failures(report))
 
 
 def run(layer: str, tests: Path = TESTS, options: Sequence[str] = ()) -> Outcome:
@@ -162,6 +167,17 @@ def counts(report: Path) -> dict[str, int]:
     return totals
 
 
+def failures(report: Path) -> tuple[str, ...]:
+    """Name and first line of the error of each test that failed, also in a fixture."""
+    if not report.exists():
+        return ()
+    return tuple(
+        f"{test.get('classname')}::{test.get('name')}: {(error.get('message') or ' ').splitlines()[0]}"
+        for test in ElementTree.parse(report).iter("testcase")
+        for error in [*test.findall("failure"), *test.findall("error")]
+    )
+
+
 def in_turn(layers: Sequence[str]) -> list[list[str]]:
     at_once = [layer for layer in layers if layer in ALONE]
     return [[layer] for layer in layers if layer not in ALONE] + ([at_once] if at_once else [])
@@ -177,6 +193,13 @@ def table(outcomes: list[Outcome], whole_s: float) -> str:
         remarks = ", ".join(["failed"] * outcome.failed + ["over its budget"] * outcome.late)
         lines.append(f"{outcome.layer:<16}{figures}  {remarks}".rstrip())
     return "\n".join([*lines, f"{'all':<16}{whole_s:>8.0f}{1:>7.0%}{budget_s:>8}"])
+
+
+def failure_lines(outcomes: list[Outcome]) -> list[str]:
+    """The first of all layers: the outputs of the layers may be cut by whoever shows them."""
+    found = [failure for outcome in outcomes for failure in outcome.failures]
+    more = [f"and {len(found) - FAILURES_SHOWN} more"] if len(found) > FAILURES_SHOWN else []
+    return [*(failure[:FAILURE_WIDTH] for failure in found[:FAILURES_SHOWN]), *more]
 
 
 def closing_line(outcomes: list[Outcome], whole_s: float) -> str:
@@ -212,7 +235,9 @@ def main() -> int:
         print(f"\n--- {', '.join(layers)} ---", flush=True)
         outcomes += run_at_once(layers, options=NIGHTLY if arguments.nightly else ())
     whole_s = time.monotonic() - began_s
-    print(f"\n{table(outcomes, whole_s)}\n{closing_line(outcomes, whole_s)}", flush=True)
+    print(
+        f"\n{table(outcomes, whole_s)}", *failure_lines(outcomes), closing_line(outcomes, whole_s), sep="\n", flush=True
+    )
     if arguments.nightly:
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     return int(not outcomes or any(outcome.failed for outcome in outcomes))

@@ -33,6 +33,8 @@ def test_a_layer_is_counted(tests: Path) -> None:
     outcome = run_layers.run("quick", tests)
     assert outcome.failed and not outcome.late
     assert outcome.counts == {"passed": 1, "failed": 1, "skipped": 1, "errors": 1}
+    bad, broken = run_layers.failure_lines([outcome])
+    assert "test_some::test_bad: " in bad and "test_some::test_broken: " in broken
 
 
 def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:

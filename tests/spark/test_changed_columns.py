@@ -249,6 +249,7 @@ def test_warehouses_hold_the_same_tables(
         require_identical(replicator, copied(replicator), database)
 
 
+@pytest.mark.nightly
 def test_a_new_column_of_a_sensitive_table_reaches_no_file(
     replicator: Replicator, database: Database, tmp_path: Path
 ) -> None:

@@ -93,7 +93,7 @@ def alone(schema: TableSchema, text: str) -> pa.Array | None:
     return values.combine_chunks()
 
 
-@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.IGNORE])
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, pytest.param(OnDelete.IGNORE, marks=pytest.mark.nightly)])
 def test_a_plain_batch_is_staged_as_spark_would_stage_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_delete: OnDelete
 ) -> None:

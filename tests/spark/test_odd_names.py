@@ -146,6 +146,7 @@ def test_columns_of_any_name_are_copied_changed_fenced_added_and_verified(
     fence(replicator)
 
 
+@pytest.mark.nightly
 def test_a_resync_adds_a_column_of_an_odd_name(spark: SparkSession, replicator: Replicator, database: Database) -> None:
     """The table was made without column mapping."""
     replicator.source.open_stream(["public.twins"])

@@ -105,6 +105,7 @@ IN_A_WINDOW: dict[str, Fault] = {
 }
 
 
+@pytest.mark.nightly
 def test_copies_are_complete_after_any_fault_during_their_read(
     org: SalesforceOrg, writer: Writer, crm: SalesforcePipeline
 ) -> None:

@@ -209,6 +209,7 @@ def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     assert crm.differences() == []
 
 
+@pytest.mark.nightly
 def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     copied: Callable[..., SalesforcePipeline], writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

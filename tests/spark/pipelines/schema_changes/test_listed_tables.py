@@ -140,6 +140,7 @@ def test_changes_under_a_name_between_two_runs_are_copied(listed: ListedTables) 
     assert listed.outcome("swung") == SAME
 
 
+@pytest.mark.nightly
 def test_a_renamed_table_is_followed_without_another_copy(listed: ListedTables) -> None:
     listed.at_source("followed", "UPDATE {t} SET a = 7 WHERE id = 1", "ALTER TABLE {t} RENAME TO moved")
     listed.at_source("moved", ROW, "ALTER TABLE {t} ADD w text")

@@ -153,6 +153,7 @@ def test_an_answer_counts_once_and_only_while_its_question_is_open(questions: Qu
         answer_open_question(replicator, asked, Answer.RESYNC, "bob", "")
 
 
+@pytest.mark.nightly
 def test_an_operator_decides_whether_a_truncate_is_applied(questions: Questions) -> None:
     insert = "INSERT INTO {t} (id, b) VALUES (9, 9)"
     applied, ignored = (questions.asked(table, insert, "TRUNCATE {t}", insert) for table in ("q7", "q8"))
