@@ -10,7 +10,7 @@ from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
 from airflow_cdc_provider.loader.types import known_kinds, options_class
 
-SHARES_TABLES = "shares_tables"
+HOLDS_SHARDS = "holds_shards"
 """Attribute of the options of a target: several copies can be in one of its tables."""
 
 
@@ -30,7 +30,7 @@ def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     for path, rule in rules.items():
         if not rule.shard_column:
             continue
-        if isinstance(target, Target) and not shares_tables(target.type):
+        if isinstance(target, Target) and not holds_shards(target.type):
             builder.report.problem(
                 "DEF089",
                 f"a table of a {target.type} target has one source table",
@@ -41,9 +41,9 @@ def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
             )
 
 
-def shares_tables(target_type: str) -> bool:
-    return bool(getattr(options_class("targets", target_type), SHARES_TABLES, False))
+def holds_shards(target_type: str) -> bool:
+    return bool(getattr(options_class("targets", target_type), HOLDS_SHARDS, False))
 
 
 def _types_with_shared_tables() -> list[str]:
-    return [kind for kind in known_kinds("targets") if shares_tables(kind)]
+    return [kind for kind in known_kinds("targets") if holds_shards(kind)]

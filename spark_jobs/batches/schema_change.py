@@ -32,7 +32,7 @@ def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
     return task.rule.schema_changes.over(job.step.definition.schema_changes)
 
 
-def statements_in_place(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+def altering_statements(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
     """None if the target cannot execute all of them, or others share the table: their rows keep their columns."""
     if not alterations:
         return ()
@@ -42,7 +42,7 @@ def statements_in_place(job: Job, task: TableTask, alterations: Sequence[Alterat
 
 
 def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
-    statements = partial(statements_in_place, job, task)
+    statements = partial(altering_statements, job, task)
     answer = answer_to(job.log.decisions(), question_about(control, stop))
     can_copy = not isinstance(job.source, StreamHoldsSnapshots)
     decision = decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)

@@ -69,7 +69,7 @@ def test_a_fingerprint_without_a_shard_is_as_before() -> None:
     assert rule_fingerprint(definition(RULE), RULE) != rule_fingerprint(definition(RULE), plain)
 
 
-def test_source_tables_that_cannot_be_told_apart_are_not_copied() -> None:
+def test_source_tables_with_one_value_are_not_copied() -> None:
     same, problems = run([A, B], replace(RULE, shard_value="{table}"))
     assert (codes(problems), same) == ([("DEF087", "eu.t"), ("DEF087", "us.t")], {})
     one_without = (TableRule("eu.t", "t"), RULE)
@@ -105,7 +105,7 @@ def test_keys_and_common_columns_must_be_equal_and_other_columns_need_not() -> N
     assert schema_collisions([*run([A, schema("us.t", Column("v", INT))], cast)[0].values()]) == []
 
 
-def test_tables_that_cannot_share_a_target_table() -> None:
+def test_tables_that_need_a_target_table_of_their_own() -> None:
     for described, rule in (
         (replace(A, key=()), RULE),
         (replace(A, regime=Regime.DOUBLE), RULE),

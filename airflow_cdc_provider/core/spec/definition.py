@@ -76,8 +76,8 @@ class TableRule:
         form="target",
     )
     shard_column: str = doc(
-        "Column that tells the rows of this source table from those of the others with the same `target`. It is the "
-        "first column of the key.",
+        "Column that distinguishes the rows of this source table from those of the others with the same `target`. It "
+        "is the first column of the key.",
         "",
         form="column",
     )

@@ -101,7 +101,7 @@ def _differs(first: Copied, other: Copied, difference: str) -> Problem:
 def _same_value(copy: Copied, equal: Sequence[Copied]) -> Problem:
     return Problem(
         "DEF087",
-        f"rows of {copy.table} cannot be told from those of others in target table {copy.target}",
+        f"rows of {copy.table} cannot be distinguished from others in target table {copy.target}",
         where=copy.table,
         found=f"{copy.rule.shard_column} = {copy.rule.shard_value!r} for {abbreviated(one.table for one in equal)}",
         allowed="a value of its own for each source table",

@@ -20,8 +20,8 @@ from airflow_cdc_provider.targets.database.staging import drop
 
 
 def release(server: Server, replicator: str, table: str, target_table: str) -> None:
-    """The tables that several copies share stay, even if they are empty. The comment that tells whether the target
-    table itself is shared may be gone with it."""
+    """The tables that several copies share stay, even if they are empty. The comment by which a target
+    table is known to be shared may be gone with it."""
     for shared in (False, True):
         _release(server, replicator, target_table, copy_name(target_table, table, shared))
 

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Origin, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.loader.shard_checks import shares_tables
+from airflow_cdc_provider.loader.shard_checks import holds_shards
 from airflow_cdc_provider.targets.target import ReleasesTables
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, TEXT
@@ -30,7 +30,7 @@ ID = Column("id", INT, nullable=False)
 Row = dict[str, Any]
 
 
-@pytest.fixture(params=[name for name in sorted(KITS) if shares_tables(name.removesuffix(" in Spark").split(" ")[0])])
+@pytest.fixture(params=[name for name in sorted(KITS) if holds_shards(name.removesuffix(" in Spark").split(" ")[0])])
 def kit(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[TargetKit]:
     with KITS[request.param](spark, tmp_path, request.getfixturevalue) as kit:
         yield kit

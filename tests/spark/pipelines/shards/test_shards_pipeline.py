@@ -95,7 +95,7 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", ["postgres"])
-def test_source_tables_share_a_target_table_and_nothing_else(
+def test_source_tables_have_one_target_table_and_states_of_their_own(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     """Changes, a truncate, a pause, a resync, a column and a table that come later, and a comparison."""
