@@ -20,7 +20,8 @@ from tests.mariadb import embedded
 
 pytestmark = pytest.mark.server
 
-DRIVERS = ["postgresql+psycopg", "postgresql+psycopg2"]
+DRIVER = "postgresql+psycopg"
+DRIVERS = [DRIVER, pytest.param("postgresql+psycopg2", marks=pytest.mark.nightly)]
 ODD = [
     ("date", "infinity", "2024-02-29"),
     ("date", "0044-03-15 BC", "0001-01-01"),
@@ -30,6 +31,7 @@ ODD = [
     ("timestamptz", "294276-12-31 23:59:59+00", "0001-01-01 00:00:00+00"),
     ("numeric(10,2)", "NaN", "12.50"),
 ]
+KEYS = ["v", pytest.param("id", marks=pytest.mark.nightly)]
 STAMP = "updated_at timestamptz NOT NULL DEFAULT now() - interval '1 minute'"
 NULLS = OnUnrepresentable.SET_NULL
 
@@ -78,7 +80,7 @@ def test_set_null_writes_null_and_the_text_to_another_column(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("native", "odd", "plain"), ODD)
-@pytest.mark.parametrize("key", ["id", "v"])
+@pytest.mark.parametrize("key", KEYS)
 def test_a_cast_column_contains_the_texts_of_the_server(
     database: Database, driver: str, native: str, odd: str, plain: str, key: str
 ) -> None:
@@ -98,8 +100,8 @@ def test_a_cast_column_contains_the_texts_of_the_server(
 ])  # fmt: skip
 def test_pages_of_a_cast_key_continue_where_they_ended(database: Database, native: str, values: str) -> None:
     rows = 2 if native == "boolean" else 250
-    polling = postgres(database, DRIVERS[0], native, key="v, id")
-    polling = Polling(DRIVERS[0], polling.source.database.info, page_rows=100 if rows > 2 else 1)
+    polling = postgres(database, DRIVER, native, key="v, id")
+    polling = Polling(DRIVER, polling.source.database.info, page_rows=100 if rows > 2 else 1)
     database.sql(
         f"INSERT INTO odd (id, v, updated_at) SELECT n, {values}, now() - interval '1 minute' "
         f"FROM generate_series(0, {rows - 1}) n"
@@ -155,7 +157,7 @@ def test_a_zero_date_stops_its_table_or_its_text_is_kept(
 
 
 @pytest.mark.parametrize(("native", "odd", "plain"), NO_DATES)
-@pytest.mark.parametrize("key", ["id", "v"])
+@pytest.mark.parametrize("key", KEYS)
 def test_a_zero_date_is_copied_as_text(mariadb: EmbeddedMariaDB, native: str, odd: str, plain: str, key: str) -> None:
     polling, table = maria(mariadb, native, odd, plain, key=key)
     streamed, copied = both(polling, table, columns=Columns(cast={"v": "text"}))
@@ -177,7 +179,7 @@ FLOATS = [
 
 
 @pytest.mark.parametrize(("native", "text"), FLOATS)
-@pytest.mark.parametrize("key", ["id", "v"])
+@pytest.mark.parametrize("key", KEYS)
 def test_a_floating_number_of_mariadb_keeps_all_its_digits(
     mariadb: EmbeddedMariaDB, native: str, text: str, key: str
 ) -> None:

@@ -50,7 +50,14 @@ def filled(server: EmbeddedMariaDB, native: str, nullable: bool) -> Shop:
     return shop
 
 
-@pytest.mark.parametrize(("native", "nullable"), [("date", True), ("datetime(3)", False), ("timestamp(6)", True)])
+@pytest.mark.parametrize(
+    ("native", "nullable"),
+    [
+        ("date", True),
+        pytest.param("datetime(3)", False, marks=pytest.mark.nightly),
+        pytest.param("timestamp(6)", True, marks=pytest.mark.nightly),
+    ],
+)
 def test_the_copy_and_the_binlog_select_the_same_rows(server: EmbeddedMariaDB, native: str, nullable: bool) -> None:
     shop = filled(server, native, nullable)
     start = shop.position

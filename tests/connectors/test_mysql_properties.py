@@ -29,7 +29,9 @@ TABLES_SQL = (
 )
 
 
-@pytest.fixture(scope="module", params=["FULL", "NOBLOB", "MINIMAL", "compressed"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("FULL", marks=pytest.mark.nightly), "NOBLOB", "MINIMAL", "compressed"]
+)
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedMariaDB]:
     settings = {"binlog_row_image": request.param} if request.param != "compressed" else {}
     if request.param == "compressed":

@@ -63,7 +63,7 @@ def test_set_null_writes_null_and_the_text_to_another_column(mariadb: EmbeddedMa
 
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)
-@pytest.mark.parametrize("key", ["id", "id, v"])
+@pytest.mark.parametrize("key", [pytest.param("id", marks=pytest.mark.nightly), "id, v"])
 def test_a_cast_column_contains_the_texts_of_the_server(
     mariadb: EmbeddedMariaDB, native: str, value: str, key: str
 ) -> None:

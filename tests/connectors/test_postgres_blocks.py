@@ -171,7 +171,7 @@ def ignored(items: Iterable[StreamItem]) -> int:
     return sum(item.count for item in items if isinstance(item, Ignored))
 
 
-@settings(max_examples=seeds.histories(120))
+@settings(max_examples=seeds.histories(60))
 @given(st.integers(0, 1 << 40), st.sampled_from((7, 60, 10_000)))
 def test_changes_decoded_in_a_batch_equal_changes_decoded_one_by_one(seed: int, together: int) -> None:
     tasks, stream = stream_of(Random(seed))

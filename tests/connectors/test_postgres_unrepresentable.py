@@ -101,7 +101,7 @@ def test_in_the_key_it_stops_its_table(database: Database, native: str, value: s
 
 
 @pytest.mark.parametrize(("native", "value"), [*BEYOND, ("float8", "-0"), ("bytea", "\\x00ff"), ("bool", "t")])
-@pytest.mark.parametrize("key", ["id", "id, v"])
+@pytest.mark.parametrize("key", [pytest.param("id", marks=pytest.mark.nightly), "id, v"])
 @pytest.mark.parametrize("rows", [FEW, MANY])
 def test_a_cast_column_contains_the_texts_of_the_source(
     database: Database, native: str, value: str, key: str, rows: int

@@ -54,6 +54,7 @@ def test_a_broker_that_cannot_start_reports_its_log_and_leaves_nothing() -> None
     assert not broker.folder.exists()
 
 
+@pytest.mark.nightly
 def test_it_ends_with_the_process_that_started_it() -> None:
     done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -13,6 +13,7 @@ from tests.mariadb import embedded
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.nightly
 def test_a_server_leaves_the_temporary_tables_of_others_alone() -> None:
     """At its start a server removes the files of a dead one from the folder of temporary tables."""
     with embedded() as server:

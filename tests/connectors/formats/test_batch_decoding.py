@@ -109,7 +109,7 @@ def test_each_message_among_copies_of_itself_is_decoded_equally(kind: str) -> No
 
 @pytest.mark.parametrize("kind", TOGETHER)
 def test_a_message_with_a_missing_member_or_another_key_among_complete_ones_is_decoded_equally(kind: str) -> None:
-    """The other messages remain in blocks. A random tenth of all variants is tried, in the nightly tests all are."""
+    """The other messages remain in blocks. A random twentieth of all variants is tried, at night half of them."""
     seed = seeds.seed()
     random, tried = Random(seed), 0
     for message, decoder_settings in cases(kind):
@@ -118,14 +118,14 @@ def test_a_message_with_a_missing_member_or_another_key_among_complete_ones_is_d
             continue
         for part in ("value", "key"):
             for other in variants(json.loads(getattr(message, part) or b"{}")):
-                if random.random() > seeds.times() / 10:
+                if random.random() > seeds.times() / 20:
                     continue
                 tried += 1
                 text = json.dumps(other, separators=(",", ":"), ensure_ascii=False).encode()
                 odd = [*messages[:50], messages[50]._replace(**{part: text}), *messages[51:]]
                 together, alone, in_blocks = decode_both_ways(kind, decoder_settings, odd, COPIES)
                 assert together == alone and in_blocks > COPIES / 4, f"CDC_SEED={seed}: {text!r}"
-    assert tried > 10
+    assert tried > 3
 
 
 @pytest.mark.parametrize("kind", TOGETHER)
@@ -133,7 +133,7 @@ def test_messages_are_decoded_equally_whatever_they_have_in_common(kind: str) ->
     """The form of a block is derived from one of its messages, whatever that contains."""
     seed = seeds.seed()
     random, in_blocks = Random(f"{seed} {kind}"), 0
-    for _ in range(seeds.histories(150)):
+    for _ in range(seeds.histories(60)):
         message, decoder_settings = random.choice(cases(kind))
         if message.value is None:
             continue
@@ -172,7 +172,7 @@ def variants(value: object) -> Iterator[object]:
 
 @pytest.mark.parametrize("kind", TOGETHER)
 @given(st.data())
-@settings(max_examples=seeds.histories(150), deadline=None)
+@settings(max_examples=seeds.histories(60), deadline=None)
 def test_messages_with_random_content_among_others_are_decoded_equally(kind: str, data: st.DataObject) -> None:
     message, decoder_settings = data.draw(st.sampled_from(cases(kind)))
     messages = [message._replace(offset=offset) for offset in range(COPIES)]

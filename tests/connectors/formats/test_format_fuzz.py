@@ -20,7 +20,7 @@ from tests.connectors.formats.test_format_contract import GOLDENS
 from tests.model import seeds
 
 tried = settings(
-    max_examples=seeds.histories(300),
+    max_examples=seeds.histories(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
