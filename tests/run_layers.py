@@ -196,7 +196,7 @@ def table(outcomes: list[Outcome], whole_s: float) -> str:
 
 
 def failure_lines(outcomes: list[Outcome]) -> list[str]:
-    """The first of all layers: the outputs of the layers may be cut by whoever shows them."""
+    """The first of all layers: the outputs of the layers may be cut by a terminal that shows them."""
     found = [failure for outcome in outcomes for failure in outcome.failures]
     more = [f"and {len(found) - FAILURES_SHOWN} more"] if len(found) > FAILURES_SHOWN else []
     return [*(failure[:FAILURE_WIDTH] for failure in found[:FAILURES_SHOWN]), *more]

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.spec.target_tables import schema_collisions
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -41,7 +42,7 @@ def examine(
     tasks: list[TableTask] = []
     if not problems:
         selections, found = select(definition, described, targets.table_name, hash_key)
-        problems += found
+        problems += [*found, *schema_collisions(selections)]
         tasks += [selection.task(TableState.PENDING) for selection in selections]
     problems += problems_of(lambda: source.check([*map(source_task, source_tasks(tasks))]))
     for name in targets if target_exists else ():

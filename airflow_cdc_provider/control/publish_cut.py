@@ -38,4 +38,5 @@ def _cut_table(replicator: Replicator, row: TableRow) -> CutTable | None:
     current = replicator.targets.of(row.table).state(row.table, row.target)
     if current.restored or current.control is None or row.control is None or current.control.token != row.control.token:
         return None
-    return CutTable(row.target, current.control.window, current.identity, current.version)
+    window = current.control.window
+    return CutTable(row.target, window, current.identity, current.version, row.table, current.shared)

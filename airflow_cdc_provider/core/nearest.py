@@ -17,3 +17,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence for ``Problem.do``; empty if no name is close."""
     candidate = nearest(name, known)
     return f"did you mean {candidate!r}?" if candidate else ""
+
+
+def abbreviated(names: Iterable[str], limit: int = 20) -> str:
+    """A list for a message, cut after ``limit`` entries."""
+    ordered = list(dict.fromkeys(names))
+    return ", ".join(ordered[:limit]) + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")

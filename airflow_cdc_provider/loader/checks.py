@@ -27,6 +27,7 @@ from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.history_checks import check_history
 from airflow_cdc_provider.loader.locations import finder
 from airflow_cdc_provider.loader.report import Report, YamlLocation, shown
+from airflow_cdc_provider.loader.shard_checks import check_shard, check_shards
 from airflow_cdc_provider.loader.snapshot_checks import check_snapshots
 from airflow_cdc_provider.loader.target_checks import check_targets
 from airflow_cdc_provider.loader.types import (
@@ -64,6 +65,7 @@ def check(builder: Builder) -> None:
     check_targets(rules, builder)
     _check_retain(builder)
     check_snapshots(builder)
+    check_shards(rules, builder)
 
 
 def _check_columns(columns: Columns, at: Callable[..., YamlLocation], report: Report) -> None:
@@ -198,13 +200,13 @@ def _check_retain(builder: Builder) -> None:
 
 
 def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report) -> None:
-    if is_pattern(rule.source) and rule.target and not has_placeholders(rule.target):
+    if is_pattern(rule.source) and rule.target and not has_placeholders(rule.target) and not rule.shard_column:
         report.problem(
             "DEF049",
             "a pattern has a single target name",
             at("target"),
             found=shown(rule.source),
-            do="add placeholders, as in `{schema}_{table}`, remove `target`, or list the tables one by one",
+            do="add placeholders, as in `{schema}_{table}`, remove `target`, or set `shard_column`",
         )
     if rule.columns.plain and not rule.sensitive:
         report.problem(
@@ -232,6 +234,7 @@ def _check_rule(rule: TableRule, at: Callable[..., YamlLocation], report: Report
             do="remove one of them",
         )
     check_history(rule, at, report)
+    check_shard(rule, at, report)
     if rule.on_bad_record is OnBadRecord.STOP and rule.quarantine != Quarantine():
         report.problem(
             "DEF052",

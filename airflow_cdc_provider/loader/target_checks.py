@@ -102,15 +102,17 @@ def _check_shared_tables(rules: Mapping[Path, TableRule], targets: Targets, buil
     for target in targets.values() or (None,):
         first: dict[str, Path] = {}
         for path, name in _table_names(rules, target):
-            if (other := first.setdefault(name.lower(), path)) != path and path not in reported:
+            other = first.setdefault(name.lower(), path)
+            are_shards = rules[path].shard_column and rules[other].shard_column
+            if other != path and not are_shards and path not in reported:
                 reported.add(path)
                 builder.report.problem(
                     "DEF015",
                     f"target table {shown(name)} would be written from two source tables",
                     finder(builder, path)("target"),
                     found=f"{shown(rules[path].source)} and {shown(rules[other].source)}",
-                    allowed="one source table per target table",
-                    do="set `target` names that differ by more than case",
+                    allowed="one source table per target table, or a `shard_column` for each of them",
+                    do="set `target` names that differ by more than case, or set `shard_column`",
                 )
 
 

@@ -57,6 +57,10 @@ def _target(text: str) -> str:
     return "a brace without its counterpart" if set(rest) & set("{}") else _table(text)
 
 
+def _shard(text: str) -> str:
+    return f"unknown placeholder {{{unknown[0]}}}" if (unknown := unknown_placeholders(text)) else ""
+
+
 def _cast(text: str) -> str:
     try:
         return "" if parse_type(text).kind is not Kind.BYTES else "no value can be cast to bytes"
@@ -131,6 +135,12 @@ FORMS: dict[str, TextFormat] = {
         + ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS),
         r"^[A-Za-z{][A-Za-z0-9_{}]{0,99}$",
         _target,
+    ),
+    "shard": TextFormat(
+        "DEF013",
+        "1 to 200 printable characters; placeholders: " + ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS),
+        r"^[^\x00-\x1f]{1,200}$",
+        _shard,
     ),
     "spark": TextFormat("DEF030", "a mapping of Spark settings"),
     "version": TextFormat("DEF012", "1; a higher version requires a newer airflow-cdc-provider"),

@@ -28,7 +28,8 @@ class TargetState:
     ``control`` is the newest control record that is in force, i.e. not undone by a restore; None with ``exists`` means
     that the table is not ours. ``version`` is the target's own version number, ``identity`` the table's own id.
     ``token`` is the highest token ever recorded; after a restore it may be above that of ``control``. ``restored``: the
-    table was restored to an earlier version by others.
+    table was restored to an earlier version by others. ``shared``: several copies of the replicator are in the table;
+    then ``exists`` is about the copy, and ``identity`` about the table.
     """
 
     exists: bool
@@ -37,6 +38,7 @@ class TargetState:
     identity: str = ""
     token: int | None = None
     restored: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,18 +32,24 @@ def schema_policy(job: Job, task: TableTask) -> SchemaPolicy:
     return task.rule.schema_changes.over(job.step.definition.schema_changes)
 
 
-def statements_in_place(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
-    """None if the target cannot execute all of them."""
+def altering_statements(job: Job, task: TableTask, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
+    """None if the target cannot execute all of them, or others share the table: their rows keep their columns."""
     if not alterations:
         return ()
+    if task.rule.shard_column:
+        return None
     return job.tables.statements(task.target, alterations) if isinstance(job.tables, AltersTables) else None
 
 
 def schema_decision(job: Job, task: TableTask, control: ControlRecord, stop: SchemaStop) -> SchemaDecision:
-    statements = partial(statements_in_place, job, task)
+    statements = partial(altering_statements, job, task)
     answer = answer_to(job.log.decisions(), question_about(control, stop))
     can_copy = not isinstance(job.source, StreamHoldsSnapshots)
-    return decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
+    decision = decide_schema_change(control, stop, schema_policy(job, task), statements, answer, can_copy)
+    if not task.rule.shard_column or decision.problem is None:
+        return decision
+    found = f"{decision.problem.found}; {task.target} has rows of other source tables, so its columns are not altered"
+    return replace(decision, problem=replace(decision.problem, found=found))
 
 
 def alter_table(

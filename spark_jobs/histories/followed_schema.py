@@ -8,7 +8,7 @@ from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.targets.target import TargetState
-from spark_jobs.batches.schema_change import alter_table, statements_in_place
+from spark_jobs.batches.schema_change import alter_table, altering_statements
 from spark_jobs.runtime.job import Job
 
 
@@ -24,7 +24,7 @@ def follow_schema(job: Job, task: TableTask, current: TargetState, schema: Table
         if change.kind in (ChangeKind.RENAME, ChangeKind.WIDEN) and change.is_certain
     ]
     altered = alterations(changes, schema.key, None)
-    if not altered or statements_in_place(job, task, altered) is None:
+    if not altered or altering_statements(job, task, altered) is None:
         return current
     alter_table(job, task, current, before, altered, "; ".join(map(str, changes)))
     return job.tables.state(task.table, task.target)

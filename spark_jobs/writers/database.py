@@ -12,19 +12,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
+from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.database.commit import Swap
 from airflow_cdc_provider.targets.database.commits import merge
 from airflow_cdc_provider.targets.database.loading import LoadedPart, finish_load, load_part
-from airflow_cdc_provider.targets.database.merge_sql import Effect
-from airflow_cdc_provider.targets.database.names import COPIED, STAGED, staging_table
+from airflow_cdc_provider.targets.database.merge_sql import Effect, own_condition
+from airflow_cdc_provider.targets.database.names import COPIED, STAGED, copy_name, staging_table
 from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server
+from airflow_cdc_provider.targets.database.shards import copy_into_shared
 from airflow_cdc_provider.targets.database.staging import (
     create_shadow_table,
     create_staged_table,
@@ -69,12 +73,12 @@ class DatabaseWriter:
         on them is rejected by its own commit."""
         current = self.tables.state(task.table, task.target)
         if current.control is None:  # a table to be taken over
-            return self._select(task.target, task.schema.columns)
+            return self._select(task, task.schema.columns)
         schema = current.control.schema or task.schema
         columns = [*schema.columns, *_technical_columns(schema, task.rule.on_delete is OnDelete.SOFT)]
-        return self._select(task.target, columns)
+        return self._select(task, columns)
 
-    def _select(self, target_table: str, columns: Sequence[Column]) -> DataFrame:
+    def _select(self, task: TableTask, columns: Sequence[Column]) -> DataFrame:
         sql, server = self.tables.sql, self.tables.server
         read = {column.name: sql.read_expressions(column) for column in columns}
         selected = ", ".join(f"{expression} AS {sql.quoted(name)}" for name, (expression, _) in read.items())
@@ -82,12 +86,14 @@ class DatabaseWriter:
             column.name: f"CAST({read[column.name][1] or quoted(column.name)} AS {column_type(column.type)})"
             for column in columns
         }
-        query = f"SELECT {selected} FROM {sql.table(target_table)}"
+        query = f"SELECT {selected} FROM {sql.table(task.target)}"
+        if own := own_rows(task.rule):
+            query += f" WHERE {own_condition(sql, own)}"
         if isinstance(server, ReadsByJdbc):
             return read_jdbc(self.spark, server.jdbc(), query, casts)
         kinds = {column.name: "DOUBLE" if column.type.kind in FLOATS else "STRING" for column in columns}
         if isinstance(server, ReadsTables):
-            parts = server.table_parts(target_table, list(kinds))
+            parts = server.table_parts(task.target, list(kinds))
         else:
             assert isinstance(server, ReadsByParts)
             parts = server.result_parts(query)
@@ -124,15 +130,22 @@ class DatabaseWriter:
         attempt has claimed, is rejected: the caller has to raise the fence."""
         current = state_before_copy(self.tables, task, record)
         server, schema = self.tables.server, record.schema or task.schema
-        soft = task.rule.on_delete is OnDelete.SOFT
-        shadow = staging_table(task.target, COPIED, record.nonce)
+        soft, own = task.rule.on_delete is OnDelete.SOFT, own_rows(task.rule)
+        if current.shared and own is None:
+            raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        name = copy_name(task.target, task.table, own is not None)
+        shadow = staging_table(name, COPIED, record.nonce)
         with translate_lost_race(self.tables, task, current, record):
-            prepare_staging(server, task.target)
-            create_shadow_table(server, shadow, schema, soft, record.nonce, task.cluster_by)
+            prepare_staging(server, task.target, name)
+            create_shadow_table(server, shadow, schema, soft, record.nonce, task.cluster_by, own is not None)
             columns = [column.name for column in (*schema.columns, *_technical_columns(schema, soft))]
             rows = load(shadow, schema, columns, record.window)
             index_shadow_table(server, shadow, schema, task.target, record.nonce)
-            self.tables.swap(Swap(task.target, shadow, current, replace(record, rows=rows)))
+            swap = Swap(task.target, shadow, current, replace(record, rows=rows), own is not None)
+            if own is None:
+                self.tables.swap(swap)
+            else:
+                copy_into_shared(self.tables, swap, own, columns)
         return rows
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
@@ -164,10 +177,11 @@ class DatabaseWriter:
         """``load`` writes the rows into a staging table."""
         current, batch = state_before_merge(self.tables, task, rows, record), rows.batch
         server = self.tables.server
-        staged = staging_table(task.target, STAGED, record.nonce)
+        name = copy_name(task.target, task.table, current.shared)
+        staged = staging_table(name, STAGED, record.nonce)
         plan = merge_plan(task, batch, batch.added)
         with translate_lost_race(self.tables, task, current, record):
-            prepare_staging(server, task.target)
+            prepare_staging(server, task.target, name)
             create_staged_table(server, staged, batch.schema)
             load(staged)
             index_staged_table(server, staged, batch.schema)

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.staged_rows import StagedRows
@@ -83,6 +84,7 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
         batch.repair,
         added,
         tuple((low, high) for _, low, high in batch.bounds),
+        own_rows(task.rule),
     )
 
 

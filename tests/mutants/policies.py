@@ -105,9 +105,9 @@ POLICIES = (
     ),
     Mutant(
         "copies in different targets exclude each other",
-        "airflow_cdc_provider/core/spec/selection.py",
-        "by_target[target_of_copy(selection.table), selection.target.lower()]",
-        'by_target["", selection.target.lower()]',
+        "airflow_cdc_provider/core/spec/target_tables.py",
+        "by_target[target_of_copy(copy.table), copy.target.lower()]",
+        'by_target["", copy.target.lower()]',
         ("tests/core/test_targets.py::test_every_target_has_a_copy_and_a_rule_may_choose",),
     ),
     Mutant(

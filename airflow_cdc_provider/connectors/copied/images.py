@@ -55,6 +55,7 @@ class CopiedImages:
         self._members = [_Member(one) for one in columns.columns]
         self._by_source = {member.source: member for member in self._members}
         self._key = [self._by_source[name] for name in columns.schema.key]
+        self._shard = [canonical(columns.rule.shard_value)] if columns.rule.shard_column else []
         # Tuples and the types of most values are handled in the loop itself, which halves its time.
         self._plan = [
             (member.label, member.source, member.convert, None if member.is_plain else member)
@@ -95,7 +96,7 @@ class CopiedImages:
             texts = [member.value_text(value) for member, value in zip(self._key, _parse(key), strict=True)]
         except CannotCast as error:
             return CopiedKey(None, f"the key: {error}")
-        return CopiedKey(f"[{','.join(texts)}]")
+        return CopiedKey(f"[{','.join((*self._shard, *texts))}]")
 
     def name(self, source: str) -> str:
         """The name in the copy of a column of the source."""

@@ -6,6 +6,7 @@ makes of them is decided here, in the process that reads them and before it writ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,7 @@ from airflow_cdc_provider.core.columns.copied import (
     without_renamed,
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -117,11 +118,22 @@ def _copied_tables(tables: Iterable[pa.Table], schema: TableSchema, rule: TableR
 def fetch_rows(
     source: FetchesRows, task: TableTask, schema: TableSchema, records: Sequence[ChangeRecord], key: bytes
 ) -> Iterator[ChangeRecord]:
+    if task.rule.shard_column:
+        records = [*map(_of_source, records)]
     rows = source.fetch(source_task(task), source_schema(schema), records)
     if not changes_columns(task.rule):
         return rows
     copied = CopiedRecords(replace(task, schema=schema), key)
     return map(copied.record, rows)
+
+
+def _of_source(record: ChangeRecord) -> ChangeRecord:
+    """With the keys of the source: without the shard."""
+    return replace(record, key=_without_shard(record.key), key_before=_without_shard(record.key_before))
+
+
+def _without_shard(key: str | None) -> str | None:
+    return None if key is None else canonical(json.loads(key)[1:])
 
 
 def reread(

@@ -32,7 +32,7 @@ CONSTANT_TYPES: dict[type, Kind] = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kin
 def changes_columns(rule: TableRule) -> bool:
     """Whether the copy has other names or values than the selected columns of the source."""
     columns = rule.columns
-    return bool(columns.hidden or columns.converted or columns.rename or columns.add)
+    return bool(columns.hidden or columns.converted or columns.rename or columns.add or rule.shard_column)
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,15 @@ class CopiedColumns:
     @cached_property
     def columns(self) -> tuple[CopiedColumn, ...]:
         copied = [one for column in self.schema.columns for one in self._of_source(column)]
-        return (*copied, *map(_added, self.rule.columns.add))
+        shard = [_shard(self.rule)] if self.rule.shard_column else []
+        return (*shard, *copied, *map(_added, self.rule.columns.add))
 
     @cached_property
     def copied_schema(self) -> TableSchema:
         columns = tuple(one.column for one in self.columns)
-        return replace(self.schema, columns=columns, key=names_in_copy(self.rule, self.schema.key))
+        key = names_in_copy(self.rule, self.schema.key)
+        shard = [self.rule.shard_column] if self.rule.shard_column and key else []
+        return replace(self.schema, columns=columns, key=(*shard, *key))
 
     def _of_source(self, column: Column) -> Iterator[CopiedColumn]:
         name = column.text_of or column.name
@@ -208,6 +211,11 @@ def _source_column(column: Column) -> Column:
 def _added(added: AddedColumn) -> CopiedColumn:
     kind = METADATA_TYPES[added.metadata] if added.metadata else constant_type(added.value)
     return CopiedColumn(Column(added.name, kind, origin=Origin("", kind)), added=added)
+
+
+def _shard(rule: TableRule) -> CopiedColumn:
+    column = Column(rule.shard_column, TEXT, nullable=False, origin=Origin("", TEXT))
+    return CopiedColumn(column, added=AddedColumn(rule.shard_column, rule.shard_value))
 
 
 def _same_origin(known: Column, copied: Column) -> bool:

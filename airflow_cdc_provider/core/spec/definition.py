@@ -79,6 +79,18 @@ class TableRule:
     targets: tuple[str, ...] = doc(
         "Names of the targets that have a copy of the table; by default all `targets`.", tuple, non_empty=True
     )
+    shard_column: str = doc(
+        "Column that distinguishes the rows of this source table from those of the others with the same `target`. It "
+        "is the first column of the key.",
+        "",
+        form="column",
+    )
+    shard_value: str = doc(
+        "Value of `shard_column`: text, or a pattern of `{table}`, `{schema}` and `{database}`; by default the name of "
+        "the source table.",
+        "",
+        form="shard",
+    )
     columns: Columns = doc("Columns to copy, and what becomes of them.", Columns)
     sensitive: bool = doc(
         "New columns are withheld until `columns` names them, in any of its lists.",
@@ -308,6 +320,8 @@ def rule_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str =
         content["on_unrepresentable"] = rule.on_unrepresentable.value
     if rule.columns.hash:
         content["hash_key"] = hash_key_id
+    if rule.shard_column:
+        content["shard"] = [rule.shard_column, rule.shard_value]
     if rule.history is not History.NONE:
         content["history"] = rule.history.value
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

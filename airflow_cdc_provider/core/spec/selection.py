@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_colu
 from airflow_cdc_provider.core.columns.functions import hash_key_id
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
-from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.nearest import abbreviated, did_you_mean
 from airflow_cdc_provider.core.spec.column_problems import conversion_problems, named_columns
 from airflow_cdc_provider.core.spec.copies import copies_of
 from airflow_cdc_provider.core.spec.definition import (
@@ -29,8 +29,10 @@ from airflow_cdc_provider.core.spec.extent_problems import extent_problems, need
 from airflow_cdc_provider.core.spec.history_problems import history_problems
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
+from airflow_cdc_provider.core.spec.shards import shard_problems, with_shard_value
+from airflow_cdc_provider.core.spec.target_tables import collisions
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -127,7 +129,9 @@ def select(
     for table, rule in sorted(rules.items()):
         rule = replace(rule, snapshot=rule.snapshot.over(definition.snapshot))
         selected = selected_schema(rule, by_name[table])
-        table_problems = _table_problems(rule, by_name[table], hash_key)
+        rule, unnamed = with_shard_value(rule, table)
+        shard = shard_problems(rule, selected, rule.dropped_tables or definition.dropped_tables)
+        table_problems = [*_table_problems(rule, by_name[table], hash_key), *unnamed, *shard]
         shared = table_problems
         for copy, own in copies_of(rule, table, definition.target_names):
             target, routing_problems = target_name(own, table, table_name(copy))
@@ -136,9 +140,9 @@ def select(
             if not (table_problems or routing_problems or history_problems(own, selected)):
                 fingerprint = rule_fingerprint(definition, own, hash_key_id(hash_key))
                 selections.append(Selection(copy, target, selected, own, fingerprint, hash_key))
-    collisions = _collisions(selections)
-    problems += collisions
-    colliding = {problem.where for problem in collisions}
+    colliding_problems = collisions(selections)
+    problems += colliding_problems
+    colliding = {problem.where for problem in colliding_problems}
     return tuple(s for s in selections if s.table not in colliding), tuple(problems)
 
 
@@ -233,7 +237,7 @@ def _unknown_column(where: str, field: str, column: str, known: Iterable[str]) -
         f"`{field}` names column {column!r}, which {where} does not have",
         where=where,
         found=column,
-        allowed=_abbreviated(known),
+        allowed=abbreviated(known),
         do=did_you_mean(column, known),
     )
 
@@ -303,27 +307,6 @@ def _keyless(rule: TableRule, selected: TableSchema) -> list[Problem]:
     ]
 
 
-def _collisions(selections: Sequence[Selection]) -> list[Problem]:
-    """Target names that two tables would share, ignoring case as most targets do."""
-    by_target: defaultdict[tuple[str, str], list[Selection]] = defaultdict(list)
-    for selection in selections:
-        by_target[target_of_copy(selection.table), selection.target.lower()].append(selection)
-    return [
-        Problem(
-            "DEF015",
-            f"target table {selection.target} would be written from more than one source table",
-            where=selection.table,
-            found=_abbreviated(other.table for other in shared),
-            allowed="one source table per target table",
-            do="set `target` names, or narrow the pattern",
-            table=selection.table,
-        )
-        for shared in by_target.values()
-        if len(shared) > 1
-        for selection in shared
-    ]
-
-
 def _too_many(definition: Definition, count: int) -> Problem:
     return Problem(
         "DEF024",
@@ -346,9 +329,3 @@ def all_but_one(names: Sequence[str], key: Sequence[str]) -> tuple[str, ...]:
     """Of columns that the copy cannot have together, those to omit: one remains, of the key if possible."""
     remaining = next((name for name in names if name in key), names[0])
     return tuple(name for name in names if name != remaining)
-
-
-def _abbreviated(names: Iterable[str], limit: int = 20) -> str:
-    """A list for a message, cut after ``limit`` entries."""
-    ordered = list(dict.fromkeys(names))
-    return ", ".join(ordered[:limit]) + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 OP, KNOWN = "_cdc_op", "_cdc_known"
@@ -76,7 +77,7 @@ class Clause:
 class MergePlan:
     """``added``: columns new to the target. ``ranges``: cover the leading key column of all staged rows, as SQL
     literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too, and rows
-    without one, which another writer wrote (repair)."""
+    without one, which another writer wrote (repair). ``own``: the rows that the merge may change; None: all."""
 
     schema: TableSchema
     on_delete: OnDelete
@@ -85,6 +86,7 @@ class MergePlan:
     not_older: bool = False
     added: tuple[Column, ...] = ()
     ranges: tuple[tuple[str, str], ...] = ()
+    own: OwnRows | None = None
 
     @property
     def soft(self) -> bool:

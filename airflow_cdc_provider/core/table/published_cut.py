@@ -16,12 +16,14 @@ inexact copy until it has passed its high watermark: replay may set its rows bac
 @dataclass(frozen=True)
 class CutTable:
     """``version``: a Delta version or an Iceberg snapshot; None for a database. ``window``: the cursor; lower than the
-    cut's window if the table has not changed since."""
+    cut's window if the table has not changed since. ``table``: the copy; ``shared``: others are in its target table."""
 
     target: str
     window: int
     identity: str = ""
     version: int | None = None
+    table: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True)

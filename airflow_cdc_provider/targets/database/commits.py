@@ -34,7 +34,7 @@ def merge(
     sql, commit = target.sql, Commit(target_table, expected, record)
     alters: list[Statement] = []
     if plan.added:
-        alters, plan = retry_conflicts(partial(_add_columns, target, commit, plan))
+        alters, plan = retry_conflicts(partial(add_missing_columns, target, commit, plan))
     bounds = target.key_bounds(target_table, sql.table(staged), plan.schema) if plan.schema.key else ""
     changes = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
     failpoint("merge.before_commit")
@@ -76,7 +76,7 @@ def _prepare_alterations(target: DatabaseTarget, commit: Commit, alterations: Se
         return statements
 
 
-def _add_columns(target: DatabaseTarget, commit: Commit, plan: MergePlan) -> tuple[list[Statement], MergePlan]:
+def add_missing_columns(target: DatabaseTarget, commit: Commit, plan: MergePlan) -> tuple[list[Statement], MergePlan]:
     """The statements that add the columns which the table lacks, for the commit; none if they are added already,
     because they would end its transaction. And the plan, with the columns that are new to the table."""
     with target.server.session("alter") as connection:

@@ -43,6 +43,17 @@ def records(server: Server, cursor: Any, target_table: str) -> Mapping[str, Cont
     return {str(identity): from_plain(ControlRecord, json.loads("".join(pieces))) for identity, *pieces in found}
 
 
+def sharing(server: Server, cursor: Any, target_table: str, identity: str) -> list[ControlRecord]:
+    """The control records of all copies in the table with this identity. ``target_table``: the name of one of them."""
+    sql = server.sql
+    table = sql.control_table(target_table)
+    if server.comment(cursor, table) is None:
+        return []
+    columns = ", ".join(map(sql.quoted, sql.record_columns))
+    cursor.execute(f"SELECT {columns} FROM {sql.table(table)} WHERE {sql.quoted('identity')} = %s", (identity,))
+    return [from_plain(ControlRecord, json.loads("".join(pieces))) for pieces in cursor.fetchall()]
+
+
 def insert(sql: Sql, target_table: str, identity: str, record: ControlRecord) -> Command:
     """Insert the first row of a new copy. It takes effect when a table with this identity has the name."""
     key = dict(zip(KEY, (target_table, identity, record.replicator, record.table), strict=True))

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_cdc_provider.core.table.published_cut import Cut
+from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.targets.database.command import Command
-from airflow_cdc_provider.targets.database.names import CUT, PUBLISHED
+from airflow_cdc_provider.targets.database.names import CUT, PUBLISHED, copy_name
 from airflow_cdc_provider.targets.database.sql import Sql
 
 COLUMNS = ("replicator", "target_table", "identity", "cursor_window", "cut_window", "cut_at")
@@ -55,7 +55,7 @@ def write_cut(sql: Sql, cut: Cut) -> list[Command]:
         values = [
             value
             for one in cut.tables
-            for value in (cut.replicator, one.target, one.identity, one.window, cut.window, cut.at)
+            for value in (cut.replicator, _name(one), one.identity, one.window, cut.window, cut.at)
         ]
         text = (
             f"INSERT INTO {table} ({', '.join(map(sql.quoted, COLUMNS))})"
@@ -63,6 +63,10 @@ def write_cut(sql: Sql, cut: Cut) -> list[Command]:
         )
         commands.append(Command(text, (*values, cut.replicator, cut.window)))
     return commands
+
+
+def _name(one: CutTable) -> str:
+    return copy_name(one.target, one.table, one.shared)
 
 
 def invalidate_cut(sql: Sql, target_table: str) -> Command:

@@ -7,13 +7,26 @@ from typing import Any
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.command import Command
 from airflow_cdc_provider.targets.database.cuts import create_view
-from airflow_cdc_provider.targets.database.names import CONTROL, CUT, PUBLISHED, identity_in, staging_prefix
+from airflow_cdc_provider.targets.database.names import (
+    CONTROL,
+    CUT,
+    PUBLISHED,
+    copy_name,
+    identity_in,
+    staging_prefix,
+)
 from airflow_cdc_provider.targets.database.server import LocksTables, Server
 from airflow_cdc_provider.targets.database.staging import drop
 
 
-def release(server: Server, replicator: str, target_table: str) -> None:
-    """The tables that several copies share stay, even if they are empty."""
+def release(server: Server, replicator: str, table: str, target_table: str) -> None:
+    """The tables that several copies share stay, even if they are empty. The comment by which a target
+    table is known to be shared may be gone with it."""
+    for shared in (False, True):
+        _release(server, replicator, target_table, copy_name(target_table, table, shared))
+
+
+def _release(server: Server, replicator: str, target_table: str, name: str) -> None:
     sql = server.sql
     with server.session("prepare") as connection:
         cursor = connection.cursor()
@@ -21,15 +34,15 @@ def release(server: Server, replicator: str, target_table: str) -> None:
             return
         connection.commit()
         server.lock_table(cursor, target_table)
-        records = control.records(server, cursor, target_table)
+        records = control.records(server, cursor, name)
         own = [identity for identity, record in records.items() if record.replicator == replicator]
         if own:
-            for orphan in server.tables_like(cursor, staging_prefix(target_table)):
+            for orphan in server.tables_like(cursor, staging_prefix(name)):
                 drop(server, connection, orphan)
-        for command in control.delete(sql, target_table, own):
+        for command in control.delete(sql, name, own):
             command.execute(cursor)
         connection.commit()
-        if own == list(records) and sql.control_table(target_table) != CONTROL:
+        if name == target_table and own == list(records) and sql.control_table(target_table) != CONTROL:
             _drop_own_tables(server, cursor, target_table)
             connection.commit()
 

@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.table.merge_plan import (
 )
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
+from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.sql import Sql
 
@@ -79,6 +80,12 @@ def merge_statements(sql: Sql, target: str, staged: str, plan: MergePlan, bounds
     return [*renderer.fill(), *renderer.forget(), *(renderer.statement(clause) for clause in ordered)]
 
 
+def own_condition(sql: Sql, own: OwnRows, alias: str = "") -> str:
+    """Of a row of the copy, in a table that others share."""
+    name = sql.quoted(own.column.name)
+    return f"{f'{alias}.' if alias else ''}{name} = {sql.literal(own.value, own.column)}"
+
+
 @dataclass(frozen=True)
 class _Renderer:
     sql: Sql
@@ -92,7 +99,8 @@ class _Renderer:
         initial = {column.name: self._initial(column) for column in self.plan.added if column.initial is not None}
         if initial:
             sets = ", ".join(f"{self.sql.quoted(name)} = {value}" for name, value in initial.items())
-            yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets} WHERE TRUE")
+            where = own_condition(self.sql, self.plan.own) if self.plan.own else "TRUE"
+            yield Statement(Effect.FILL, f"UPDATE {self.target} SET {sets} WHERE {where}")
 
     def forget(self) -> Iterator[Statement]:
         """A soft-deleted row that a partial change puts back is a new row: it keeps nothing of the old one."""
@@ -123,7 +131,7 @@ class _Renderer:
         if clause.rows is RowMatch.BOTH:
             return self.sql.delete(self.target, self.staged, self._join_condition(clause))
         every_row = not self.plan.schema.key
-        return self.sql.delete_where(self.target, "TRUE" if every_row else self._no_staged_row())
+        return self.sql.delete_where(self.target, "TRUE" if every_row else self._own_without_staged_row())
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
@@ -131,7 +139,8 @@ class _Renderer:
             kept = {c.name: self._new_value(c) for c in self._non_key_columns()} if self.plan.partial else {}
             values = {**kept, DELETED: "TRUE", ORDER: f"{S}.{self.sql.quoted(ORDER)}"}
             return self.sql.update(self.target, self.staged, self._join_condition(clause), values)
-        return f"UPDATE {self.target} AS {T} SET {deleted} = TRUE WHERE NOT {T}.{deleted} AND {self._no_staged_row()}"
+        rest = self._own_without_staged_row()
+        return f"UPDATE {self.target} AS {T} SET {deleted} = TRUE WHERE NOT {T}.{deleted} AND {rest}"
 
     def _insert(self, clause: Clause, technical: dict[str, str]) -> str:
         values = {name: f"{S}.{self.sql.quoted(name)}" for name in self.plan.schema.names} | technical
@@ -177,8 +186,9 @@ class _Renderer:
     def _no_target_row(self) -> str:
         return f"NOT EXISTS (SELECT 1 FROM {self.target} AS {T} WHERE {self._same_key()})"
 
-    def _no_staged_row(self) -> str:
-        return f"NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key()})"
+    def _own_without_staged_row(self) -> str:
+        own = f"{own_condition(self.sql, self.plan.own, T)} AND " if self.plan.own else ""
+        return f"{own}NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key()})"
 
     def _updates(self) -> dict[str, str]:
         return {column.name: self._new_value(column) for column in self._non_key_columns()} | self._technical_columns()

@@ -23,6 +23,9 @@ STAGED, COPIED, REPLACED = "s", "c", "o"
 ROW = "_cdc_row"
 """Column of staged rows without key: the row as text, computed once for all comparisons."""
 
+SHARED = " shared"
+"""Behind the identity in the comment of a table with several copies."""
+
 IDENTITY_COMMENT = re.compile(r"cdc:([0-9a-f]{32})")
 
 
@@ -46,8 +49,22 @@ def staging_table(target_table: str, kind: str, nonce: str) -> str:
     return f"{staging_prefix(target_table)}{kind}_{hashlib.sha256(nonce.encode()).hexdigest()[:12]}"
 
 
-def comment(identity: str) -> str:
-    return f"cdc:{identity}"
+def copy_name(target_table: str, table: str, shared: bool) -> str:
+    """The name of a copy in our own tables: that of its target table, unless others share that. Not longer than the
+    name of a table."""
+    if not shared:
+        return target_table
+    return f"{target_table[:80]}#{hashlib.sha256(f'{target_table} {table}'.encode()).hexdigest()[:12]}"
+
+
+def comment(identity: str, shared: bool = False) -> str:
+    return f"cdc:{identity}{SHARED if shared else ''}"
+
+
+def is_shared(text: str) -> bool:
+    """Whether several copies are in the table with this comment."""
+    match = IDENTITY_COMMENT.search(text)
+    return match is not None and text[match.end() :].startswith(SHARED)
 
 
 def identity_in(text: str) -> str:

@@ -34,16 +34,17 @@ from airflow_cdc_provider.targets.database.sql import (
 from airflow_cdc_provider.targets.database.text_loads import LoadsTexts, create_load_table, delete_loads
 
 
-def prepare_staging(server: Server, target_table: str) -> None:
-    """Create our own tables, and drop orphans of earlier attempts on this table. An attempt that is still running loses
+def prepare_staging(server: Server, target_table: str, name: str = "") -> None:
+    """Create our own tables, and drop orphans of earlier attempts on this copy. ``name``: of the copy in our tables, if
+    that is not the name of its target table. An attempt that is still running loses
     its staging table; its commit would be rejected anyway.
 
     A control row belongs to a copy that has the table's name, or that has yet to get it. A copy that lost its staging
     table gets it no more, so the rows that are older than that can be deleted."""
-    retry_conflicts(partial(_prepare_staging, server, target_table))
+    retry_conflicts(partial(_prepare_staging, server, target_table, name or target_table))
 
 
-def _prepare_staging(server: Server, target_table: str) -> None:
+def _prepare_staging(server: Server, target_table: str, name: str) -> None:
     """The lock comes first in its transaction: what was read before it may be old."""
     sql = server.sql
     with server.session("prepare") as connection:
@@ -51,11 +52,11 @@ def _prepare_staging(server: Server, target_table: str) -> None:
         create_own_tables(server, cursor, target_table)
         connection.commit()
         server.lock_table(cursor, target_table)
-        before = set(control.records(server, cursor, target_table))
-        for orphan in server.tables_like(cursor, staging_prefix(target_table)):
+        before = set(control.records(server, cursor, name))
+        for orphan in server.tables_like(cursor, staging_prefix(name)):
             drop(server, connection, orphan)
         current = identity_in(server.comment(cursor, target_table) or "")
-        for command in control.delete(sql, target_table, before - {current}):
+        for command in control.delete(sql, name, before - {current}):
             command.execute(cursor)
         connection.commit()
 
@@ -88,13 +89,19 @@ def create_staged_table(server: Server, name: str, schema: TableSchema) -> None:
 
 
 def create_shadow_table(
-    server: Server, name: str, schema: TableSchema, soft: bool, identity: str, cluster_by: Sequence[str]
+    server: Server,
+    name: str,
+    schema: TableSchema,
+    soft: bool,
+    identity: str,
+    cluster_by: Sequence[str],
+    shared: bool = False,
 ) -> None:
     sql = server.sql
     layout = sql.layout(schema, cluster_by) if isinstance(sql, ArrangesRows) else ""
     with server.session("stage") as connection:
         columns = column_list(sql, schema, soft)
-        run(connection.cursor(), sql.create_table(name, columns, comment(identity), False, layout))
+        run(connection.cursor(), sql.create_table(name, columns, comment(identity, shared), False, layout))
         connection.commit()
 
 

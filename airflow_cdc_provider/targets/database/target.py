@@ -29,8 +29,16 @@ from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
-from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, row_count_after
-from airflow_cdc_provider.targets.database.names import CONTROL, CUT, REPLACED, identity_in, staging_table
+from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect
+from airflow_cdc_provider.targets.database.names import (
+    CONTROL,
+    CUT,
+    REPLACED,
+    copy_name,
+    identity_in,
+    is_shared,
+    staging_table,
+)
 from airflow_cdc_provider.targets.database.server import NamesTransactions, Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
@@ -85,9 +93,16 @@ class DatabaseTarget(UnversionedTarget):
         comment = self.server.comment(cursor, target_table)
         if comment is None:
             return TargetState(exists=False)
-        identity = identity_in(comment)
-        record = control.records(self.server, cursor, target_table).get(identity) if identity else None
-        return self.state_of_copy(table, identity, record)
+        identity, shared = identity_in(comment), is_shared(comment)
+        name = copy_name(target_table, table, shared)
+        record = control.records(self.server, cursor, name).get(identity) if identity else None
+        if not shared:
+            return self.state_of_copy(table, identity, record)
+        if record is None:
+            others = control.sharing(self.server, cursor, target_table, identity)
+            ours = any(other.replicator == self.replicator for other in others)
+            return TargetState(exists=not ours, identity=identity, shared=True)
+        return replace(self.state_of_copy(table, identity, record), shared=True)
 
     def state_of_copy(self, table: str, identity: str, record: ControlRecord | None) -> TargetState:
         """``record``: of the copy with this identity."""
@@ -137,7 +152,7 @@ class DatabaseTarget(UnversionedTarget):
         return record
 
     def release(self, table: str, target_table: str) -> None:
-        retry_conflicts(partial(leaving.release, self.server, self.replicator, target_table))
+        retry_conflicts(partial(leaving.release, self.server, self.replicator, table, target_table))
 
     def drop(self, target_table: str, identity: str) -> None:
         leaving.drop_copy(self.server, target_table, identity)
@@ -230,8 +245,9 @@ class DatabaseTarget(UnversionedTarget):
                         counts[statement.effect] += max(cursor.rowcount, 0)
                     elif cursor.fetchone()[0]:
                         raise row_missing_in(self.locate(table), record)
-                assert expected.control is not None
-                with_rows = replace(record, rows=row_count_after(expected.control.rows, counts))
+                if commit.replaces:
+                    commit.invalidate_cut(self.sql).execute(cursor)
+                with_rows = replace(record, rows=commit.rows_after(counts))
                 if commit.advance(self.sql, with_rows).execute(cursor) != 1:
                     raise superseded_by(self.read_state(cursor, record.table, table), record)
                 failpoint("commit.before")
@@ -273,5 +289,5 @@ class DatabaseTarget(UnversionedTarget):
                 if raised and raised.execute(cursor) != 1:
                     raise superseded_by(self.read_state(cursor, record.table, table), record)
                 delete_loads(self.server, cursor, swap.shadow)
-            replaced = staging_table(table, REPLACED, record.nonce)
+            replaced = staging_table(swap.name, REPLACED, record.nonce)
             self.server.swap(connection, swap.shadow, table, replaced, swap.expected.exists)

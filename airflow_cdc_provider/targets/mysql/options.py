@@ -17,6 +17,7 @@ class Floats(StrEnum):
 @dataclass(frozen=True)
 class MysqlTargetOptions:
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
+    holds_shards: ClassVar[bool] = True
     scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Database that holds the tables.", form="table")

@@ -13,6 +13,7 @@ class PostgresTargetOptions:
     """The database is that of the connection."""
 
     location_keys: ClassVar[tuple[str, ...]] = ("connection",)
+    holds_shards: ClassVar[bool] = True
     scope_key: ClassVar[str] = "schema"
 
     schema: str = doc("Schema that holds the tables, as PostgreSQL spells it.", form="table")

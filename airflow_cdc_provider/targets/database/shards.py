@@ -1,0 +1,90 @@
+"""Full copies into a table that other copies share: the rows of one copy are replaced in the transaction of its control
+row. The first copy creates the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from airflow_cdc_provider.core.errors import Blocked, Fenced
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.shards import schema_difference
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS, MergePlan
+from airflow_cdc_provider.core.table.own_rows import OwnRows
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.targets.database import control
+from airflow_cdc_provider.targets.database.commit import Commit, Swap
+from airflow_cdc_provider.targets.database.commits import add_missing_columns
+from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
+from airflow_cdc_provider.targets.database.merge_sql import Effect, Statement, own_condition
+from airflow_cdc_provider.targets.database.staging import discard
+from airflow_cdc_provider.targets.database.target import DatabaseTarget
+from airflow_cdc_provider.targets.fencing import superseded_by
+from airflow_cdc_provider.targets.target import TargetState
+
+TRIES = 5
+"""Other copies may create the table first, or be dropped with it."""
+
+
+def copy_into_shared(target: DatabaseTarget, swap: Swap, own: OwnRows, columns: Sequence[str]) -> None:
+    """Replace the rows of one copy by those of ``swap.shadow``, with these ``columns``. Raises Fenced if the copy has
+    changed, Blocked if the table cannot hold its rows beside the others."""
+    for _ in range(TRIES - 1):
+        state = _unchanged(target, swap)
+        try:
+            return _copy(target, swap, state, own, columns)
+        except Fenced:
+            continue
+    return _copy(target, swap, _unchanged(target, swap), own, columns)
+
+
+def _unchanged(target: DatabaseTarget, swap: Swap) -> TargetState:
+    """The state of the copy, which may have got a table from another one."""
+    state = target.state(swap.record.table, swap.target_table)
+    if state.control != swap.expected.control or (state.exists and not swap.expected.exists):
+        raise superseded_by(state, swap.record)
+    return state
+
+
+def _copy(target: DatabaseTarget, swap: Swap, state: TargetState, own: OwnRows, columns: Sequence[str]) -> None:
+    if not state.shared:
+        target.swap(replace(swap, expected=state))
+        return
+    require_equal_columns(target, swap, state)
+    sql, record = target.sql, swap.record
+    commit = Commit(swap.target_table, state, record, replaces=True)
+    assert record.schema is not None
+    plan = MergePlan(record.schema, OnDelete.HARD, added=record.schema.columns)
+    added, _ = retry_conflicts(partial(add_missing_columns, target, commit, plan))
+    table, names = sql.table(swap.target_table), ", ".join(map(sql.quoted, columns))
+    statements = (
+        *added,
+        Statement(Effect.DELETED, sql.delete_where(table, own_condition(sql, own, TARGET_ALIAS))),
+        Statement(Effect.INSERTED, f"INSERT INTO {table} ({names}) SELECT {names} FROM {sql.table(swap.shadow)}"),
+    )
+    target.commit(replace(commit, statements=statements))
+    discard(target.server, swap.shadow)
+
+
+def require_equal_columns(target: DatabaseTarget, swap: Swap, state: TargetState) -> None:
+    """Raises Blocked (TGT090) where a column of the copy has another type than in the rows of the others."""
+    with target.server.session("probe") as connection:
+        records = control.sharing(target.server, connection.cursor(), swap.target_table, state.identity)
+    for other in records:
+        if other.table != swap.record.table and (found := _difference(other, swap.record.schema)):
+            raise Blocked.of(
+                "TGT090",
+                f"the rows of {swap.record.table} do not fit into the table that it shares with {other.table}",
+                where=target.locate(swap.target_table),
+                found=found,
+                allowed="equal keys, and equal types of the columns that both have",
+                do="cast or exclude the column (`columns`), or copy all source tables of this target into a new "
+                "`target` once they are equal",
+                data="the rows of all source tables are unchanged; the change log keeps what is not applied",
+            )
+
+
+def _difference(other: ControlRecord, schema: TableSchema | None) -> str:
+    return schema_difference(other.schema, schema) if other.schema and schema else ""
