@@ -38,7 +38,9 @@ A, B = schema("eu.t", Column("v", TEXT)), schema("us.t", Column("v", TEXT))
 
 def definition(*rules: TableRule) -> Definition:
     target = Target("postgres", options={"schema": "s"})
-    return Definition("shop", Source("postgres", "db"), target, rules, Staging("/staging"))
+    return Definition(
+        name="shop", source=Source("postgres", "db"), target=target, tables=rules, staging=Staging("/staging")
+    )
 
 
 def run(described: Sequence[TableSchema], *rules: TableRule) -> tuple[dict[str, Selection], tuple[Problem, ...]]:
