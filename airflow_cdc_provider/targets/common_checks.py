@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Blocked, Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, all_but_one
 
@@ -56,6 +56,20 @@ def foreign_table(location: str) -> Problem:
     do = "choose another tables.target, or drop the table; an existing table is never overwritten"
     found = "no commit of this replicator"
     return Problem("TGT012", "the target table belongs to something else", location, found, do=do)
+
+
+def rows_do_not_fit(table: str, location: str, found: str) -> Blocked:
+    """The error of a copy whose columns the table that it shares with others does not have."""
+    return Blocked.of(
+        "TGT090",
+        f"the rows of {table} do not fit into the table that it shares with others",
+        where=location,
+        found=found,
+        allowed="equal keys, and equal types of the columns that both have",
+        do="cast or exclude the column (`columns`), or copy all source tables of this target into a new `target` once "
+        "they are equal",
+        data="the rows of all source tables are unchanged; the change log keeps what is not applied",
+    )
 
 
 def nearest_existing_folder(path: str | Path) -> Path:

@@ -19,6 +19,9 @@ from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
 
+SHARED_TRIES = 10
+"""Of a commit to a table in which other copies commit, too."""
+
 
 class VersionedTarget(ABC):
     log: ChangeLog
@@ -64,7 +67,7 @@ class VersionedTarget(ABC):
         """``commit``: commits ``record`` without data on top of the open table. If its response is lost, the table is
         read again: the commit is ours if the nonce is."""
         record = claim_fence(self.log, record, expected)
-        for _ in range(2):
+        for _ in range(SHARED_TRIES if expected.shared else 2):
             with self.unchanged(target_table, expected, record.table) as opened:
                 try:
                     failpoint("fence.before")

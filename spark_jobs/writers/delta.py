@@ -19,13 +19,14 @@ from delta.exceptions import (
 )
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan, schema_delta
+from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.delta.ddl import (
@@ -41,14 +42,16 @@ from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
-from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
+from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql, own_condition
 from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
+from spark_jobs.writers.delta_shared import missing_columns, require_same_use
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
@@ -89,7 +92,9 @@ class DeltaWriter:
         reader = self.spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return reader.load(self.tables.locate(task.target))
+        rows = reader.load(self.tables.locate(task.target))
+        own = own_rows(task.rule)
+        return rows.where(own_condition(own)) if own else rows
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         """Spark's tasks write the files of a plain table without Spark SQL."""
@@ -136,18 +141,43 @@ class DeltaWriter:
         writer = (
             frame.write.format("delta")
             .mode("overwrite")
-            .options(**table_properties(schema, (*schema.key, *task.cluster_by)))
-            .option("overwriteSchema", "true")
             .option("txnAppId", self.tables.app_id(task.table))
             .option("txnVersion", record.token)
             .option("userMetadata", record_text(record))
         )
+        own = own_rows(task.rule)
+        if own and self.tables.state(task.table, task.target).shared:
+            return self._replace_own_rows(task, writer.option("replaceWhere", own_condition(own)), record)
+        properties = table_properties(schema, (*schema.key, *task.cluster_by))
+        writer = writer.options(**properties).option("overwriteSchema", "true")
         with self._translate_lost_race(task, record):
             self._enable_column_mapping(task, schema.names)
             self._drop_statistics(task)
             failpoint("overwrite.before")
             writer.save(self.tables.locate(task.target))
             failpoint("overwrite.after")
+        self._require_commit(task, record)
+        return self.tables.rows_written(task.target, record)
+
+    def _replace_own_rows(self, task: TableTask, writer: DataFrameWriter, record: ControlRecord) -> int:
+        """In a table that other copies share. The rows may be read again if commits of others come first."""
+        location = self.tables.locate(task.target)
+        for _ in range(SHARED_TRIES):
+            missing = missing_columns(task, self.tables.open(task.target), location)
+            try:
+                if missing:
+                    self._enable_column_mapping(task, [column.name for column in missing])
+                    self.spark.sql(add_columns(location, missing))
+                failpoint("overwrite.before")
+                writer.save(location)
+                failpoint("overwrite.after")
+                break
+            except LOST_RACE:
+                continue
+            except (Py4JJavaError, PySparkException):
+                if not has_commit(self.tables.state(task.table, task.target), record):
+                    raise
+                break
         self._require_commit(task, record)
         return self.tables.rows_written(task.target, record)
 
@@ -159,7 +189,7 @@ class DeltaWriter:
         if rows.batch.rows <= MAX_INTERPRETED_ROWS and self.tables.has_at_most_rows(task.target, SMALL_TABLE_ROWS):
             disable_codegen(rows.spark)
         statement = merge_sql(path_table(self.tables.locate(task.target)), staged, plan)
-        for _ in range(2):
+        for _ in range(SHARED_TRIES if before.shared else 2):
             counts = self._try_merge(task, rows.spark, statement, record)
             after = self.tables.state(task.table, task.target)
             if has_commit(after, record):
@@ -224,6 +254,9 @@ class DeltaWriter:
         current = self.tables.state(task.table, task.target)
         if current.exists and current.token is None and not task.rule.snapshot.takes_over:
             raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        require_same_use(task, current, self.tables.locate(task.target))
+        if current.shared:
+            missing_columns(task, self.tables.open(task.target), self.tables.locate(task.target))
         return current
 
     def _require_commit(self, task: TableTask, record: ControlRecord) -> None:

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.targets.delta.ddl import needs_column_mapping, table_properties
 from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, PreparedCommit, StaleToken
@@ -28,11 +29,13 @@ from airflow_cdc_provider.targets.delta.local_engine.copy import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.merge import prepare_merge
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
+from airflow_cdc_provider.targets.delta.local_engine.shared_copy import own_version
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows, EachSplit, Keep
 from spark_jobs.copies.kept_splits import DELTA
@@ -56,7 +59,7 @@ class DeltaLocalWriter:
     def _merge(
         self, task: TableTask, staged: pa.Table, plan: MergePlan, record: ControlRecord, before: TargetState
     ) -> MergeCounts:
-        for _ in range(TRIES):
+        for _ in range(SHARED_TRIES if before.shared else TRIES):
             try:
                 with self.tables.translate_errors(task.target):
                     commit = prepare_merge(self.tables.store, task.target, staged, plan, self._commit_label(record))
@@ -89,7 +92,7 @@ class DeltaLocalWriter:
 
     def _commit_copy(self, task: TableTask, adds: Sequence[Add], rows: int, record: ControlRecord) -> int:
         current = self.tables.state(task.table, task.target)
-        for _ in range(TRIES):
+        for _ in range(SHARED_TRIES if current.shared else TRIES):
             try:
                 replaced = self._replaced_version(task, current)
                 commit = prepare_copy(self.tables.store, task.target, replaced, adds, rows, self._commit_label(record))
@@ -106,9 +109,11 @@ class DeltaLocalWriter:
     def _replaced_version(self, task: TableTask, current: TargetState) -> ReplacedVersion:
         columns = tuple(expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT))
         properties = table_properties(task.schema, (*task.schema.key, *task.cluster_by))
-        if not current.exists:
+        if not current.exists and not current.shared:
             return new_table(columns, properties)
         with self.tables.translate_errors(task.target):
+            if current.shared and (own := own_rows(task.rule)):
+                return own_version(self.tables.store, task.target, columns, own)
             return existing_table(self.tables.store, task.target, columns, properties)
 
     def _commit_label(self, record: ControlRecord) -> CommitLabel:

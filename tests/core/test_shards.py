@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+
+import pytest
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import (
@@ -21,8 +24,12 @@ from airflow_cdc_provider.core.spec.selection import Selection, select
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.target_tables import schema_collisions
+from airflow_cdc_provider.core.table.own_rows import has_own_rows, own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from airflow_cdc_provider.targets.database.names import comment, copy_name, identity_in, is_shared
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
+from airflow_cdc_provider.targets.delta.local_engine.shared_copy import is_own
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
 RULE = TableRule("*.t", "t", shard_column="shard")
@@ -131,3 +138,32 @@ def test_the_names_of_copies_in_one_table_differ_and_are_no_longer_than_names_of
     assert [is_shared(comment(identity, shared)) for shared in (False, True)] == [False, True]
     assert {identity_in(comment(identity, shared)) for shared in (False, True)} == {identity}
     assert not is_shared(f"shared by many, cdc:{identity} orders")
+
+
+def test_only_files_with_rows_of_one_source_table_are_replaced_whole() -> None:
+    own = own_rows(replace(RULE, shard_value="eu"))
+    assert own is not None
+
+    def file(low: str | None, high: str | None) -> ActiveFile:
+        stats = {} if low is None else {"minValues": {"shard": low}, "maxValues": {"shard": high}}
+        return ActiveFile({"path": "f", "stats": json.dumps(stats)})
+
+    assert [is_own(file(low, high), own) for low, high in (("eu", "eu"), ("ap", "ca"), ("us", "us"))] == [
+        True,
+        False,
+        False,
+    ]
+    for low, high in (("ap", "us"), ("eu", "us"), (None, None)):
+        with pytest.raises(NeedsSpark):
+            is_own(file(low, high), own)
+    long = own_rows(replace(RULE, shard_value="e" * 33))
+    assert long is not None
+    with pytest.raises(NeedsSpark):
+        is_own(file("e" * 33, "e" * 33), long)
+
+
+def test_a_copy_is_known_to_have_others_beside_it_by_its_key() -> None:
+    selected, _ = run([A], RULE)
+    assert has_own_rows(selected["eu.t"].schema)
+    renamed, _ = run([A], TableRule("eu.t", columns=Columns(rename={"id": "number"})))
+    assert not any(map(has_own_rows, (renamed["eu.t"].schema, A, replace(A, key=()), None)))

@@ -14,6 +14,8 @@ def shards(tables: str, target: str = DATABASE) -> str:
     return GOOD.replace(FOLDERS, target).replace("  - source: public.orders\n", tables)
 
 
+MYSQL = DATABASE.replace("postgres", "mysql")
+ICEBERG = FOLDERS.replace("delta", "iceberg")
 PATTERN = '  - {source: shop_*.orders, target: orders, shard_column: region, shard_value: "{schema}"}\n'
 BY_NAME = (
     "  - {source: eu.orders, target: orders, shard_column: region}\n"
@@ -22,7 +24,7 @@ BY_NAME = (
 
 
 @pytest.mark.parametrize("tables", [PATTERN, BY_NAME], ids=["a pattern", "names"])
-@pytest.mark.parametrize("target", [DATABASE, DATABASE.replace("postgres", "mysql")], ids=["postgres", "mysql"])
+@pytest.mark.parametrize("target", [FOLDERS, DATABASE, MYSQL], ids=["delta", "postgres", "mysql"])
 def test_source_tables_may_have_one_target_table(tables: str, target: str) -> None:
     definition = load(shards(tables, target))
     assert {rule.target for rule in definition.tables} == {"orders"}
@@ -32,7 +34,7 @@ def test_source_tables_may_have_one_target_table(tables: str, target: str) -> No
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (shards(PATTERN, FOLDERS), "DEF089"),
+        (shards(PATTERN, ICEBERG), "DEF089"),
         (shards(PATTERN.replace(", shard_column: region", "")), "DEF049 DEF088"),
         (shards(BY_NAME.replace("shard_column", "shard_value")), "DEF015 DEF088 DEF088"),
         (shards(PATTERN.replace("{schema}", "{owner}")), "DEF013"),
@@ -45,5 +47,5 @@ def test_what_does_not_go_with_a_shared_table_is_a_problem(text: str, code: str)
 
 
 def test_a_target_that_has_no_shared_tables_names_those_that_have() -> None:
-    (found,) = problems(shards(PATTERN, FOLDERS))
-    assert "mysql, postgres" in found.allowed
+    (found,) = problems(shards(PATTERN, ICEBERG))
+    assert "delta, mysql, postgres" in found.allowed

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_cdc_provider.core.errors import Blocked, Fenced
+from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.shards import schema_difference
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.targets.common_checks import rows_do_not_fit
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.commits import add_missing_columns
@@ -74,16 +75,8 @@ def require_equal_columns(target: DatabaseTarget, swap: Swap, state: TargetState
         records = control.sharing(target.server, connection.cursor(), swap.target_table, state.identity)
     for other in records:
         if other.table != swap.record.table and (found := _difference(other, swap.record.schema)):
-            raise Blocked.of(
-                "TGT090",
-                f"the rows of {swap.record.table} do not fit into the table that it shares with {other.table}",
-                where=target.locate(swap.target_table),
-                found=found,
-                allowed="equal keys, and equal types of the columns that both have",
-                do="cast or exclude the column (`columns`), or copy all source tables of this target into a new "
-                "`target` once they are equal",
-                data="the rows of all source tables are unchanged; the change log keeps what is not applied",
-            )
+            where = target.locate(swap.target_table)
+            raise rows_do_not_fit(swap.record.table, where, f"{found}, compared with {other.table}")
 
 
 def _difference(other: ControlRecord, schema: TableSchema | None) -> str:

@@ -14,12 +14,16 @@ KEPT_CUTS = 20
 
 def write_cut(store: Store, cut: Cut) -> None:
     """``store`` is the target's location. A late write of an older cut sorts before newer ones and has no effect."""
-    folder = f"{FOLDER}/{cut.replicator}"
+    folder, versions = f"{FOLDER}/{cut.replicator}", dict[str, int | None]()
+    for table in sorted(
+        cut.tables, key=lambda one: one.version or 0
+    ):  # of copies in one table, the last one to be read
+        versions[table.target] = table.version
     content = {
         "replicator": cut.replicator,
         "window": cut.window,
         "at": cut.at,
-        "tables": {table.target: table.version for table in cut.tables},
+        "tables": versions,
     }
     store.write(f"{folder}/{cut.window:010d}.json", json.dumps(content, indent=1).encode())
     for name in store.names(folder)[:-KEPT_CUTS]:

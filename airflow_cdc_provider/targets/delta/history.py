@@ -63,13 +63,20 @@ def read_history(commits: Sequence[Commit], at: int | None = None) -> TableHisto
     return TableHistory(earlier.record, restored=True, complete=earlier.complete)
 
 
-def _own_record(metadata: Any, replicator: str, table: str) -> ControlRecord | None:
+def newest_record(entries: Sequence[Mapping[str, Any]], replicator: str) -> ControlRecord | None:
+    """Of any copy in the table. ``entries``: newest first."""
+    records = (_own_record(entry.get("userMetadata"), replicator) for entry in entries)
+    return next(filter(None, records), None)
+
+
+def _own_record(metadata: Any, replicator: str, table: str = "") -> ControlRecord | None:
+    """``table``: empty for any copy."""
     if not isinstance(metadata, str) or not metadata.startswith("{"):
         return None
     try:
         body = json.loads(metadata)
     except json.JSONDecodeError:
         return None
-    if body.get("replicator") != replicator or body.get("table") != table:
+    if body.get("replicator") != replicator or table not in ("", body.get("table")):
         return None
     return from_plain(ControlRecord, body)

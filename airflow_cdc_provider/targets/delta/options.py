@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.fields import doc
 
@@ -17,6 +18,8 @@ class TableFeature(StrEnum):
 
 @dataclass(frozen=True)
 class DeltaOptions:
+    holds_shards: ClassVar[bool] = True
+
     table_features: tuple[TableFeature, ...] = doc(
         "Features that a schema change may enable in a table, so that the table follows without another copy: "
         "`columnMapping` for renamed and dropped columns, `typeWidening` for wider types. Every reader of the table "

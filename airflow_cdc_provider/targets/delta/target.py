@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.storage.stores import store_tls_warnings
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.own_rows import has_own_rows
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
@@ -24,7 +25,7 @@ from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta import alterations as column_alterations
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
-from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, read_commit, read_history
+from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, newest_record, read_commit, read_history
 from airflow_cdc_provider.targets.delta.local_engine.commit import (
     CommitLabel,
     PreparedCommit,
@@ -102,8 +103,8 @@ class DeltaTarget(VersionedTarget):
         with self.translate_errors(target_table):
             delta_table = self.open(target_table)
             oldest = None if delta_table is None else oldest_version(log_files(delta_table))
-            if delta_table is None or oldest is None:
-                return None
+            if delta_table is None or oldest is None or self._read(delta_table, table).shared:
+                return None  # an earlier version would set back the rows of other copies, too
             earliest: EarlierVersion | None = None
             for commit in self._commits(delta_table, table):
                 record = commit.record
@@ -162,7 +163,9 @@ class DeltaTarget(VersionedTarget):
             return None not in counts and sum(counts) <= rows
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """From the statistics in the log."""
+        """From the statistics in the log, which do not tell copies apart."""
+        if state.shared:
+            return None
         with self.translate_errors(target_table):
             try:
                 return live_rows(read_snapshot(self.store, target_table))
@@ -261,23 +264,34 @@ class DeltaTarget(VersionedTarget):
             raise superseded(record, f"version {opened.version() + 1}")
 
     def _is_unchanged(self, delta_table: Any, expected: TargetState, table: str) -> bool:
-        return bool(
-            delta_table.version() == expected.version
-            and delta_table.transaction_version(self.app_id(table)) == expected.token
-        )
+        if delta_table.transaction_version(self.app_id(table)) != expected.token:
+            return False
+        if delta_table.version() == expected.version or not expected.shared:
+            return bool(delta_table.version() == expected.version)
+        current = self._read(delta_table, table)  # other copies may have committed, or others have restored the table
+        return (current.control, current.restored) == (expected.control, expected.restored)
 
     def _read(self, delta_table: Any, table: str) -> TargetState:
         version, identity = delta_table.version(), str(delta_table.metadata().id)
         token = delta_table.transaction_version(self.app_id(table))
         if token is None:
-            return TargetState(exists=True, version=version, identity=identity)
+            shared = self._is_shared(delta_table)
+            return TargetState(not shared, version=version, identity=identity, shared=shared)
         history = self._read_history(delta_table, table)
         control = history.record
         if not history.restored:
             control = self.log.control(table, token) or control
         elif control is not None:
             control = self.logged(table, control)
-        return TargetState(True, control, version, identity, token, history.restored)
+        shared = control is not None and has_own_rows(control.schema)
+        return TargetState(True, control, version, identity, token, history.restored, shared)
+
+    def _is_shared(self, delta_table: Any) -> bool:
+        """Whether other copies of this replicator are in the table, and share it."""
+        for limit in HISTORY_COMMITS:
+            if record := newest_record(delta_table.history(limit), self.replicator):
+                return has_own_rows(record.schema)
+        return False
 
     def _read_history(self, delta_table: Any, table: str) -> TableHistory:
         history = TableHistory(None, restored=False, complete=False)

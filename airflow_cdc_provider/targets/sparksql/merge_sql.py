@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.table.merge_plan import (
 )
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
+from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, initial_value
@@ -25,6 +26,12 @@ def merge_sql(table: str, staged: str, plan: MergePlan) -> str:
     """``table``: the SQL name of the target. ``staged``: the view of staged rows."""
     head = [f"MERGE INTO {table} {T}", f"USING {quoted(staged)} {S}", f"ON {_condition(plan)}"]
     return "\n".join([*head, *(_clause(plan, clause) for clause in plan.clauses())])
+
+
+def own_condition(own: OwnRows, alias: str = "") -> str:
+    """Of a row of the copy, in a table that others share."""
+    name = quoted(own.column.name)
+    return f"{f'{alias}.' if alias else ''}{name} = {text_literal(own.value)}"
 
 
 def current_value(column: Column, plan: MergePlan) -> str:
@@ -74,6 +81,8 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"{S}.{ORDER} {newer}")
     if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
         conditions.append(f"NOT {T}.{DELETED}")
+    if clause.rows is RowMatch.TARGET_ONLY and plan.own:
+        conditions.append(own_condition(plan.own, T))
     when = " AND ".join([clause.rows.value.upper(), *conditions])
     return f"WHEN {when} THEN {_action(plan, clause)}"
 

@@ -1,0 +1,33 @@
+"""Copies that share a Delta table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import ForeignTarget
+from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.targets.common_checks import foreign_table, rows_do_not_fit
+from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
+from airflow_cdc_provider.targets.target import TargetState
+
+
+def missing_columns(task: TableTask, opened: Any, location: str) -> tuple[Column, ...]:
+    """The columns of the copy that the shared table lacks. Raises Blocked (TGT090) where others have another type."""
+    types = {field.name.lower(): _type_name(field.type) for field in opened.schema().fields}
+    for name, kind in expected_columns(task.schema, task.rule.on_delete is OnDelete.SOFT):
+        found = types.get(name.lower())
+        if found is not None and found != kind:
+            raise rows_do_not_fit(task.table, location, f"column {name} is {found}, and {kind} in {task.table}")
+    return tuple(column for column in task.schema.columns if column.name.lower() not in types)
+
+
+def require_same_use(task: TableTask, current: TargetState, location: str) -> None:
+    """Raises ForeignTarget where a copy would replace the rows of others."""
+    if current.shared and not task.rule.shard_column:
+        raise ForeignTarget(foreign_table(location))
+
+
+def _type_name(kind: Any) -> str:
+    return str(getattr(kind, "type", kind))
