@@ -14,8 +14,8 @@ from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.selection import is_pattern, matches
 from airflow_cdc_provider.loader.builder import Builder, Unusable
 from airflow_cdc_provider.loader.checks import check
-from airflow_cdc_provider.loader.places import place_of, shared_location_keys
 from airflow_cdc_provider.loader.report import Report
+from airflow_cdc_provider.loader.shared_locations import location_text, shared_location_keys
 from airflow_cdc_provider.loader.types import table_naming
 from airflow_cdc_provider.loader.yaml_tree import MAX_BYTES, read_tree
 
@@ -134,7 +134,7 @@ def _same_target(loaded: list[Loaded]) -> Iterable[tuple[str, Problem]]:
         for one, other in product(first.definition.all_targets, second.definition.all_targets):
             if keys := shared_location_keys(one, other):
                 shared = _shared_table(one.type, first.definition, second.definition)
-                place = place_of(one, keys[0])
+                place = location_text(one, keys[0])
                 if shared:
                     yield _clash(first, second, shared, place)
                     yield _clash(second, first, shared, place)

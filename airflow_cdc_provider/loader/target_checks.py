@@ -11,8 +11,8 @@ from airflow_cdc_provider.core.spec.selection import is_pattern
 from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.loader.builder import Builder, Path
 from airflow_cdc_provider.loader.locations import finder
-from airflow_cdc_provider.loader.places import shared_location_keys
 from airflow_cdc_provider.loader.report import shown
+from airflow_cdc_provider.loader.shared_locations import shared_location_keys
 from airflow_cdc_provider.loader.types import table_naming
 
 Targets = Mapping[Path, Target]
@@ -23,7 +23,7 @@ def check_targets(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     if not _has_one_key(builder):
         return
     _check_names(targets, builder)
-    _check_places(targets, builder)
+    _check_locations(targets, builder)
     _check_chosen(rules, targets, builder)
     _check_shared_tables(rules, targets, builder)
     _check_buckets(targets, builder)
@@ -68,7 +68,7 @@ def _check_names(targets: Targets, builder: Builder) -> None:
             )
 
 
-def _check_places(targets: Targets, builder: Builder) -> None:
+def _check_locations(targets: Targets, builder: Builder) -> None:
     for (_, first), (path, second) in combinations(targets.items(), 2):
         if keys := shared_location_keys(first, second):
             builder.report.problem(

@@ -77,9 +77,9 @@ def test_two_tables_may_have_the_same_name_in_different_targets_only() -> None:
     def codes(*rules: TableRule) -> set[str]:
         return {one.code for one in select(definition(*rules), [ROWS, other], folded)[1]}
 
-    here, there = TableRule("public.t", "x", ("default",)), TableRule("public.u", "x", ("wh",))
-    assert codes(here, there) == set()
-    assert codes(here, replace(there, targets=())) == {"DEF015"}
+    one, there = TableRule("public.t", "x", ("default",)), TableRule("public.u", "x", ("wh",))
+    assert codes(one, there) == set()
+    assert codes(one, replace(there, targets=())) == {"DEF015"}
 
 
 def test_the_problems_of_a_table_are_reported_once() -> None:

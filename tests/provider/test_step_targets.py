@@ -17,7 +17,7 @@ from airflow_cdc_provider.targets.registry import Targets
 from tests.provider.file_target import FileTarget
 from tests.provider.step_harness import StepHarness
 
-HERE, THERE = "public.a", "public.a@there"
+DEFAULT, NAMED = "public.a", "public.a@there"
 
 
 class Unreachable:
@@ -43,13 +43,13 @@ def harness(tmp_path: Path) -> StepHarness:
 @pytest.mark.parametrize("kind", [TargetUnavailable, CheckFailed])
 def test_a_copy_whose_target_does_not_answer_is_left_out_and_reported(harness: StepHarness, kind: Any) -> None:
     targets = targets_of(harness, kind.of("TST001", "it does not answer"))
-    tasks = [replace(harness.task(HERE), table=name) for name in (HERE, THERE)]
-    plan = harness.plan(HERE)
+    tasks = [replace(harness.task(DEFAULT), table=name) for name in (DEFAULT, NAMED)]
+    plan = harness.plan(DEFAULT)
     step = with_tables(planned_step(StepKind.STAGE, "a", harness.definition, plan, harness.run, harness.log), tasks)
     found, failed = with_target_state(step, targets)
-    assert [task.table for task in found.tables] == [HERE]
+    assert [task.table for task in found.tables] == [DEFAULT]
     assert [(one.table, one.outcome, one.problem and one.problem.code) for one in failed] == [
-        (THERE, Outcome.FAILING, "TST001")
+        (NAMED, Outcome.FAILING, "TST001")
     ]
     with pytest.raises(kind):
         with_target_state(with_tables(step, tasks[1:]), targets)

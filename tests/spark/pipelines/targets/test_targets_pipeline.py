@@ -212,7 +212,7 @@ def test_a_target_that_is_added_later_begins_with_copies_while_the_others_contin
 
 
 @pytest.mark.nightly
-def test_the_copies_of_a_target_that_left_the_list_are_told_of_and_kept(shop: TargetsPipeline) -> None:
+def test_the_copies_of_a_target_that_is_removed_are_reported_and_kept(shop: TargetsPipeline) -> None:
     warehouse, lake = shop.definition.targets
     shop.run_successfully()
     before = shop.warehouse_rows(CLIENT)

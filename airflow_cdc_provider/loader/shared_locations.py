@@ -19,7 +19,7 @@ def shared_location_keys(first: Target, second: Target) -> list[str]:
     return [key for key in (keys.scope, *shared) if key and _normalized(first, key)] if shared else []
 
 
-def place_of(target: Target, key: str) -> str:
+def location_text(target: Target, key: str) -> str:
     """In words, by one of its location keys."""
     value = getattr(target, key, "") or target.options.get(key)
     return str(value) if key == "location" else f"{key} {value}"
