@@ -14,11 +14,9 @@ KEPT_CUTS = 20
 
 def write_cut(store: Store, cut: Cut) -> None:
     """``store`` is the target's location. A late write of an older cut sorts before newer ones and has no effect."""
-    folder, versions = f"{FOLDER}/{cut.replicator}", dict[str, int | None]()
-    for table in sorted(
-        cut.tables, key=lambda one: one.version or 0
-    ):  # of copies in one table, the last one to be read
-        versions[table.target] = table.version
+    folder = f"{FOLDER}/{cut.replicator}"
+    # Of copies that share a table, the one that was read last.
+    versions = {one.target: one.version for one in sorted(cut.tables, key=lambda one: one.version or 0)}
     content = {
         "replicator": cut.replicator,
         "window": cut.window,
