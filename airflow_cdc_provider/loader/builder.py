@@ -154,8 +154,7 @@ class Builder:
         return True
 
     def _union(self, members: tuple[Any, ...], node: Node, path: Path, more: Map[str, Any]) -> Any:
-        """A mapping that may be absent has no other value, not even null."""
-        if mapping := next(filter(is_dataclass, members), None):
+        if mapping := next(filter(is_dataclass, members), None):  # absent, or a mapping, and never null
             return self._dataclass(mapping, node, path, more)
         if isinstance(node, Scalar) and node.kind == "null" and types.NoneType in members:
             return None

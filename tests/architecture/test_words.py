@@ -69,6 +69,11 @@ def test_texts_and_comments_are_plain_technical_english() -> None:
     assert not found, "\n".join(found)
 
 
+def test_the_glossary_is_short() -> None:
+    rows = [line for line in (REPOSITORY / "docs" / "glossary.md").read_text().splitlines() if line.startswith("| ")]
+    assert 0 < len([row for row in rows if not row.startswith("| term ")]) <= 60
+
+
 def test_pages_are_plain_technical_english() -> None:
     pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
     found = [
