@@ -33,7 +33,7 @@ def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
         if rule.shard_column and target:
             builder.report.problem(
                 "DEF089",
-                f"a table of a {target.type} target has one source table",
+                f"a table of a target of type {target.type} has one source table",
                 finder(builder, path)("shard_column"),
                 found=shown(rule.shard_column),
                 allowed="target types whose tables can have several: " + ", ".join(_types_with_shared_tables()),
