@@ -21,14 +21,11 @@ or, with ``reconcile: auto``, copied again by the next run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_cdc_provider.connectors.copied.reading import open_source_snapshot
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots, TableSnapshot
+from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, SourceUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -38,7 +35,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import last_window_before_hole
-from spark_jobs.copies.extents import filtered
+from spark_jobs.copies.copying import open_snapshot
 from spark_jobs.extract import land_window
 from spark_jobs.proofs.proof import prove
 from spark_jobs.replay import replay_table
@@ -73,7 +70,7 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if isinstance(job.source, CapturesLater):
         with work.phase("capture"):
             job.source.wait_for_capture()
-    with open_snapshot(job, task) as snapshot:
+    with open_snapshot(job, task, job.step.window - 1) as snapshot:
         copy = snapshot.copy
         with work.phase("catch up"):
             landed = _land(replace(job, step=replace(job.step, limit=dict(copy.position))))
@@ -100,16 +97,6 @@ def verify_table(job: Job, work: TableWork) -> TableResult:
     if not task.rewritten:
         return result
     return _after_rewrite(job, task, current, replace(control.fenced(), attempt=job.step.attempt), copy, result)
-
-
-@contextmanager
-def open_snapshot(job: Job, task: TableTask) -> Iterator[TableSnapshot]:
-    """Of the rows that the copy of the table has, at the end of the last window, or later."""
-    window = job.step.window - 1
-    sealed = job.log.manifest(window).hi if window else {}
-    task = filtered(task, task.control.extent) if task.control else task
-    with open_source_snapshot(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as snapshot:
-        yield snapshot
 
 
 def _after_rewrite(

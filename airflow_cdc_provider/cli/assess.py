@@ -72,8 +72,7 @@ def describe(args: argparse.Namespace) -> CommandOutput:
     schema = selection.schema if selection else source
     copy = selection.table if selection else name
     target = replicator.targets.of(copy) if replicator.targets.has(copy) else None
-    types = target.column_types(schema) if target else ()
-    target_types = dict(zip(schema.names, types, strict=False))
+    target_types = dict(zip(schema.names, target.column_types(schema), strict=True)) if target else {}
     columns = [
         {
             "name": column.name,

@@ -172,7 +172,7 @@ def _open_cases(replicator: Replicator, table_names: Sequence[str]) -> Sequence[
     tables = require_tables(replicator, table_names, targets) or tuple(targets)
     cases = []
     for table in tables:
-        control = replicator.targets.of(table).state(table, targets[table]).control
+        control = replicator.targets.state(table, targets[table]).control
         cases += open_cases(replicator, table, control) if control else []
     return cases
 

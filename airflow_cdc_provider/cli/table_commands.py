@@ -71,9 +71,7 @@ def _carry_out_now(replicator: Replicator, command: Command, targets: dict[str, 
     affected = {table: target for table, target in targets.items() if any(other.names(table) for other in pending)}
     try:
         carry_out(replicator, pending, targets, {}, current_user())
-        controls = {
-            table: replicator.targets.of(table).state(table, target).control for table, target in affected.items()
-        }
+        controls = {table: replicator.targets.state(table, target).control for table, target in affected.items()}
         paused = paused_copies(replicator, [table for table, control in controls.items() if control is None])
     except Retryable:
         return _reread(replicator, command)

@@ -38,7 +38,7 @@ def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) 
     found |= {table: row.verified.question for table, row in rows.items() if row.verified and row.verified.question}
     chosen = {*targets, *found} if tables is None else set(tables)
     for table in sorted(chosen & targets.keys()):
-        if question := question_of(replicator.targets.of(table).state(table, targets[table]).control):
+        if question := question_of(replicator.targets.state(table, targets[table]).control):
             found[table] = question
     return {table: found[table] for table in sorted(chosen & found.keys())}
 

@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
-from airflow_cdc_provider.core.errors import CheckFailed, Problem, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.proof.schedule import difference_problem
@@ -118,7 +118,7 @@ def _publish_cut(replicator: Replicator, rows: Mapping[str, TableRow], sealed: i
     for target in replicator.targets:
         try:
             cut = publish_cut(replicator, target, rows.values(), sealed)
-        except (Retryable, CheckFailed) as error:
+        except UNREADABLE as error:
             log_info(f"no published cut: {error}")
             continue
         if cut:

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
-from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem, Retryable
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -50,8 +50,8 @@ class ClosingRows:
         fence = task.control.fence if task.control else None
         touched = problem is not None or task.table in planned or self.results.touched(task.table, fence)
         try:
-            current = self.replicator.targets.of(task.table).state(task.table, task.target) if touched else None
-        except (Retryable, CheckFailed) as error:
+            current = self.replicator.targets.state(task.table, task.target) if touched else None
+        except UNREADABLE as error:
             return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
         control = current.control if current else _newer(task.control, before)
         if problem and outcome is Outcome.BLOCKED and current and control and control.state.name in BLOCKABLE_STATES:

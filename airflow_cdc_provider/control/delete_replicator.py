@@ -59,7 +59,7 @@ def _fence_copies(replicator: Replicator, change: ReplicatorChange) -> Replicato
 
 
 def _fence_copy(replicator: Replicator, change: ReplicatorChange, copy: OwnedTable) -> None:
-    current = replicator.targets.of(copy.table).state(copy.table, copy.target)
+    current = replicator.targets.state(copy.table, copy.target)
     if current.control is None or current.control.state.command == change.id:
         return
     by = change.requested_by
@@ -85,7 +85,7 @@ def _leave_targets(replicator: Replicator, change: ReplicatorChange, log_info: L
     for name in replicator.targets:
         target = replicator.targets.named(name)
         if not isinstance(target, ReleasesTables):
-            kind = replicator.definition.with_target(name).only_target.type
+            kind = replicator.definition.target_named(name).type
             log_info(f"the target type {kind} removes nothing of itself")
             continue
         target.withdraw_cut()

@@ -34,7 +34,7 @@ def drop_gone_copies(replicator: Replicator, gone: Iterable[GoneTable], run_id: 
 def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> None:
     target = replicator.targets.of(gone.table)
     if not isinstance(target, ReleasesTables):
-        kind = replicator.definition.with_target(target_of_copy(gone.table)).only_target.type
+        kind = replicator.definition.target_named(target_of_copy(gone.table)).type
         log_info(f"{gone.table}: the target type {kind} drops no table")
         return
     identity = _decided(replicator, gone, run_id, log_info)
@@ -48,7 +48,7 @@ def _drop(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInf
 
 def _decided(replicator: Replicator, gone: GoneTable, run_id: str, log_info: LogInfo) -> str | None:
     """The identity of the copy to drop, which is fenced; None if there is none of this replicator."""
-    current = replicator.targets.of(gone.table).state(gone.table, gone.target)
+    current = replicator.targets.state(gone.table, gone.target)
     control, name = current.control, replicator.name
     if control is None:
         return dropped_identity(replicator.log.decisions(), gone.table)

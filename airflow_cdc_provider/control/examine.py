@@ -3,8 +3,9 @@ writes of a target's check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source import SourceConnector
@@ -47,8 +48,12 @@ def examine(
     problems += problems_of(lambda: source.check([*map(source_task, source_tasks(tasks))]))
     for name in targets if target_exists else ():
         own = [task for task in tasks if target_of_copy(task.table) == name]
-        problems += problems_of(lambda: targets.named(name).check(own))  # noqa: B023
+        problems += problems_of(partial(_check, targets, name, own))
     return Examination(tuple(described), tuple(tasks), distinct(problems))
+
+
+def _check(targets: Targets, name: str, tasks: Sequence[TableTask]) -> list[Problem]:
+    return targets.named(name).check(tasks)
 
 
 def problems_of(check_system: Callable[[], Iterable[Problem] | None]) -> list[Problem]:

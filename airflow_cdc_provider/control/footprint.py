@@ -55,7 +55,7 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
     """Raises CommandRefused (CMD026) if one belongs to another state store."""
     found = []
     for table, target in every_table(replicator).items():
-        current = replicator.targets.of(table).state(table, target)
+        current = replicator.targets.state(table, target)
         if current.control is None or current.control.replicator != replicator.name:
             continue
         if current.control.owner != replicator.state.owner():
@@ -76,7 +76,7 @@ def own_copies(replicator: Replicator) -> tuple[OwnedTable, ...]:
 def fence_copies(replicator: Replicator, actor: str) -> None:
     """Raise the fence of every copy: its target rejects what earlier attempts may still commit."""
     for copy in own_copies(replicator):
-        current = replicator.targets.of(copy.table).state(copy.table, copy.target)
+        current = replicator.targets.state(copy.table, copy.target)
         if current.control is not None:
             commit_fence(replicator, copy.table, copy.target, current, actor)
 

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.pause_resume import (
     plan_state_changes,
     unknown_tables,
 )
-from airflow_cdc_provider.core.errors import CheckFailed, Fenced, Problem, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.targets.target import TargetState
@@ -48,11 +48,11 @@ def carry_out(
             continue
         try:
             for table in named.keys() - current.keys():
-                current[table] = replicator.targets.of(table).state(table, named[table])
+                current[table] = replicator.targets.state(table, named[table])
             # After the reads: a command that is open now was open when its tables were read.
             if (now := replicator.state.command(command.id)) is not None and not now.finished:
                 fenced |= _carry_out(replicator, command, named, current, actor)
-        except (Fenced, Retryable, CheckFailed):
+        except (Fenced, *UNREADABLE):
             postponed.append(command)
             fenced = True
         for table in named:

@@ -31,7 +31,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     state, owner, at = replicator.state, replicator.state.owner(), utc_now()
     rows = []
     for table, target_table in tables_in_staging(replicator).items():
-        current = replicator.targets.of(table).state(table, target_table)
+        current = replicator.targets.state(table, target_table)
         control = current.control
         if control is None or control.replicator != replicator.name:
             continue

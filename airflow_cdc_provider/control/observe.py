@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, PositionLost, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
@@ -36,8 +36,6 @@ from airflow_cdc_provider.targets.target import TargetState
 
 READERS = 8
 SETTLED_FOR = timedelta(hours=1)
-Unread = Retryable | CheckFailed
-"""Why a target table cannot be read. A login that is refused concerns the copies of one target, as an outage does."""
 NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 
 
@@ -221,23 +219,23 @@ def _settled_tables(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: 
     }
 
 
-def _target_state(replicator: Replicator, selection: Selection) -> TargetState | Unread:
+def _target_state(replicator: Replicator, selection: Selection) -> TargetState | Retryable | CheckFailed:
     try:
-        return replicator.targets.of(selection.table).state(selection.table, selection.target)
-    except (Retryable, CheckFailed) as error:
+        return replicator.targets.state(selection.table, selection.target)
+    except UNREADABLE as error:
         return error
 
 
 def _table_facts(
     selection: Selection,
-    current: TargetState | Unread | None,
+    current: TargetState | Retryable | CheckFailed | None,
     row: TableRow | None,
     copied_by: str,
     commands: Iterable[Command],
     renamed_to: str,
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
-    if isinstance(current, Retryable | CheckFailed):
+    if isinstance(current, UNREADABLE):
         task = selection.task(TableState.FAILING, row.control if row else None, renamed_to=renamed_to)
         return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
     control = current.control if current else row.control if row else None

@@ -33,7 +33,7 @@ def change_copy(replicator: Replicator, table: str, target_table: str, state: St
         store.delete(paused_path(table))
         return
     store.write(paused_path(table), json.dumps(to_plain(state)).encode())
-    if replicator.targets.of(table).state(table, target_table).control is None:
+    if replicator.targets.state(table, target_table).control is None:
         return
     store.delete(paused_path(table))
     raise Fenced.of(

@@ -35,7 +35,7 @@ def publish_cut(replicator: Replicator, target: str, rows: Iterable[TableRow], s
 
 def _cut_table(replicator: Replicator, row: TableRow) -> CutTable | None:
     """None if the table does not match its row."""
-    current = replicator.targets.of(row.table).state(row.table, row.target)
+    current = replicator.targets.state(row.table, row.target)
     if current.restored or current.control is None or row.control is None or current.control.token != row.control.token:
         return None
     window = current.control.window

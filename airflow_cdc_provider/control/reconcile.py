@@ -75,7 +75,7 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
     verdicts = _verdicts(replicator, run_id)
     paused = []
     for task in tasks:
-        current = replicator.targets.of(task.table).state(task.table, task.target)
+        current = replicator.targets.state(task.table, task.target)
         if current.control is None or not state.claim(name, task.table, run_id, replicator.log.sealed()):
             log_info(f"{task.table} is skipped: another run copies it, or its target table does not exist")
             continue
@@ -114,7 +114,7 @@ def resume_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tup
     copied = {r.table: r for r in latest[1].tables if r.outcome is Outcome.DONE} if latest else {}
     resumed = []
     for task in tasks:
-        current = replicator.targets.of(task.table).state(task.table, task.target)
+        current = replicator.targets.state(task.table, task.target)
         control = current.control
         if task.table not in copied or control is None or control.state.name is not TableState.RESYNCING:
             log_info(f"{task.table} is unchanged: {control.state.name if control else 'no target table'}")

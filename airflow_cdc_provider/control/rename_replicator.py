@@ -76,8 +76,7 @@ def _is_taken(renamed: Replicator, before: TargetState, now: TargetState) -> boo
 def _refresh_rows(renamed: Replicator) -> None:
     """The rows have the records of the former name."""
     states = {
-        table: (target, renamed.targets.of(table).state(table, target).control)
-        for table, target in every_table(renamed).items()
+        table: (target, renamed.targets.state(table, target).control) for table, target in every_table(renamed).items()
     }
     renamed.state.change_tables(
         renamed.name,

@@ -115,7 +115,7 @@ def _expired_windows(replicator: Replicator, numbers: list[int], now: str) -> li
 def _move_cursor(replicator: Replicator, run_id: str, table: TableProgress, control: ControlRecord) -> None:
     """Move the cursor of a table without changes over the windows to remove, by a commit without data. Raises Fenced if
     the table has a newer commit."""
-    current = replicator.targets.of(table.table).state(table.table, table.target)
+    current = replicator.targets.state(table.table, table.target)
     if current.control is None or current.control.token != control.token:
         raise Fenced.of(
             "FEN003", f"{table.table} has a newer commit", where=table.table, do="nothing: the next run cleans up"

@@ -134,6 +134,11 @@ class Retryable(CdcError):
     exit_code = 75
 
 
+UNREADABLE = (Retryable, CheckFailed)
+"""Why a table of a target cannot be read. A login that is refused concerns the copies of one target, as an outage
+does."""
+
+
 class SourceUnavailable(Retryable):
     pass
 

@@ -28,7 +28,7 @@ def check_shard(rule: TableRule, at: Callable[..., YamlLocation], report: Report
 def check_shards(rules: Mapping[Path, TableRule], builder: Builder) -> None:
     targets = [target for target in builder.built.values() if isinstance(target, Target)]
     for path, rule in rules.items():
-        chosen = (one for one in targets if not rule.targets or one.name in rule.targets)
+        chosen = (one for one in targets if rule.has_copy_in(one.name))
         target = next((one for one in chosen if not holds_shards(one.type)), None)
         if rule.shard_column and target:
             builder.report.problem(

@@ -121,7 +121,7 @@ def _table_names(rules: Mapping[Path, TableRule], target: Target | None) -> Iter
     name_of = table_naming(target.type) if target else None
     sources: set[str] = set()
     for path, rule in rules.items():
-        chosen = target is None or not rule.targets or target.name in rule.targets
+        chosen = target is None or rule.has_copy_in(target.name)
         listed_twice, sources = rule.source in sources, {*sources, rule.source}
         if not chosen or listed_twice or is_pattern(rule.source) or not (rule.target or name_of):
             continue

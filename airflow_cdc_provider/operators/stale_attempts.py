@@ -79,7 +79,7 @@ def raise_fences(
 
 
 def _fence(task: TableTask, actor: str, replicator: Replicator) -> bool:
-    current = replicator.targets.of(task.table).state(task.table, task.target)
+    current = replicator.targets.state(task.table, task.target)
     if current.control is None:
         return False
     commit_fence(replicator, task.table, task.target, current, actor)

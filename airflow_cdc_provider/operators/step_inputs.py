@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, TableResult, TableTask, has_batch
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, CdcError
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -67,7 +67,7 @@ def with_target_state(step: Step, targets: Targets) -> tuple[Step, tuple[TableRe
     for task in step.tables:
         try:
             tasks.append(_with_control(task, targets.of(task.table)))
-        except (Retryable, CheckFailed) as caught:
+        except UNREADABLE as caught:
             error = error or caught
             failed.append(TableResult(task.table, Outcome.FAILING, problem=caught.problems[0]))
     if error and not tasks:

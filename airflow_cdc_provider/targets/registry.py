@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, Target
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets import TARGETS
-from airflow_cdc_provider.targets.target import TargetTables
+from airflow_cdc_provider.targets.target import TargetState, TargetTables
 
 
 class Targets:
@@ -52,6 +52,10 @@ class Targets:
                 do="add the target to `targets` again; its copies stay where they are",
             )
         return self.named(target_of_copy(copy))
+
+    def state(self, copy: str, target_table: str) -> TargetState:
+        """As ``TargetTables.state`` of the target of the copy. Raises CommandRefused (CMD045) as ``of``."""
+        return self.of(copy).state(copy, target_table)
 
     def table_name(self, copy: str) -> str:
         """The name that the target of a copy derives for its table."""

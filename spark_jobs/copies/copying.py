@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from airflow_cdc_provider.connectors.copied.reading import open_source_copy
+from airflow_cdc_provider.connectors.copied.reading import open_source_copy, open_source_snapshot
 from airflow_cdc_provider.connectors.source import Copy
-from airflow_cdc_provider.connectors.source_features import CapturesLater, LimitsCopies, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import (
+    CapturesLater,
+    LimitsCopies,
+    StreamHoldsSnapshots,
+    TableSnapshot,
+)
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Fenced, PositionLost
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.log.copy_progress import copy_folder, paused_path
+from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.history import stored_schema
@@ -39,7 +45,7 @@ def with_copy_window(job: Job, task: TableTask) -> Job:
     if not isinstance(job.source, StreamHoldsSnapshots):
         return job
     log, sealed = job.log, job.step.window
-    end = log.manifest(sealed).hi if sealed else {}
+    end = _end_of(job, sealed)
     for number in range(sealed, max(log.oldest(), 1) - 1, -1):
         manifest = log.manifest(number)
         name = task.source_table
@@ -75,10 +81,20 @@ def for_each_copy(job: Job, function: Callable[[Job, TableWork], TableResult]) -
 @contextmanager
 def open_copy(job: Job, task: TableTask, window: int, extent: CopyExtent = WHOLE) -> Iterator[Copy]:
     """A copy at the end of a sealed window, or later."""
-    sealed = job.log.manifest(window).hi if window else {}
-    task = filtered(task, extent)
+    task, sealed = filtered(task, extent), _end_of(job, window)
     with open_source_copy(job.source, task, job.step.epoch, sealed, job.cores, job.hash_key) as copy:
         yield limited(copy, extent)
+
+
+def open_snapshot(job: Job, task: TableTask, window: int) -> AbstractContextManager[TableSnapshot]:
+    """Of the rows that the copy of the table has, at the end of a sealed window, or later: for a comparison."""
+    task = filtered(task, task.control.extent) if task.control else task
+    return open_source_snapshot(job.source, task, job.step.epoch, _end_of(job, window), job.cores, job.hash_key)
+
+
+def _end_of(job: Job, window: int) -> Position:
+    """Empty before the first window."""
+    return job.log.manifest(window).hi if window else {}
 
 
 def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:

@@ -76,7 +76,7 @@ def request(replicator: Replicator, kind: CommandKind, arguments: Arguments) -> 
     )
     if kind in (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND) and not asked.finished:
         wanted = {table: target for table, target in known_tables(replicator).items() if asked.names(table)}
-        states = {table: replicator.targets.of(table).state(table, target) for table, target in wanted.items()}
+        states = {table: replicator.targets.state(table, target) for table, target in wanted.items()}
         carry_out(replicator, [asked], wanted, states, "operator")
     return replicator.state.command(asked.id)
 

@@ -14,7 +14,7 @@ def copies_of(rule: TableRule, table: str, targets: Sequence[str]) -> Iterator[t
     """The name and the rule of each copy. ``targets``: the names of the targets of the replicator. A history takes the
     place of the copy, or is beside it. Rows that the copy marks as deleted are ended versions in the history."""
     for target in targets:
-        if rule.targets and target not in rule.targets:
+        if not rule.has_copy_in(target):
             continue
         copy = copy_name(table, target)
         if rule.history is History.NONE or not rule.history_target:

@@ -142,7 +142,7 @@ def asset_name(replicator: str, copy: str, target_table: str) -> str:
 
 def asset_uri(definition: Definition, copy: str, target_table: str) -> str:
     """The location of the table as a URI; the asset's name if the target has only a catalog."""
-    location = definition.with_target(target_of_copy(copy)).only_target.location.rstrip("/")
+    location = definition.target_named(target_of_copy(copy)).location.rstrip("/")
     if not location:
         return asset_name(definition.name, copy, target_table)
     return f"{'' if '://' in location else 'file://'}{location}/{target_table}"

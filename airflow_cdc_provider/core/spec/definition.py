@@ -156,6 +156,10 @@ class TableRule:
         """Whether rows that left the source stay in the copy, unmarked."""
         return self.ignores_deletes or self.ignores_truncates
 
+    def has_copy_in(self, target: str) -> bool:
+        """Whether the target with this name has a copy of the table."""
+        return not self.targets or target in self.targets
+
 
 @dataclass(frozen=True)
 class Source:
@@ -285,7 +289,10 @@ class Definition:
 
     def with_target(self, name: str) -> Definition:
         """With this target alone: the definition for the copies in it."""
-        return replace(self, target=next(one for one in self.all_targets if one.name == name), targets=())
+        return replace(self, target=self.target_named(name), targets=())
+
+    def target_named(self, name: str) -> Target:
+        return next(one for one in self.all_targets if one.name == name)
 
 
 def repairs_itself(definition: Definition, rule: TableRule) -> bool:

@@ -33,9 +33,8 @@ def target_name(rule: TableRule, table: str, default: str) -> tuple[str, list[Pr
     if not has_placeholders(rule.target):
         return rule.target, []
     parts = name_parts(table)
-    missing = [name for name in PLACEHOLDER.findall(rule.target) if name not in parts]
-    if missing:
-        return "", [_no_part(rule.target, table, missing[0], parts)]
+    if problem := missing_part("target", rule.target, table):
+        return "", [problem]
     name = PLACEHOLDER.sub(lambda match: re.sub(r"\W", "_", parts[match[1]], flags=re.ASCII), rule.target)
     return (name, []) if NAME.fullmatch(name) else ("", [_no_name(rule.target, table, name)])
 
@@ -45,14 +44,19 @@ def name_parts(table: str) -> Mapping[str, str]:
     return dict(zip(PLACEHOLDERS, reversed(table.rsplit(".", len(PLACEHOLDERS) - 1)), strict=False))
 
 
-def _no_part(target: str, table: str, name: str, parts: Mapping[str, str]) -> Problem:
+def missing_part(key: str, pattern: str, table: str) -> Problem | None:
+    """Why a pattern, the value of ``key``, has no text for a source table: its name lacks a part."""
+    parts = name_parts(table)
+    name = next((name for name in PLACEHOLDER.findall(pattern) if name not in parts), None)
+    if name is None:
+        return None
     return Problem(
         "DEF061",
-        f"`target: {target}` needs the {name} of {table}, whose name has none",
+        f"`{key}: {pattern}` needs the {name} of {table}, whose name has none",
         where=table,
         found=f"{{{name}}}",
         allowed=", ".join(f"{{{part}}}" for part in parts),
-        do="remove the placeholder, or set a `target` for this table",
+        do=f"remove the placeholder, or set a `{key}` for this table",
     )
 
 

@@ -5,13 +5,13 @@ A column of the target, the first one of its key, contains the shard of each row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, name_parts
+from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, missing_part, name_parts
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
@@ -20,10 +20,9 @@ def with_shard_value(rule: TableRule, table: str) -> tuple[TableRule, tuple[Prob
     """The rule with the value of this source table, and why there is none."""
     if not rule.shard_column:
         return rule, ()
+    if problem := missing_part("shard_value", rule.shard_value, table):
+        return rule, (problem,)
     parts = name_parts(table)
-    missing = [name for name in PLACEHOLDER.findall(rule.shard_value) if name not in parts]
-    if missing:
-        return rule, (_no_part(rule, table, missing[0], parts),)
     value = PLACEHOLDER.sub(lambda match: parts[match[1]], rule.shard_value) or table
     return replace(rule, shard_value=value), ()
 
@@ -64,14 +63,3 @@ def schema_difference(one: TableSchema, other: TableSchema) -> str:
         if nullable:
             return f"only one key column {column.name} may be NULL"
     return ""
-
-
-def _no_part(rule: TableRule, table: str, name: str, parts: Iterable[str]) -> Problem:
-    return Problem(
-        "DEF061",
-        f"`shard_value: {rule.shard_value}` needs the {name} of {table}, whose name has none",
-        where=table,
-        found=f"{{{name}}}",
-        allowed=", ".join(f"{{{part}}}" for part in parts),
-        do="remove the placeholder, or set a `shard_value` for this table",
-    )

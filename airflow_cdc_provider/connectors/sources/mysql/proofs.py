@@ -30,10 +30,6 @@ class SnapshotProofs:
     connection: Any
     statements: Statements
 
-    @property
-    def possible(self) -> bool:
-        return self.statements.possible
-
     def cuts(self, interval: KeyInterval, rows: int) -> Sequence[Key]:
         return self._fetch(self.statements.cuts(interval, rows))
 

@@ -132,8 +132,8 @@ class MysqlSource(KeepsNoState):
             found = self._table(table.table)
             copy = view_of(connection, position, table, found, epoch, cores)
             copy = replace(copy, exact=is_transactional(connection, found))
-            proofs = SnapshotProofs(connection, Statements(found, copy.schema, table.rule.where))
-            yield TableSnapshot(copy, proofs if proofs.possible else None)
+            statements = Statements(found, copy.schema, table.rule.where)
+            yield TableSnapshot(copy, SnapshotProofs(connection, statements) if statements.possible else None)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""
