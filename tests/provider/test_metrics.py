@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -90,6 +96,38 @@ def test_samples_are_sent_through_airflow(harness: RunHarness, monkeypatch: pyte
     assert all(value for kind, _, value, _ in sent if kind == "incr"), "counters of nothing are not sent"
     tags = {"replicator": "shop", "table": "public.a", "target": "default"}
     assert any(one == ("gauge", "cdc.window", 2, tags) for one in sent)
+
+
+SENDER = """
+from airflow_cdc_provider.core import metrics as m
+from airflow_cdc_provider.operators.metrics import send
+
+tags = {"replicator": "shop", "table": "public.orders", "target": "default"}
+send([m.Sample(m.LAG, 12.5, tags), m.Sample(m.INSERTS, 7, tags), m.Sample(m.PHASE, 1500.0, {"replicator": "shop"})])
+"""
+
+
+@pytest.mark.nightly
+def test_metrics_reach_an_opentelemetry_collector_with_their_tags(tmp_path: Path) -> None:
+    received: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append(gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body)
+            self.send_response(200)
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}"}
+        home = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW__METRICS__OTEL_ON": "True"}
+        command = [sys.executable, "-c", SENDER]
+        done = subprocess.run(command, env={**os.environ, **home, **endpoint}, capture_output=True, text=True)
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    names = (b"airflow.cdc.lag", b"airflow.cdc.dml.insert", b"airflow.cdc.phase", b"public.orders")
+    assert all(name in b"".join(received) for name in names)
 
 
 def test_a_changed_column_is_a_ddl(harness: RunHarness) -> None:
