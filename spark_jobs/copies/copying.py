@@ -110,8 +110,8 @@ def build_control_record(
     """The control record of the copy, one fence above all fences named for the table before ``table_status``. Its
     cursor is the window sealed before the anchor: all later windows are applied on top, down to the floor.
 
-    Call it after the rows have been read: a copy that is not exact (``catches_up``) becomes consistent only with a window that begins
-    after that, and the first window that has not begun yet is the one after the next."""
+    Call it after the rows have been read: a copy that is not exact (``catches_up``) becomes consistent only with a
+    window that begins after that, and the first window that has not begun yet is the one after the next."""
     step = job.step
     fences = [named_fence]
     fences += [split_token(current.token)[0]] if current.token is not None else []

@@ -159,7 +159,8 @@ def _copy(
     viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name)
     number = parts(blocks, size, cores)
     by_key = key_ranges(schema, bounds, number) if lasting and _is_read_by_key(schema, many, ordered) else ()
-    splits = [TableSplit(viewed, query, within, indexed=bool(by_key)) for within in by_key or block_ranges(blocks, number)]
+    ranges = by_key or block_ranges(blocks, number)
+    splits = [TableSplit(viewed, query, within, indexed=bool(by_key)) for within in ranges]
     return Copy(
         floor_key(epoch, snapshot.consistent_point),
         position_of(snapshot.consistent_point),

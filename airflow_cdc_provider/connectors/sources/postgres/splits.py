@@ -38,6 +38,10 @@ END $check$
 """
 
 
+IN_INDEX_ORDER = b"SET LOCAL enable_seqscan TO off; SET LOCAL max_parallel_workers_per_gather TO 0"
+"""Several processes of the server would return the rows in any order."""
+
+
 @dataclass(frozen=True)
 class SnapshotTable:
     """A table under an exported snapshot. ``name``: quoted for SQL."""
@@ -73,8 +77,8 @@ def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterat
     columns = ", ".join(map(quoted, schema.names))
     rows = f"SELECT {columns} FROM ({split.rows}) AS rows WHERE {split.within}"
     with under_snapshot(client, split.viewed) as connection:
-        if split.indexed:  # its cost is overestimated for a large part of the table
-            connection.execute(b"SET LOCAL enable_seqscan TO off")
+        if split.indexed:
+            connection.execute(IN_INDEX_ORDER)
         with connection.cursor().copy(f"COPY ({rows}) TO STDOUT (FORMAT csv)".encode()) as lines:
             try:
                 yield from csv_tables(lines, schema)

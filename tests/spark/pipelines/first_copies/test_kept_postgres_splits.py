@@ -167,8 +167,7 @@ def test_random_changes_between_the_splits_leave_an_equal_copy(kept: Extents, re
         low = chosen.randrange(ROWS)
         kept.at_source(
             f"UPDATE {{t}} SET n = n + {number + 1} WHERE id BETWEEN {low} AND {low + 400}",
-            f"DELETE FROM {{t}} WHERE id BETWEEN {chosen.randrange(ROWS)} AND {low}"
-            f" AND id % 7 = {chosen.randrange(7)}",
+            f"DELETE FROM {{t}} WHERE id BETWEEN {chosen.randrange(ROWS)} AND {low} AND id % 7 = {chosen.randrange(7)}",
             f"UPDATE {{t}} SET id = {chosen.randrange(10**6, 10**9)} WHERE id = (SELECT min(id) FROM {{t}}"
             f" WHERE id > {chosen.randrange(ROWS)} AND v = 'v')",
             f"INSERT INTO {{t}} VALUES ({chosen.randrange(-(10**6), 0)}, 1, 'new')",
