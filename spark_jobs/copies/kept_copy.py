@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.copy_progress import copy_folder
 from airflow_cdc_provider.core.spec.history import History
 from spark_jobs.copies.copying import open_copy
-from spark_jobs.copies.kept_splits import read_kept
+from spark_jobs.copies.kept_splits import has_splits, read_kept
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job
 
@@ -62,7 +62,7 @@ def must_catch_up(opened: OpenedCopy, task: TableTask) -> bool:
 
 def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
     kept: KeptCopy | None = read_kept(job.log.store, kept_copy_path(task.table), KeptCopy)
-    if kept is None:
+    if kept is None or not has_splits(job.log.store, task.table, kept.id):
         return None
     if why := kept.why_not_continued(basis_of(job.step, task), now, job.log.oldest()):
         log_line(f"{task.table}: the copy of {kept.began_at} is not continued: {why}")
