@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ LONG_ROUNDS = 10
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
 INTERRUPTED_LIMIT_S = 60
 NOTHING_COLLECTED = 5
-FAILURES_SHOWN, FAILURE_WIDTH = 40, 300
+FAILURES_SHOWN, FAILURE_WIDTH, FILES_SHOWN = 40, 300, 40
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Running:
             print(self.output.read_text(errors="replace"), flush=True)
         with self.scratch as folder:
             report = Path(folder) / "report.xml"
+            print(*slowest_files(report), sep="\n", flush=True)
             return Outcome(self.layer, status, took_s, counts(report), failures(report))
 
 
@@ -176,6 +178,19 @@ def failures(report: Path) -> tuple[str, ...]:
         for test in ElementTree.parse(report).iter("testcase")
         for error in [*test.findall("failure"), *test.findall("error")]
     )
+
+
+def slowest_files(report: Path) -> list[str]:
+    """Seconds, tests and name of the files whose tests take longest, with their fixtures."""
+    if not report.exists():
+        return []
+    seconds, tests = defaultdict[str, float](float), Counter[str]()
+    for test in ElementTree.parse(report).iter("testcase"):
+        file = str(test.get("classname"))
+        seconds[file] += float(test.get("time", "0"))
+        tests[file] += 1
+    slowest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:FILES_SHOWN]
+    return [f"{seconds[file]:>8.0f} s {tests[file]:>5}  {file}" for file in slowest]
 
 
 def in_turn(layers: Sequence[str]) -> list[list[str]]:

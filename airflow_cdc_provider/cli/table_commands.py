@@ -23,6 +23,8 @@ from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import Problem, Retryable
 
+TO_SECONDS = len("2024-02-29T12:34:56")
+
 
 @cli_command
 def pause(args: argparse.Namespace) -> CommandOutput:
@@ -135,10 +137,10 @@ def _comparison_table(command: Command) -> OutputTable:
             table["source_rows"],
             table["target_rows"],
             "yes" if table["identical"] else "no",
-            table["differing"],
-            table["repaired"],
-            ", ".join(f"{count:,} {kind}" for kind, count in sorted(table["changes"].items())),
-            table["fresh_at"],
+            table["differing"] or "",
+            table["repaired"] or "",
+            ", ".join(f"{count:,} {kind}" for kind, count in sorted(table["changes"].items()) if count),
+            table["fresh_at"][:TO_SECONDS].replace("T", " "),
             table["problem"] or table["not_repaired"],
         )
         for table in command.result.get("tables", [])

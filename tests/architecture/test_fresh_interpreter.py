@@ -65,6 +65,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.nightly
 def test_each_module_of_the_jobs_can_be_imported_first() -> None:
     """A task of Spark imports the module of its function first."""
     command = [sys.executable, "-c", EACH_FIRST, *modules("spark_jobs")]

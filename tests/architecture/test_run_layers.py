@@ -22,7 +22,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tests"
 
 
-def test_a_layer_is_counted(tests: Path) -> None:
+def test_a_layer_is_counted(tests: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tests / "quick" / "test_some.py").write_text(
         "import pytest\n"
         "def test_good(): pass\n"
@@ -35,6 +35,7 @@ def test_a_layer_is_counted(tests: Path) -> None:
     assert outcome.counts == {"passed": 1, "failed": 1, "skipped": 1, "errors": 1}
     bad, broken = run_layers.failure_lines([outcome])
     assert "test_some::test_bad: " in bad and "test_some::test_broken: " in broken
+    assert "0 s     4  " in next(line for line in capfd.readouterr().out.splitlines() if line.endswith("test_some"))
 
 
 def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:

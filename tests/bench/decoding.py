@@ -22,7 +22,7 @@ from airflow_cdc_provider.connectors.schema_registry.conversion import MessageCo
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
 from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import read_page
-from airflow_cdc_provider.connectors.transports.messages.decoding import BATCH_MESSAGES
+from airflow_cdc_provider.connectors.transports.messages.decoding import BATCH_MESSAGES, MessageReader
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from tests.bench.figures import Figure, alternating
@@ -90,14 +90,12 @@ def _registered_figure() -> Figure:
     plain = with_schemas(_widened(DebeziumEncoder(setup, Random(1)).messages(history)), fields=[*FIELDS, *MORE_FIELDS])
     files, messages = registered_avro(plain)
     count = sum(message.value is not None for message in messages)
-    reader = partial(decoder, "debezium", DecoderSettings(1, None, {"topic_prefix": "p"}))
+    settings = DecoderSettings(1, None, {"topic_prefix": "p"})
 
     def decoded() -> float:
-        made = reader()
-        assert isinstance(made, DecodesMany)
-        converted = MessageConverter(RegisteredSchemas(NoRegistry(), files)).messages
-        batches = [messages[n : n + BATCH_MESSAGES] for n in range(0, len(messages), BATCH_MESSAGES)]
-        return _seconds(lambda some: list(made.decode_many(list(converted(some)))), batches)
+        converter = MessageConverter(RegisteredSchemas(NoRegistry(), files))
+        reader = MessageReader(decoder("debezium", settings), {setup.table.table}, {}, 1, converter)
+        return _seconds(lambda some: list(reader.items(some)), [messages])
 
     (took,) = alternating(ROUNDS, decoded)
     per_s = CORES * count / took

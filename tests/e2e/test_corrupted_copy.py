@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.corrupted_copy import CorruptedCopy
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 
 def test_a_corrupted_row_stays_until_it_is_repaired(corrupted: CorruptedCopy) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.corrupted_copy import CorruptedCopy
 from tests.waiting import until
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
 
 def test_a_backfill_beside_the_schedule_repairs_a_corrupted_row(corrupted: CorruptedCopy) -> None:

@@ -14,6 +14,7 @@ SIMULATED = (f"{TESTS}/test_simulated_sources.py",)
 BAD = (f"{TESTS}/test_bad_input.py",)
 
 TOGETHER = (f"{TESTS}/test_batch_decoding.py", f"{TESTS}/test_arrow_converters.py")
+AS_COLUMNS = ("tests/connectors/registry/test_avro_messages.py",)
 
 EVENT_FORMATS = (
     Mutant(
@@ -316,5 +317,40 @@ EVENT_FORMATS = (
         'raise DecodeError(NOT_JSON, "the file ends within a block, or a block is damaged")',
         "return",
         BAD,
+    ),
+    Mutant(
+        "numbers that JSON does not have are decoded as columns",
+        f"{DEBEZIUM}/envelopes.py",
+        "        require_plain_numbers(values)",
+        "        pass",
+        AS_COLUMNS,
+    ),
+    Mutant(
+        "a zero with a sign is equal to one without",
+        f"{FORMATS}/arrow_json.py",
+        "if values.null_count or pa.types.is_floating(values.type):",
+        "if values.null_count:",
+        ("tests/connectors/registry/test_avro_columns.py",),
+    ),
+    Mutant(
+        "of the columns of a snapshot, only its first message is observed",
+        f"{DEBEZIUM}/snapshots.py",
+        "first[block] = min(first.get(block, row), row, key=times.__getitem__)",
+        "first.setdefault(block, row)",
+        AS_COLUMNS,
+    ),
+    Mutant(
+        "tombstones beside columns are not counted",
+        f"{DEBEZIUM}/decode.py",
+        "        if columns.tombstones:",
+        "        if False:",
+        AS_COLUMNS,
+    ),
+    Mutant(
+        "messages with a damaged key stay with the columns of their values",
+        "airflow_cdc_provider/connectors/schema_registry/column_conversion.py",
+        "with_value, values = [with_value[row] for row in rows], values.take(rows)",
+        "pass",
+        AS_COLUMNS,
     ),
 )

@@ -70,7 +70,7 @@ def test_random_merges_equal_the_model(
     print(f"again: {seeds.SEED}={seeds.seed()}")
     table = MergedTable(spark, tmp_path, key, soft)
     table.create([table.row(random, number, number) for number in range(300)], checkpointInterval="5")
-    for turn in range(8):
+    for turn in range(5):
         numbers = random.sample(range(400), random.choice([0, 1, 5, 90, 350]))
         table.merge(table.staged(random, numbers, 400 + 80 * turn), not_older=turn % 3 == 2)
         if turn == 4:

@@ -125,6 +125,7 @@ def test_a_resync_replaces_changed_rows_and_applies_on_delete_to_missing_rows(
         assert control.fence > old.fence and control.floor > old.floor
 
 
+@pytest.mark.nightly
 def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:

@@ -7,14 +7,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
+from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_texts
 from airflow_cdc_provider.connectors.decoders.common.avro_file import without_logical_types
 from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, NOT_JSON, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
-from airflow_cdc_provider.connectors.schema_registry.avro_texts import json_texts, text_reader
+from airflow_cdc_provider.connectors.schema_registry.avro_columns import field_reader, read_columns
 from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema
 
 
@@ -36,7 +38,7 @@ class AvroReader:
         form = form_of(resolved)
         self._to_json = form.to_json
         self.schema = dumps(form.schema)
-        self._texts = text_reader(resolved)
+        self._fields = field_reader(resolved)
 
     def read(self, content: bytes) -> bytes:
         """Raises DecodeError if the content does not match the schema."""
@@ -52,4 +54,19 @@ class AvroReader:
 
     def read_many(self, contents: Sequence[bytes]) -> list[bytes | None]:
         """None for contents that must be read one by one."""
-        return [None] * len(contents) if self._texts is None else json_texts(self._texts, contents)
+        texts: list[bytes | None] = [None] * len(contents)
+        if self._fields is not None:
+            rows, columns = self.read_columns(contents)
+            for row, text in zip(rows, json_texts(columns).to_pylist(), strict=True):
+                texts[row] = text.encode()
+        return texts
+
+    @property
+    def has_struct_columns(self) -> bool:
+        """Whether contents are records without arrays and maps."""
+        return self._fields is not None and pa.types.is_struct(self._fields.type)
+
+    def read_columns(self, contents: Sequence[bytes]) -> tuple[list[int], pa.Array]:
+        """The indexes of the contents that can be read together, and their values."""
+        assert self._fields is not None
+        return read_columns(self._fields, contents)

@@ -1,7 +1,8 @@
 """Messages with a registered schema, as the JSON messages that Connect's own converter would have sent.
 
-Decoders, the detection of snapshots and the quarantine work on JSON alone. A key or value that does not match its
-schema stays as it is, and the message says why: the decoder makes a bad record of it.
+Decoders, the detection of snapshots and the quarantine work on this JSON. A key or value that does not match its
+schema stays as it is, and the message says why: the decoder makes a bad record of it. Avro without arrays and maps also
+becomes columns, for decoders that read these.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from itertools import islice
 from typing import Protocol
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
-from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, Message
+from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, Message, MessageColumns
 from airflow_cdc_provider.connectors.schema_registry.avro import AvroReader
 from airflow_cdc_provider.connectors.schema_registry.client import AVRO, JSON, PROTOBUF
+from airflow_cdc_provider.connectors.schema_registry.column_conversion import message_columns
 from airflow_cdc_provider.connectors.schema_registry.framing import (
     ID_END,
     KEY,
@@ -69,6 +71,19 @@ class MessageConverter:
         remaining = iter(messages)
         while batch := list(islice(remaining, BATCH_MESSAGES)):
             yield from self._batch(batch)
+
+    def columns(self, messages: Iterable[Message]) -> tuple[list[MessageColumns], list[Message]]:
+        """The messages that can be read as columns, and the others as they are. Raises as ``messages``."""
+        return message_columns(messages, self._reader_of)
+
+    def _reader_of(self, message: Message, side: Side) -> ContentReader | DecodeError:
+        """Of a message with a schema id in its content."""
+        try:
+            found = framed((message.value if side is VALUE else message.key) or b"", (), side.header)
+        except DecodeError as error:
+            return error
+        assert found is not None
+        return self._reader(found.schema_id, message, side)
 
     def _batch(self, batch: Sequence[Message]) -> Iterator[Message]:
         """Field by field: a loop over the messages would take as long as the conversion of a column."""

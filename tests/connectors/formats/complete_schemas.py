@@ -49,8 +49,12 @@ def _key(name: str, fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _envelope(name: str, fields: Sequence[Mapping[str, Any]], value: Mapping[str, Any]) -> dict[str, Any]:
     row = {"type": "struct", "fields": list(fields), "optional": True, "name": f"{name}.Value"}
     source = [
-        {"type": "int64" if field in NUMBERS else "string", "optional": True, "field": field}
-        for field in value["source"]
+        {
+            "type": "int64" if field in NUMBERS and not isinstance(one, str) else "string",
+            "optional": True,
+            "field": field,
+        }
+        for field, one in value["source"].items()
     ]
     return {
         "type": "struct",

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
-from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable, true_rows
+from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable, require, true_rows
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.json_columns import arrays, objects
@@ -80,6 +80,13 @@ def require_true_zeros(values: pa.Array, messages: Sequence[bytes], message_of: 
     zeros = true_rows(pc.fill_null(pc.equal(values, 0.0), False))
     if rows := {int(row) for row in zeros if any(mark in messages[message_of[row]] for mark in UNDERFLOW)}:
         raise NotVectorizable(rows)
+
+
+def require_plain_numbers(values: pa.Array) -> None:
+    """Raises NotVectorizable for NaN, infinities and zeros with a sign."""
+    if pa.types.is_float64(values.type):
+        numbers = values.fill_null(0.0).to_numpy()
+        require(pa.array(np.isfinite(numbers) & ~((numbers == 0) & np.signbit(numbers))))
 
 
 def _problem_rows(values: Sequence[Any], convert: Converter, warnings: list[str]) -> set[int]:

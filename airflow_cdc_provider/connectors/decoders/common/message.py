@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import HoleFound, Ignored
@@ -13,6 +13,9 @@ from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SMALL_BATCH = 24
 """Up to this number, messages are decoded one by one, which is faster than decoding them as columns."""
@@ -52,6 +55,45 @@ class Message(NamedTuple):
 
 def _whole(payload: bytes | None, schema: str) -> bytes | None:
     return b'{"schema":%b,"payload":%b}' % (schema.encode(), payload) if schema and payload is not None else payload
+
+
+@dataclass(frozen=True)
+class MessageColumns:
+    """Messages of one topic, read without JSON. ``messages``: as they arrived. ``values``, ``keys``: a struct for each
+    of them. ``value_schema``, ``key_schema``: as in ``Message``. ``tombstones``: the number of messages without a value
+    whose key is that of one of ``messages``."""
+
+    messages: Sequence[Message]
+    values: pa.StructArray
+    keys: pa.StructArray
+    value_schema: str
+    key_schema: str
+    tombstones: int = 0
+
+    @property
+    def topic(self) -> str:
+        return self.messages[0].topic
+
+    def take(self, rows: Sequence[int]) -> MessageColumns:
+        """Without the tombstones."""
+        import pyarrow as pa
+
+        messages = [self.messages[row] for row in rows]
+        indexes = pa.array(rows, pa.int64())
+        columns = {"values": self.values.take(indexes), "keys": self.keys.take(indexes)}
+        return replace(self, messages=messages, **columns, tombstones=0)
+
+    def json_messages(self) -> list[Message]:
+        """With the JSON that Connect's own converter would have sent, and their schemas."""
+        import pyarrow as pa
+
+        from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_texts
+
+        values, keys = (json_texts(column).cast(pa.binary()).to_pylist() for column in (self.values, self.keys))
+        return [
+            message._replace(value=value, key=key, value_schema=self.value_schema, key_schema=self.key_schema)
+            for message, value, key in zip(self.messages, values, keys, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -115,6 +157,9 @@ class Decoder(Protocol):
 class SnapshotWatch(Protocol):
     def observe(self, message: Message) -> None: ...
 
+    def observe_columns(self, columns: MessageColumns) -> None:
+        """As ``observe`` of each message as JSON."""
+
     @property
     def snapshots(self) -> tuple[SourceSnapshot, ...]:
         """The full snapshots that the messages observed so far belong to."""
@@ -131,3 +176,13 @@ class MarksSnapshots(Decoder, Protocol):
 class DecodesMany(Decoder, Protocol):
     def decode_many(self, messages: Sequence[Message]) -> Iterator[Item | Block]:
         """The results of ``decode`` for each message, in any order: order keys define the order."""
+
+
+@runtime_checkable
+class DecodesColumns(DecodesMany, Protocol):
+    """``reads_columns``: whether ``decode_columns`` is faster than decoding JSON."""
+
+    reads_columns: bool
+
+    def decode_columns(self, columns: MessageColumns) -> Iterator[Item | Block]:
+        """As ``decode_many`` of the messages as JSON, and of the tombstones."""

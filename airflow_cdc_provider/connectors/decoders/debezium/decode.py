@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
-from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
+from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message, MessageColumns
 from airflow_cdc_provider.connectors.decoders.debezium import control_messages
 from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, ChangeDecoder
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader, ConnectValue, key_of
@@ -75,6 +75,7 @@ class DebeziumDecoder:
         self._changes = ChangeDecoder(settings, layouts, placeholders)
         self._templates = MessageTemplates(settings, self._reader, layouts, placeholders)
         self._rows = UnwrappedRows(settings, layouts, placeholders) if options.unwrapped else None
+        self.reads_columns = self._rows is None
 
     def snapshot_watch(self) -> Snapshots:
         return Snapshots(self._options.blocking_snapshots)
@@ -130,6 +131,22 @@ class DebeziumDecoder:
             yield Ignored(len(tombstones) - len(remaining))
         for message in remaining:
             yield from self.decode(message)
+
+    def decode_columns(self, columns: MessageColumns) -> Iterator[Item | Block]:
+        """A template is learned from the first message. Without one, all messages are decoded as JSON."""
+        if columns.tombstones:
+            yield Ignored(columns.tombstones)
+        template = self._templates.find_for_columns(columns)
+        if template is None:
+            yield from self.decode_many(columns.take([0]).json_messages())
+            columns = columns.take(range(1, len(columns.messages)))
+            template = self._templates.find_for_columns(columns)
+        if template is not None:
+            blocks, columns = self._templates.read_columns(template, columns)
+            if blocks:
+                yield from self._layouts.announce(template.layout, blocks[0].first_order_key)
+                yield from blocks
+        yield from self.decode_many(columns.json_messages())
 
     def _decode_alone(self, message: Message, learned: Counter[str]) -> list[Item]:
         """``learned``: topic → number of messages of this batch that templates have been learned from."""

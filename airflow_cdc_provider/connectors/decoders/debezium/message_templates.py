@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import MAX_BYTES
-from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, DecoderSettings, Message
+from airflow_cdc_provider.connectors.decoders.common.message import (
+    SMALL_BATCH,
+    DecoderSettings,
+    Message,
+    MessageColumns,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import BLANKS, ConnectReader, ConnectValue, key_of
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import NAMES, PARTS, ROWS, source_of, table_of
@@ -65,6 +70,10 @@ class MessageTemplate:
             and self.mark in value
         )
 
+    def matches_columns(self, columns: MessageColumns) -> bool:
+        schemas = columns.value_schema, columns.key_schema
+        return columns.topic == self.topic and schemas == (self.value.schema, self.key.schema)
+
 
 class MessageTemplates:
     """Learned from messages that were decoded one by one."""
@@ -85,6 +94,12 @@ class MessageTemplates:
                 return template
         return None
 
+    def find_for_columns(self, columns: MessageColumns) -> MessageTemplate | None:
+        for template in self._known.get(columns.topic, ()):
+            if template.matches_columns(columns):
+                return template
+        return None
+
     def read(self, template: MessageTemplate, messages: Sequence[Message]) -> tuple[list[Block], list[Message]]:
         """The blocks, and the messages to be decoded one by one."""
         from airflow_cdc_provider.connectors.decoders.debezium.template_events import MessageText
@@ -93,9 +108,18 @@ class MessageTemplates:
         keys = template.key.payloads([message.key or b"" for message in messages])
         texts = [*map(MessageText._make, zip(messages, values, keys, strict=True))]
         batches, others = template.events.read(texts)
-        if len(messages) > SMALL_BATCH and len(others) > len(messages) // 2:
-            self._known[template.topic] = [known for known in self._known[template.topic] if known is not template]
+        self._drop_if_useless(template, len(messages), len(others))
         return [Block(template.layout.table, columns) for columns in batches], [text.message for text in others]
+
+    def read_columns(self, template: MessageTemplate, columns: MessageColumns) -> tuple[list[Block], MessageColumns]:
+        """The blocks, and the messages to be decoded as JSON."""
+        batches, others = template.events.read_columns(columns)
+        self._drop_if_useless(template, len(columns.messages), len(others))
+        return [Block(template.layout.table, batch) for batch in batches], columns.take(others)
+
+    def _drop_if_useless(self, template: MessageTemplate, messages: int, others: int) -> None:
+        if messages > SMALL_BATCH and others > messages // 2:
+            self._known[template.topic] = [known for known in self._known[template.topic] if known is not template]
 
     def learn(self, message: Message) -> None:
         """Messages of the shape of ``message`` are decoded in batches from now on, if the shape is supported."""

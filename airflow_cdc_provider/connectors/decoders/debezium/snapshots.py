@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common import exact_json
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
-from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message, MessageColumns
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS, POSITIONS
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import table_of
 from airflow_cdc_provider.core.log.snapshots import CHANGES, SourceSnapshot, merge_snapshots
@@ -24,7 +24,7 @@ SOURCE = b'"source":'
 SNAPSHOT = re.compile(rb'"snapshot"\s*:\s*(?:"([a-z_]+)"|(true|false))')
 TABLE = re.compile(rb'"(?:name|db|schema|table|collection)"\s*:\s*"[^"]*"')
 WRITTEN = re.compile(rb'"ts_ms"\s*:\s*(\d+)')
-LAST = "last"
+LAST, INCREMENTAL = "last", "incremental"
 MAX_CACHED = 1024
 
 
@@ -76,6 +76,11 @@ class Snapshots:
             new = SourceSnapshot(source, name, snapshot, at_ms, ended, is_row and b'"postgresql"' in block)
             self._snapshots[topic, snapshot] = merge_snapshots([new, *([known] if known else [])])[0]
 
+    def observe_columns(self, columns: MessageColumns) -> None:
+        rows = _first_messages(columns)
+        for message in (columns if rows is None else columns.take(rows)).json_messages():
+            self.observe(message)
+
     def _of_block(self, block: bytes, is_row: bool) -> _BlockSnapshot:
         if block not in self._blocks:
             if len(self._blocks) >= MAX_CACHED:
@@ -88,7 +93,7 @@ class Snapshots:
             source = exact_json.parse_text(exact_json.text_of(block.strip()))
             if not isinstance(source, dict) or source.get("connector") not in POSITIONS:
                 return UNKNOWN
-            if source.get("snapshot") == "incremental" or not (source.get("table") or source.get("collection")):
+            if source.get("snapshot") == INCREMENTAL or not (source.get("table") or source.get("collection")):
                 return UNKNOWN
             table = table_of(source["connector"], source)
             return _BlockSnapshot(str(source.get("name") or ""), table, self._snapshot(source) if is_row else CHANGES)
@@ -111,3 +116,29 @@ def _topic_of_file(value: bytes, block: bytes, end: int) -> tuple[bytes, int]:
     """The table as named in the source block, and the time at which the connector wrote the message; 0 if unknown."""
     written = WRITTEN.search(value, end)
     return b" ".join(TABLE.findall(block)), int(written[1]) if written else 0
+
+
+def _first_messages(columns: MessageColumns) -> list[int] | None:
+    """The rows of the first change, and of the first message of a snapshot with each source block: the others cannot
+    change the result. None if they cannot be distinguished."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_texts
+
+    times = [message.at_ms for message in columns.messages]
+    blocks = columns.values.field("source") if columns.values.type.get_field_index("source") >= 0 else None
+    if blocks is None or blocks.type.get_field_index("snapshot") < 0 or not all(times):
+        return None
+    markers = pc.struct_field(blocks, "snapshot")
+    if not pa.types.is_string(markers.type):
+        return None
+    changes, copied, first = [], [], dict[str, int]()
+    for row, marker in enumerate(markers.to_pylist()):
+        if marker in INITIAL_MARKERS:
+            copied.append(row)
+        elif marker is not None and marker != INCREMENTAL:
+            changes.append(row)
+    for row, block in zip(copied, json_texts(blocks.take(pa.array(copied, pa.int64()))).to_pylist(), strict=True):
+        first[block] = min(first.get(block, row), row, key=times.__getitem__)
+    return sorted([*first.values(), *([min(changes, key=times.__getitem__)] if changes else [])])

@@ -23,16 +23,16 @@ from airflow_cdc_provider.connectors.decoders.common.columns import (
     require,
     true_rows,
 )
-from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import Message, MessageColumns
 from airflow_cdc_provider.connectors.decoders.common.row_pairs import RowPairs
 from airflow_cdc_provider.connectors.decoders.common.times import FIRST_US, LAST_US
 from airflow_cdc_provider.connectors.decoders.debezium import headers
 from airflow_cdc_provider.connectors.decoders.debezium.changes import ARRIVING, DEPARTING, OPERATIONS
+from airflow_cdc_provider.connectors.decoders.debezium.envelopes import ColumnEnvelopes, Envelopes, JsonEnvelopes
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.position_columns import SourceColumns, event_positions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import INITIAL_MARKERS
 from airflow_cdc_provider.connectors.decoders.debezium.shapes import MessageShape
-from airflow_cdc_provider.connectors.decoders.debezium.source_block import AFTER, BEFORE, SOURCE
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout
 from airflow_cdc_provider.connectors.decoders.debezium.template_images import images_of
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Operation
@@ -82,6 +82,16 @@ class TemplateEvents:
         """The columns of the change log, and the messages to be decoded one by one."""
         return decode_in_batches(texts, self._decode)
 
+    def read_columns(self, columns: MessageColumns) -> tuple[list[pa.RecordBatch], list[int]]:
+        """The columns of the change log, and the indexes of messages to be decoded one by one."""
+        return decode_in_batches(range(len(columns.messages)), lambda rows: self._decode_columns(columns, rows))
+
+    def _decode_columns(self, columns: MessageColumns, rows: Sequence[int]) -> pa.RecordBatch:
+        """Raises NotVectorizable with indexes of ``rows``."""
+        some = columns if len(rows) == len(columns.messages) else columns.take(rows)
+        keys = pa.RecordBatch.from_struct_array(some.keys)
+        return _EventBatch(self, some.messages, ColumnEnvelopes(some.values), keys).decode()
+
     def _decode(self, texts: Sequence[MessageText]) -> pa.RecordBatch | None:
         """None if a message has another shape. Raises NotVectorizable with indexes of texts."""
         messages, values, key_texts = zip(*texts, strict=True)
@@ -89,7 +99,7 @@ class TemplateEvents:
         keys = read_objects(key_texts, self.shape.key, self.shape.count_key_members)
         if envelopes is None or keys is None:
             return None
-        return _EventBatch(self, messages, values, envelopes, keys).decode()
+        return _EventBatch(self, messages, JsonEnvelopes(values, envelopes), keys).decode()
 
 
 class _EventBatch:
@@ -97,15 +107,15 @@ class _EventBatch:
         self,
         template: TemplateEvents,
         messages: Sequence[Message],
-        values: Sequence[bytes],
-        envelopes: pa.RecordBatch,
+        envelopes: Envelopes,
         keys: pa.RecordBatch,
     ) -> None:
-        self.template, self.messages, self.values, self.key = template, messages, values, keys
+        self.template, self.messages, self.envelopes, self.key = template, messages, envelopes, keys
         self.count = len(messages)
-        self.before, self.after = envelopes.column("before"), envelopes.column("after")
-        self.source, self.transaction = fields(envelopes.column("source")), fields(envelopes.column("transaction"))
-        self.letters = envelopes.column("op")
+        columns = envelopes.columns
+        self.before, self.after = columns.column("before"), columns.column("after")
+        self.source, self.transaction = fields(columns.column("source")), fields(columns.column("transaction"))
+        self.letters = columns.column("op")
         self.ops = OPS.take(pc.index_in(self.letters, LETTERS))
         self.is_delete = pc.fill_null(pc.equal(self.ops, Operation.DELETE.value), False)
         self.is_update = pc.fill_null(pc.equal(self.ops, Operation.UPDATE.value), False)
@@ -116,7 +126,7 @@ class _EventBatch:
         rows, template = RowPairs(self.before, self.after), self.template
         with rows.rows_as_changes():
             self._require_keys(rows)
-            images = images_of(rows, template.layout, template.placeholders, self.values)
+            images = images_of(rows, template.layout, template.placeholders, self.envelopes)
         at, ordinal = self._event_positions()
         keys = images.keys(template.layout.schema.key)
         new_key, old_key = keys.take(rows.after_row), keys.take(rows.before_row)
@@ -144,7 +154,7 @@ class _EventBatch:
             "tx_id": self._tx_id(),
             "tx_seq": self._total_order,
             "commit_ts": self._commit_time(),
-            "position": self._positions(),
+            "position": self.envelopes.without_rows(),
             "event_id": pc.binary_join_element_wise(orders, pc.if_else(self.is_delete, old_key, new_key), ""),
             "snapshot": self._snapshot,
         }
@@ -227,14 +237,6 @@ class _EventBatch:
                 times.append(pc.multiply(numbers, per_us))
         us = pc.coalesce(*times) if times else pa.nulls(self.count, pa.int64())
         return us.cast(pa.timestamp("us", tz="UTC"))
-
-    def _positions(self) -> pa.StringArray:
-        """The envelopes without their rows, which must be the first members."""
-        texts = pa.array(self.values, pa.binary())
-        at = pc.find_substring(texts, SOURCE.encode())
-        require(pc.and_(*(pc.less(pc.find_substring(texts, name.encode()), at) for name in (BEFORE, AFTER))))
-        without_rows = [text[start - 1 :] for text, start in zip(self.values, at.to_pylist(), strict=True)]
-        return pc.binary_replace_slice(pa.array(without_rows, pa.binary()), 0, 1, "{").cast(pa.string())
 
 
 def _phase(value: int | None) -> pa.Scalar:

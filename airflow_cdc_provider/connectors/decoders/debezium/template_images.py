@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_cdc_provider.connectors.decoders.common.columns import is_text, require
-from airflow_cdc_provider.connectors.decoders.common.image_columns import ImageColumns, json_texts, require_true_zeros
+from airflow_cdc_provider.connectors.decoders.common.image_columns import ImageColumns, json_texts
 from airflow_cdc_provider.connectors.decoders.common.row_pairs import RowPairs
+from airflow_cdc_provider.connectors.decoders.debezium.envelopes import Envelopes
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout
 
 
-def images_of(
-    rows: RowPairs, layout: TableLayout, placeholders: pa.StringArray, messages: Sequence[bytes]
-) -> ImageColumns:
+def images_of(rows: RowPairs, layout: TableLayout, placeholders: pa.StringArray, envelopes: Envelopes) -> ImageColumns:
     """Raises NotVectorizable with rows."""
     texts, unknown = {}, {}
     for column, convert_array in zip(layout.schema.columns, layout.arrow_converters, strict=True):
         values = rows.columns[column.name]
-        require_true_zeros(values, messages, rows.change_of)
+        envelopes.require_exact(values, rows.change_of)
         is_unknown = _is_placeholder(values, column.name, layout, placeholders)
         if column.name in layout.unsure_before:
             is_unknown = pc.or_(is_unknown, pc.and_(rows.is_before, values.is_null()))

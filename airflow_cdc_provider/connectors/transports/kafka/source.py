@@ -148,7 +148,7 @@ class KafkaSource(FeedSource):
             for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        schema = self.discover(self.format.convert(self._heads_at(starts))).schemas.get(table.table)
+        schema = self.discover(self.format.converter.messages(self._heads_at(starts))).schemas.get(table.table)
         return selected_schema(table.rule, schema) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
@@ -21,10 +21,12 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     CopiedTable,
     Decoder,
     DecoderSettings,
+    DecodesColumns,
     DecodesMany,
     Item,
     MarksSnapshots,
     Message,
+    MessageColumns,
     SnapshotWatch,
 )
 from airflow_cdc_provider.connectors.source import Ignored, Resolved, SnapshotFound, StreamItem
@@ -40,20 +42,34 @@ BATCH_MESSAGES = 8192
 """How many messages are decoded at a time."""
 
 
-Convert = Callable[[Iterable[Message]], Iterable[Message]]
+class Converter(Protocol):
+    """Converts messages as they arrive to messages as decoders expect them."""
+
+    def messages(self, messages: Iterable[Message]) -> Iterable[Message]:
+        """In the same order."""
+
+    def columns(self, messages: Iterable[Message]) -> tuple[list[MessageColumns], list[Message]]:
+        """The messages that can be read as columns, and the others as they are."""
 
 
-def unchanged(messages: Iterable[Message]) -> Iterable[Message]:
-    return messages
+class Unconverted:
+    def messages(self, messages: Iterable[Message]) -> Iterable[Message]:
+        return messages
+
+    def columns(self, messages: Iterable[Message]) -> tuple[list[MessageColumns], list[Message]]:
+        return [], list(messages)
+
+
+UNCONVERTED = Unconverted()
 
 
 @dataclass(frozen=True)
 class Format:
-    """A message format with its options. ``convert``: messages as they arrive → as the decoder expects them."""
+    """A message format with its options."""
 
     name: str
     options: Mapping[str, Any]
-    convert: Convert = unchanged
+    converter: Converter = UNCONVERTED
 
     @property
     def reads_avro(self) -> bool:
@@ -70,7 +86,7 @@ class Format:
         message = message_of(record)
         if message is None:
             return [record]
-        (message,) = self.convert([message])
+        (message,) = self.converter.messages([message])
         records = reread(record, message, reader.decoder)
         if records == [record]:
             return records
@@ -85,7 +101,7 @@ class MessageReader:
     tables: Collection[str]
     filters: Mapping[str, RowFilter]
     epoch: int
-    convert: Convert = unchanged
+    converter: Converter = UNCONVERTED
 
     def items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
         """Records of other tables are counted. A message whose table cannot be determined yields an ``unreadable``
@@ -93,28 +109,42 @@ class MessageReader:
 
         A barrier becomes a ``Resolved`` item of its channel instead of a record: other channels may be at an earlier
         time."""
-        messages = self.convert(messages)
         watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
-        if watch is not None:
-            messages = _watched(watch, messages)
         returning = ReturningColumns()
-        for item in self._items(messages):
+        for item in self._items(messages, watch):
             returning.add(item)
             yield item
         yield from returning.holes()
         yield from (SnapshotFound(snapshot) for snapshot in (watch.snapshots if watch is not None else ()))
 
-    def _items(self, messages: Iterable[Message]) -> Iterator[StreamItem]:
+    def _items(self, messages: Iterable[Message], watch: SnapshotWatch | None) -> Iterator[StreamItem]:
         if isinstance(self.decoder, DecodesMany) and not self.filters:
             remaining = iter(messages)
             while batch := list(islice(remaining, BATCH_MESSAGES)):
-                for item in self.decoder.decode_many(batch):
+                for item in self._decoded(self.decoder, batch, watch):
                     yield from self._ours(item)
             return
-        for message in messages:
+        for message in self._converted(messages, watch):
             for item in self.decoder.decode(message):
                 for ours in self._ours(item):
                     yield self.apply_filter(ours, message) if isinstance(ours, ChangeRecord) else ours
+
+    def _decoded(
+        self, decoder: DecodesMany, messages: Sequence[Message], watch: SnapshotWatch | None
+    ) -> Iterator[Item | Block]:
+        if isinstance(decoder, DecodesColumns) and decoder.reads_columns:
+            with_columns, messages = self.converter.columns(messages)
+            for columns in with_columns:
+                if watch is not None:
+                    watch.observe_columns(columns)
+                yield from decoder.decode_columns(columns)
+        yield from decoder.decode_many(list(self._converted(messages, watch)))
+
+    def _converted(self, messages: Iterable[Message], watch: SnapshotWatch | None) -> Iterator[Message]:
+        for message in self.converter.messages(messages):
+            if watch is not None:
+                watch.observe(message)
+            yield message
 
     def _ours(self, item: Item | Block) -> Iterator[Item | Block | Resolved]:
         if not isinstance(item, ChangeRecord):
@@ -140,15 +170,9 @@ class MessageReader:
         return undecoded_record(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
 
 
-def _watched(watch: SnapshotWatch, messages: Iterable[Message]) -> Iterator[Message]:
-    for message in messages:
-        watch.observe(message)
-        yield message
-
-
 def message_reader(message_format: Format, tasks: Sequence[TableTask], epoch: int) -> MessageReader:
     tables = {
         task.table: CopiedTable(task.rule, task.schema, task.control.schema if task.control else None) for task in tasks
     }
     decoder = message_format.decoder(epoch, tables)
-    return MessageReader(decoder, tables.keys(), row_filters(tasks), epoch, message_format.convert)
+    return MessageReader(decoder, tables.keys(), row_filters(tasks), epoch, message_format.converter)

@@ -55,7 +55,7 @@ class FeedSource(KeepsNoState, ABC):
 
         self._registry = RegistryClient(access.connection)
         self._schemas = RegisteredSchemas(self._registry, access.files)
-        self.format = replace(self.format, convert=MessageConverter(self._schemas).messages)
+        self.format = replace(self.format, converter=MessageConverter(self._schemas))
 
     def tls_warnings(self) -> list[Problem]:
         return self._registry.tls_warnings() if self._registry is not None else []
@@ -95,7 +95,7 @@ class FeedSource(KeepsNoState, ABC):
 
     @cached_property
     def _heads(self) -> list[Message]:
-        return list(self.format.convert(self._raw_heads))
+        return list(self.format.converter.messages(self._raw_heads))
 
     @cached_property
     def _raw_heads(self) -> list[Message]:

@@ -108,7 +108,8 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
         server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-@pytest.mark.parametrize("kind", ["delta", pytest.param("postgres", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["delta", "postgres"])
 def test_source_tables_have_one_target_table_and_states_of_their_own(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
