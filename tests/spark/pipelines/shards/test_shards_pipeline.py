@@ -195,8 +195,10 @@ def test_one_source_table_is_rewound_alone(postgres: EmbeddedPostgres, spark: Sp
         rows, counts = pipeline.rows, pipeline.counts()
         assert counts == {EU: 2, US: 2}
         pipeline.record_command(CommandKind.REWIND, US, to=str(pipeline.replicator().log.sealed() - 1))
+        assert pipeline.rows == [*rows[:2], ("shop_us", 1, "v1"), rows[3]]
+        pipeline.sql("UPDATE shop_eu.orders SET item = 'v3' WHERE id = 1")
         pipeline.run_until_idle()
-        assert pipeline.rows == rows and pipeline.counts() == counts
+        assert pipeline.rows == [("shop_eu", 1, "v3"), *rows[1:]] and pipeline.counts() == counts
         actions = [entry.action for entry in pipeline.replicator().state.audit(pipeline.definition.name, 99)]
         assert actions.count("rewind") == 1
 

@@ -320,9 +320,9 @@ def test_the_copies_in_all_targets_continue_under_another_name_and_leave_with_th
 
 
 FULL = (
-    "CREATE FUNCTION {schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "CREATE FUNCTION {schema}.is_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
-    "CREATE TRIGGER full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW EXECUTE FUNCTION {schema}.full()",
+    "CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW EXECUTE FUNCTION {schema}.is_full()",
 )
 
 
@@ -335,7 +335,7 @@ def test_a_full_warehouse_does_not_stop_the_lake(shop: TargetsPipeline) -> None:
     assert failed_only(dag_run, WAREHOUSE) and "No space left" in dag_run.problems[0]
     shop.assert_lake_exact()
     assert shop.warehouse_rows(ORDERS) == shop.truth(ORDERS), "one table's failure stops no other"
-    shop.warehouse.execute(f"DROP TRIGGER full ON {shop.warehouse.schema}.client")
+    shop.warehouse.execute(f"DROP TRIGGER is_full ON {shop.warehouse.schema}.client")
     shop.run_until_idle()
     shop.assert_exact()
 
@@ -365,7 +365,7 @@ def test_a_full_lake_does_not_stop_the_warehouse(
 @pytest.mark.nightly
 def test_a_scheduled_comparison_compares_every_target_that_answers(shop: TargetsPipeline) -> None:
     shop.run_successfully()
-    shop.definition = replace(shop.definition, verify=Verify(timedelta(seconds=1)))
+    shop.definition = replace(shop.definition, verify=Verify(timedelta(microseconds=1)))
     compared = shop.results(shop.run_successfully(), "verify")
     assert {copy: one.detail["identical"] for copy, one in compared.items()} == dict.fromkeys(shop.states(), True)
     shop.warehouse.execute(f"DELETE FROM {shop.warehouse.schema}.client WHERE id = 3")
