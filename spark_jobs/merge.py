@@ -41,7 +41,8 @@ def merge_table(
     job: Job, work: TableWork, attempt: str, more_states: frozenset[TableState] = frozenset()
 ) -> TableResult:
     """Apply the batch that ``attempt`` staged for the table, if there is one. Raises Fenced where the table has changed
-    since, RowMissing where a change finds no row, SourceUnavailable where the next stage will fetch that row."""
+    since, RowMissing where a change finds no row, SourceUnavailable where the next stage will fetch that row, or may
+    have its delete."""
     task = work.task
     path = f"{batch_folder(task.table, attempt)}/{BATCH}"
     if not job.log.store.exists(path):
@@ -56,9 +57,13 @@ def merge_table(
             limit = local_limit(job.tables)
             counts = on_engine(job, work, batch.rows, lambda engine: engine.merge(task, rows, record), limit)
     except RowMissing as error:
-        if batch.repair or not job.fetches_rows:
+        if batch.repair:
             raise
-        raise SourceUnavailable(_will_be_fetched(task, error)) from error
+        if job.fetches_rows:
+            raise SourceUnavailable(_will_be_fetched(task, error)) from error
+        if control.high is not None and record.window < control.high:
+            raise SourceUnavailable(_is_catching_up(task, error, control.high)) from error
+        raise
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
         writer = open_writer(job, work)
@@ -83,6 +88,18 @@ def _will_be_fetched(task: TableTask, error: RowMissing) -> Problem:
         f"a change of {task.table} found no row in the target",
         where=error.problems[0].where,
         do="nothing: the next run searches for such changes and fetches their rows from the source",
+        data="nothing of the batch was applied; the change log keeps it",
+    )
+
+
+def _is_catching_up(task: TableTask, error: RowMissing, high: int) -> Problem:
+    """The copy may have been read after the row was deleted."""
+    return Problem(
+        "TGT042",
+        f"a change of {task.table} found no row in the target, whose copy is not consistent yet",
+        where=error.problems[0].where,
+        allowed=f"a missing row whose delete follows up to window {high}",
+        do="nothing: the next run applies the change together with later ones",
         data="nothing of the batch was applied; the change log keeps it",
     )
 

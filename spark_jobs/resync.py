@@ -83,7 +83,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             current = follow_schema(job, task, current, copy.schema)
         old = open_writer(job, work).read(task, current.version)
         assert current.control is not None
-        record = build_control_record(job, task, named_fence, current, copy, current.control.state)
+        catches_up = not job.source.exact_snapshot
+        record = build_control_record(job, task, named_fence, current, copy, current.control.state, catches_up)
         if continues:
             return _continue_history(HistoryCopy(job, work, copy, current.control, record, began), old, new)
         technical = technical_columns(copy, task.rule, began)

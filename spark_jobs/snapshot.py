@@ -22,7 +22,7 @@ from spark_jobs.copies.copying import (
     table_status,
     with_copy_window,
 )
-from spark_jobs.copies.kept_copy import open_first_copy
+from spark_jobs.copies.kept_copy import must_catch_up, open_first_copy
 from spark_jobs.copies.kept_splits import require_not_paused
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
@@ -63,7 +63,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
-        record = build_control_record(job, task, named_fence, current, copy, state)
+        record = build_control_record(job, task, named_fence, current, copy, state, must_catch_up(opened, task))
         require_not_paused(job.log.store, task.table)
         return commit_copy(job, work, rows.progress, commit, record)
 

@@ -79,6 +79,7 @@ JSON = StrictArg(
     default=argparse.SUPPRESS,
 )
 OUTPUT_ARGS = (OUTPUT, JSON)
+LIMIT = StrictArg("--limit", help="The number of entries, newest first (default: 50)", type=int, default=50)
 NOW = StrictArg("--now", help="Trigger a DAG run that carries out the command", action="store_true")
 WAIT = StrictArg("--wait", help="Wait until the command has finished", action="store_true")
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
@@ -257,6 +258,8 @@ def get_cli_commands() -> list[CLICommand]:
                     *OUTPUT_ARGS,
                 ),
                 _command("status", "status", "Show states, cursors, row counts and lag", ANY_NAME, *OUTPUT_ARGS),
+                _command("metrics", "metrics", "Show lag, sizes and states as metrics", ANY_NAME, *OUTPUT_ARGS),
+                _command("audit", "audit", "Show who did what to a replicator", NAME, LIMIT, *OUTPUT_ARGS),
                 _command("pause", "table_commands", "Pause tables", *COMMAND_ARGS),
                 _command("resume", "table_commands", "Resume paused or blocked tables", *COMMAND_ARGS),
                 _command(

@@ -95,8 +95,8 @@ class StreamSplit:
 class SplitRead:
     """A table in ``splits``, each of which any process can read, any number of times, with the connector's
     ``read_split``. Splits are text and contain no secret. ``rows``: the source's own row count, None if there is none.
-    ``repeatable``: every read returns the same rows. ``lasting``: the splits can be read when the view is closed, and
-    each row belongs to one of them at any time."""
+    ``repeatable``: every read returns the same rows. ``lasting``: each row belongs to one of the splits at any time,
+    and they can be read when the view is closed, or under another one (``ReadsUnderViews``)."""
 
     splits: tuple[str, ...]
     rows: int | None = None

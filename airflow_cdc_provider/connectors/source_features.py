@@ -45,6 +45,14 @@ class ReadsSplits(Protocol):
 
 
 @runtime_checkable
+class ReadsUnderViews(Protocol):
+    """A source whose splits are read under the view of their copy, which ends when the copy is closed."""
+
+    def under_view(self, read: SplitRead, view: SplitRead) -> SplitRead:
+        """The splits ``read``, which are lasting, under the view of another copy of the same table."""
+
+
+@runtime_checkable
 class LimitsCopies(Protocol):
     """A source that uses a scarce resource for the duration of each copy."""
 

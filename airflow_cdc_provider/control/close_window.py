@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
+from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
@@ -26,6 +27,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.metrics import Sample
 from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
@@ -35,13 +37,13 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 @dataclass(frozen=True)
 class CloseResult:
     """``moved``: copies whose data changed in this run, name → target table. ``problems``: why the run must fail.
-    ``phases``: seconds per step and phase."""
+    ``samples``: metrics of the run."""
 
     rows: tuple[TableRow, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     acknowledged: int = 0
-    phases: Mapping[str, dict[str, float]] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
 
 
 def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
@@ -89,7 +91,9 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     for line in _late_tables(current, replicator.definition.freshness):
         log_info(line)
     problems = _problems(decision, list(rows.values()), failed, results)
-    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, results.phases())
+    retries = state.retries(name, plan.run_id)
+    end = RunEnd(plan.run_id, before, rows, results, log, problems, retries, at)
+    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, run_samples(replicator.definition, end))
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:

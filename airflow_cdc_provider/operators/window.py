@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
-from airflow.sdk.observability import stats
 
 from airflow_cdc_provider.control.close_window import CloseResult, close_window
 from airflow_cdc_provider.control.observe import RunContext
@@ -20,6 +19,7 @@ from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias,
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
+from airflow_cdc_provider.operators.metrics import send
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 
 if TYPE_CHECKING:
@@ -108,13 +108,7 @@ class CloseWindowOperator(ReplicatorTask):
     def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
         for row in result.rows:
             self.log.info("%s: %s, window %d, fresh at %s", row.table, row.state, row.window, row.fresh_at or "-")
-        for row in result.rows:
-            tags = {"replicator": definition.name, "table": row.table}
-            stats.gauge("cdc.window", row.window, tags=tags)
-            stats.gauge("cdc.failing_attempts", row.attempts, tags=tags)
-        for step, phases in result.phases.items():
-            for phase, seconds in phases.items():
-                stats.timing(f"cdc.{step}.{phase}", seconds * 1000, tags={"replicator": definition.name})
+        send(result.samples)
         alias = AssetAlias(asset_alias(definition.name))
         for copy, table in result.moved.items() if alias in self.outlets else ():
             asset = Asset(name=asset_name(definition.name, copy, table), uri=asset_uri(definition, copy, table))

@@ -10,13 +10,14 @@ import json
 from pathlib import Path
 
 from airflow_cdc_provider.loader.schema import json_schema
-from airflow_cdc_provider.reference import schema_changes
+from airflow_cdc_provider.reference import metrics, schema_changes
 from airflow_cdc_provider.reference.keys import key_table
 
 BEGIN, END = "<!-- yaml:begin -->", "<!-- yaml:end -->"
 PAGE = "docs/reference/replicator.md"
 SCHEMA = "docs/reference/replicator.schema.json"
 SCHEMA_CHANGES = "docs/reference/schema-changes.md"
+METRICS = "docs/reference/metrics.md"
 
 
 def outdated_files(root: Path) -> dict[Path, str]:
@@ -25,6 +26,7 @@ def outdated_files(root: Path) -> dict[Path, str]:
         root / PAGE: _between_markers((root / PAGE).read_text(), PAGE),
         root / SCHEMA: json.dumps(json_schema(), indent=2) + "\n",
         root / SCHEMA_CHANGES: schema_changes.page(),
+        root / METRICS: metrics.page(),
     }
     return {path: text for path, text in expected.items() if not path.exists() or path.read_text() != text}
 

@@ -184,6 +184,14 @@ class StateStore:
         )
         return tuple(map(_attempt, self.database.rows(query)))
 
+    def retries(self, replicator: str, run_id: str) -> int:
+        """How many jobs of the run were submitted again."""
+        query = sa.select(sa.func.count()).where(
+            t.attempts.c.replicator == replicator, t.attempts.c.run_id == run_id, t.attempts.c.try_number > 1
+        )
+        [(number,)] = self.database.rows(query)
+        return int(number)
+
     # Claims of the copy lane
 
     def claim(self, replicator: str, table: str, run_id: str, sealed_window: int) -> bool:

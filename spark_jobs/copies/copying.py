@@ -105,13 +105,13 @@ def table_status(job: Job, task: TableTask) -> tuple[int, TargetState]:
 
 
 def build_control_record(
-    job: Job, task: TableTask, named_fence: int, current: TargetState, copy: Copy, state: State
+    job: Job, task: TableTask, named_fence: int, current: TargetState, copy: Copy, state: State, catches_up: bool
 ) -> ControlRecord:
     """The control record of the copy, one fence above all fences named for the table before ``table_status``. Its
     cursor is the window sealed before the anchor: all later windows are applied on top, down to the floor.
 
-    Call it after the rows have been read: a copy that is not exact becomes consistent only with a window that begins
-    after that, and the first window that has not begun yet is the one after the next."""
+    Call it after the rows have been read: a copy that is not exact (``catches_up``) becomes consistent only with a
+    window that begins after that, and the first window that has not begun yet is the one after the next."""
     step = job.step
     fences = [named_fence]
     fences += [split_token(current.token)[0]] if current.token is not None else []
@@ -128,7 +128,7 @@ def build_control_record(
         floor=copy.floor,
         state=state,
         epoch=step.epoch,
-        high=None if job.source.exact_snapshot else job.log.sealed() + 2,
+        high=job.log.sealed() + 2 if catches_up else None,
         hi=previous.hi if previous else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,

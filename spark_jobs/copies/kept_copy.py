@@ -1,7 +1,8 @@
 """First copies that go on where an earlier attempt ended.
 
 A copy is committed under the anchor with which it was begun, so all windows after that are applied on top of it,
-whenever its splits were read.
+whenever its splits were read. If they were read in several views of the table, it is consistent with the window that
+contains the last of them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.connectors.source_features import ReadsUnderViews
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.copy_progress import copy_folder
 from airflow_cdc_provider.core.spec.history import History
 from spark_jobs.copies.copying import open_copy
-from spark_jobs.copies.kept_splits import read_kept
+from spark_jobs.copies.kept_splits import has_splits, read_kept
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job
 
@@ -47,16 +49,32 @@ def open_first_copy(job: Job, task: TableTask) -> Iterator[OpenedCopy]:
         yield OpenedCopy(replace(job, step=replace(job.step, window=kept.window)), kept.copy, began, kept.id)
 
 
+def must_catch_up(opened: OpenedCopy, task: TableTask) -> bool:
+    """Whether the copy is not exact, because of its source, or because another attempt may have read some of its
+    splits. Call it after the rows have been read."""
+    if not opened.job.source.exact_snapshot:
+        return True
+    if not opened.kept:
+        return False
+    kept: KeptCopy | None = read_kept(opened.job.log.store, kept_copy_path(task.table), KeptCopy)
+    return kept is None or kept.id != opened.kept or kept.continued
+
+
 def _continued(job: Job, task: TableTask, now: Copy) -> KeptCopy | None:
     kept: KeptCopy | None = read_kept(job.log.store, kept_copy_path(task.table), KeptCopy)
-    if kept is None:
+    if kept is None or not has_splits(job.log.store, task.table, kept.id):
         return None
     if why := kept.why_not_continued(basis_of(job.step, task), now, job.log.oldest()):
         log_line(f"{task.table}: the copy of {kept.began_at} is not continued: {why}")
         job.log.store.delete(f"{copy_folder(task.table)}/{kept.id}")
         return None
     log_line(f"{task.table}: continues the copy of {kept.began_at}, anchored after window {kept.window}")
-    return replace(kept, copy=replace(kept.copy, rows=now.rows))
+    kept = replace(kept, continued=True)
+    job.log.store.write(kept_copy_path(task.table), kept.encode())
+    read = kept.copy.read
+    if isinstance(job.source, ReadsUnderViews):
+        read = job.source.under_view(read, now.read)
+    return replace(kept, copy=replace(kept.copy, rows=now.rows, read=read))
 
 
 def _begun(job: Job, task: TableTask, copy: Copy) -> KeptCopy:

@@ -51,6 +51,10 @@ class KeepResults:
         return f"{self.folder}/{split:06d}.json"
 
 
+def has_splits(store: Store, table: str, copy_id: str) -> bool:
+    return any(store.names(kept_splits_folder(table, copy_id, kind)) for kind in (DELTA, ROWS))
+
+
 def kept_rows(store: Store, table: str, copy_id: str) -> int:
     """The rows of all splits that are kept, of the kind with the most."""
     return max((_rows_in(store, kept_splits_folder(table, copy_id, kind)) for kind in (DELTA, ROWS)), default=0)

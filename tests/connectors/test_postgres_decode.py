@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.source import Boundary, StreamItem
-from airflow_cdc_provider.connectors.sources.postgres.copy import PART_BYTES, block_ranges, parts
+from airflow_cdc_provider.connectors.sources.postgres.copy import PART_BYTES, block_ranges, key_ranges, parts
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.postgres.decode import PgoutputDecoder
 from airflow_cdc_provider.connectors.sources.postgres.messages import (
@@ -303,3 +303,16 @@ def test_block_ranges_cover_the_heap_without_overlap(blocks: int, size: int, cor
     lows = [int(text.split(f"{name} >= '(")[1].split(",")[0]) for text in ranges[1:]]
     highs = [int(text.split(f"{name} < '(")[1].split(",")[0]) for text in ranges[:-1]]
     assert lows == highs == sorted(set(lows)) and lows[0] > 0 and lows[-1] < blocks
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=0, max_size=40, unique=True), st.integers(1, 90))
+def test_key_ranges_contain_each_value_once(bounds: list[int], number: int) -> None:
+    schema = TableSchema("public.a", (Column("id", LogicalType(Kind.INT64)),), ("id",))
+    ranges = key_ranges(schema, "{" + ",".join(map(str, sorted(bounds))) + "}", number)
+    if len(bounds) < 2 or number == 1:
+        assert ranges == ()
+        return
+    lows = [int(text.split('"id" >= ')[1].split(" ")[0]) for text in ranges[1:]]
+    highs = [int(text.split('"id" < ')[1]) for text in ranges[:-1]]
+    assert lows == highs == sorted(set(lows)) and len(ranges) <= number
+    assert min(bounds) <= lows[0] and lows[-1] < max(bounds)

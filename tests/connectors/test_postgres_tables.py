@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -336,6 +337,29 @@ def test_a_copy_leaves_nothing_behind(database: Database) -> None:
     while database.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'cdc:%copy%'"):
         pass
     assert database.ask("SELECT count(*) FROM pg_replication_slots WHERE temporary") == 0
+
+
+def test_a_table_in_the_order_of_its_key_is_read_by_the_index_of_its_key(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comparison reads blocks."""
+    database.sql("CREATE TABLE big (id int PRIMARY KEY, mixed int)")
+    database.sql("INSERT INTO big SELECT n, n * 7919 % 30011 FROM generate_series(1, 30000) n", "ANALYZE big")
+    database.publish("big")
+    monkeypatch.setattr(copying, "ONE_PART_BYTES", 0)
+    task = database.task("public.big")
+    with database.source.copy(task, 1, {}, 4) as copy:
+        splits = [split_of(split) for split in copy.read.splits]
+        assert copy.read.lasting and len(splits) == 4 and all(split.indexed for split in splits)
+        database.sql("UPDATE big SET mixed = 0 WHERE id < 99", "DELETE FROM big WHERE id = 7")
+        with database.source.copy(task, 1, {}, 4) as later:
+            read = database.source.under_view(replace(copy.read, splits=copy.read.splits[:1]), later.read)
+            rows = database.copied(replace(later, read=read))
+        assert len(database.copied(copy)) == 30000
+    assert 7 not in {row["id"] for row in rows} and 7000 < len(rows) < 8000
+    assert {row["mixed"] for row in rows if row["id"] < 99} == {0}
+    with database.source.snapshot(task, 1, {}, 4) as snapshot:
+        assert not snapshot.copy.read.lasting and "_cdc_ctid" in split_of(snapshot.copy.read.splits[0]).within
 
 
 def test_a_copy_reports_varying_columns_and_the_order_of_its_rows(database: Database) -> None:

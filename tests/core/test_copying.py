@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Fenced
@@ -18,6 +20,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copying import build_control_record, commit_copy, for_each_copy, table_status
+from spark_jobs.copies.kept_copy import OpenedCopy, must_catch_up
 from spark_jobs.runtime.job import Job, TableWork
 from tests.spark.scripted_table import ScriptedTable
 
@@ -54,7 +57,7 @@ def test_a_copy_takes_the_fence_above_all_claimed_and_recorded_ones(
     table: ScriptedTable, claimed: int, state: TargetState
 ) -> None:
     job, work = copying(table)
-    assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING).fence == 7
+    assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING, False).fence == 7
 
 
 def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: ScriptedTable) -> None:
@@ -66,7 +69,7 @@ def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(tab
 
     assert table.log.claim_fence(RECORD)
     late: Any = SimpleNamespace(log=table.log, tables=SimpleNamespace(state=state_before_a_pause))
-    record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING)
+    record = build_control_record(job, work.task, *table_status(late, work.task), COPY, REPLICATING, False)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
 
@@ -74,11 +77,24 @@ def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(tab
 def test_of_two_first_copies_with_different_anchors_one_is_fenced_off(table: ScriptedTable) -> None:
     for window in (1, 2):
         job, work = copying(table, window=window)
-        record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING)
+        record = build_control_record(job, work.task, 0, TargetState(exists=False), COPY, REPLICATING, False)
         if window == 1:
             assert table.log.claim_fence(record)
     with pytest.raises(Fenced, match="CPY001"):
         commit_copy(job, work, None, None, record)  # type: ignore[arg-type]
+
+
+def test_a_copy_that_another_attempt_may_have_continued_must_catch_up(table: ScriptedTable) -> None:
+    job, work = copying(table)
+    vars(job.resources).update(source=SimpleNamespace(exact_snapshot=True))
+    began = datetime.now(UTC)
+    alone, opened = OpenedCopy(job, COPY, began), OpenedCopy(job, COPY, began, "c1")
+    kept = KeptCopy("c1", began.isoformat(), 1, basis_of(job.step, work.task), COPY)
+    found = [must_catch_up(alone, work.task), must_catch_up(opened, work.task)]
+    for one in (kept, replace(kept, continued=True), replace(kept, id="c2")):
+        job.log.store.write(kept_copy_path(work.task.table), one.encode())
+        found.append(must_catch_up(opened, work.task))
+    assert found == [False, True, False, True, True]
 
 
 def test_tables_are_copied_in_the_order_of_their_priority(

@@ -11,6 +11,7 @@ from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.engines import ENGINES
 from tests.mutants.feeds import FEEDS
+from tests.mutants.first_copies import FIRST_COPIES
 from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.histories import HISTORY
@@ -20,6 +21,7 @@ from tests.mutants.meanings import MEANINGS
 from tests.mutants.mutant import Mutant
 from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
+from tests.mutants.proofs import PROOFS
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
@@ -53,6 +55,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *HISTORY,
     *TARGET_MUTANTS,
     *SHARD_MUTANTS,
+    *FIRST_COPIES,
+    *PROOFS,
     *SPECIAL_VALUES,
     *FEEDS,
     *BIGQUERY,

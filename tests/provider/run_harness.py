@@ -307,7 +307,7 @@ class RunHarness:
             hi, sha256 = log.manifest(upto).hi, log.manifest_sha256(upto)
             self.commit(task.target, replace(control, window=upto, hi=hi, manifest_sha256=sha256, attempt="merge"))
             engine = EngineUse(EngineName.LOCAL, count)
-            counts = {"update": count}
+            counts = {"updated": count}
             done.append(TableResult(task.table, Outcome.DONE, count, counts, control.fence, upto, engine=engine))
         self.write_result(plan.run_id, "stage", StepKind.STAGE, [])
         self.write_result(plan.run_id, "merge", StepKind.MERGE, done)

@@ -67,7 +67,7 @@ def require_all_well(harness: RunHarness, *closings: CloseResult) -> None:
     assert harness.replicator.log.oldest() > 1, "the next run removes what these two did not"
     rows = harness.replicator.state.tables("shop")
     assert {table: row.state for table, row in rows.items()} == dict.fromkeys(TABLES, TableState.REPLICATING)
-    assert rows["public.a"].changes == {"update": 3}, "no count is lost"
+    assert rows["public.a"].changes == {"updated": 3}, "no count is lost"
 
 
 def end(harness: RunHarness, run_id: str, closings: list[CloseResult]) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.loader.schema import json_schema
-from airflow_cdc_provider.reference.files import PAGE, SCHEMA, SCHEMA_CHANGES, main
+from airflow_cdc_provider.reference.files import METRICS, PAGE, SCHEMA, SCHEMA_CHANGES, main
 from airflow_cdc_provider.reference.keys import key_table
 from airflow_cdc_provider.reference.target_changes import TARGETS, applied_changes
 from tests.spark.pipelines.schema_changes import test_policies as policies
@@ -31,7 +31,7 @@ def test_the_documentation_is_up_to_date() -> None:
 
 
 def test_a_stale_file_fails_the_check_and_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in (PAGE, SCHEMA, SCHEMA_CHANGES):
+    for name in (PAGE, SCHEMA, SCHEMA_CHANGES, METRICS):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     schema = tmp_path / SCHEMA

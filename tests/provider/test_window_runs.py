@@ -45,7 +45,7 @@ def test_changes_are_acknowledged_after_they_are_landed_and_merged(harness: RunH
     closing = harness.close("r2")
     assert harness.slot() == 102
     assert closing.moved == {"public.a": "public_a"}
-    assert [row.changes for row in closing.rows] == [{"update": 2}, {}]
+    assert [row.changes for row in closing.rows] == [{"updated": 2}, {}]
 
 
 def test_a_run_without_work_follows_only_close_window_and_reads_no_table(harness: RunHarness) -> None:

@@ -205,8 +205,9 @@ class ScriptedTable:
             vars(job).update(fetches_rows=True)
         return job
 
-    def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING) -> None:
-        """Writes the table as a copy does, at the last sealed window."""
+    def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING, high: int | None = None) -> None:
+        """Writes the table as a copy does, at the last sealed window. ``high``: the window with which it is
+        consistent."""
         fields = ", ".join(f"`{name}` STRING" for name in self.schema.names)
         texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
         technical = [f"'{self._now()}' AS _cdc_order"] if self.schema.key else []
@@ -231,6 +232,7 @@ class ScriptedTable:
             State(state, "2026-01-01T00:00:00Z"),
             schema=self.stored_schema,
             shard_value=self.rule.shard_value,
+            high=high,
             nonce=uuid.uuid4().hex,
         )
 

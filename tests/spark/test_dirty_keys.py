@@ -144,6 +144,22 @@ def test_a_change_without_its_row_causes_a_fetch_in_the_next_run(spark: SparkSes
     assert table.rows("_cdc_deleted") == wanted
 
 
+def test_a_change_without_its_row_waits_for_its_delete_while_the_copy_is_not_consistent(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The source cannot fetch rows."""
+    table = ScriptedTable(small_session(spark), tmp_path, SCHEMA)
+    table.copy([row(1, "a")], high=3)
+    results = [table.apply([change(table, 1, id=key, v="x") for key in (1, 7)])]
+    table.failing = True
+    results.append(table.apply([table.delete({"id": 7})]))
+    table.failing = False
+    assert table.rows() == [(1, "x", "w")]
+    results.append(table.apply([change(table, 1, id=8, v="x")]))
+    assert [one.problem and one.problem.code for one in results] == ["TGT042", None, "TGT031"]
+    assert [one.outcome for one in results] == [Outcome.FAILING, Outcome.DONE, Outcome.BLOCKED]
+
+
 def test_a_bad_record_is_released_by_a_row_that_was_fetched_after_it(spark: SparkSession, tmp_path: Path) -> None:
     table, source = copied_table(spark, tmp_path, 1, 2, on_bad_record=OnBadRecord.QUARANTINE)
     bad = [unreadable(table.update(row(key, "?")), "v") for key in (1, 2)]

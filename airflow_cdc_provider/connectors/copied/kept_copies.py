@@ -42,13 +42,15 @@ def basis_of(step: Step, task: TableTask) -> CopyBasis:
 
 @dataclass(frozen=True)
 class KeptCopy(SealedFile):
-    """``window``: the last one sealed before the anchor. ``began_at``: UTC in ISO 8601 format."""
+    """``window``: the last one sealed before the anchor. ``began_at``: UTC in ISO 8601 format. ``continued``: another
+    attempt has continued it, so its splits may be of several views of the table."""
 
     id: str
     began_at: str
     window: int
     basis: CopyBasis
     copy: Copy
+    continued: bool = False
 
     def why_not_continued(self, basis: CopyBasis, now: Copy, oldest: int) -> str:
         """Empty if the copy can be continued. ``now``: a view of the table that was opened now. ``oldest``: the oldest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -30,6 +30,7 @@ from airflow_cdc_provider.connectors.sources.postgres.splits import SnapshotTabl
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
+from airflow_cdc_provider.core.table.schema import Kind, Regime, TableSchema
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -52,7 +53,8 @@ WHERE leaf.relkind = 'r'
 STATISTICS = """
 SELECT stats.attname::text,
        coalesce(max(CASE WHEN n_distinct < 0 THEN -n_distinct * c.reltuples ELSE n_distinct END), 0) > %(many)s,
-       coalesce(min(abs(correlation)), 0) > %(ordered)s
+       coalesce(min(abs(correlation)), 0) > %(ordered)s,
+       max(CASE WHEN stats.attname = %(first)s AND NOT inherited THEN histogram_bounds::text END)
 FROM pg_stats stats
 JOIN pg_namespace n ON n.nspname = stats.schemaname
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = stats.tablename
@@ -63,10 +65,16 @@ MANY_VALUES = 20_000
 ORDERED = 0.99
 """Minimal correlation between the order of a column and that of the heap."""
 
+INTEGERS = (Kind.INT16, Kind.INT32, Kind.INT64)
+
 
 @contextmanager
-def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: int, cores: int) -> Iterator[Copy]:
-    """Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails if one ran
+def open_copy(
+    client: PostgresClient, publication: str, task: TableTask, epoch: int, cores: int, lasting: bool = True
+) -> Iterator[Copy]:
+    """``lasting``: in splits that a later view of the table can continue, if that is as fast.
+
+    Each session that reads a part locks the table against TRUNCATE and ALTER while it reads, and fails if one ran
     before it. There is no lock between parts, so such a statement waits no longer than one part takes.
 
     Raises SourceUnavailable if the slot cannot be created in time.
@@ -83,7 +91,7 @@ def open_copy(client: PostgresClient, publication: str, task: TableTask, epoch: 
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot.name}'".encode())
             catalog = read_catalog(connection, [name])
             table = catalog.tables[name]
-            copy = _copy(connection, table, snapshot, task, epoch, cores)
+            copy = _copy(connection, table, snapshot, task, epoch, cores, lasting)
             members = memberships(connection, publication, [name])
             if not members:
                 raise CheckFailed(not_a_member(publication, table, client.location))
@@ -109,6 +117,25 @@ def block_ranges(blocks: int, parts: int) -> tuple[str, ...]:
     return (f"{name} < {bounds[0]}", *inner, f"{name} >= {bounds[-1]}")
 
 
+def key_ranges(schema: TableSchema, histogram: str, parts: int) -> tuple[str, ...]:
+    """Conditions that split a table into ``parts`` of about the same number of rows: ranges of the leading key column,
+    unbounded at both ends, so that a row belongs to one of them whatever its block is. ``histogram``: the server's, as
+    an array. Empty if there is no use in splits."""
+    bounds = [int(bound) for bound in histogram.strip("{}").split(",") if bound]
+    edges = sorted({_between(bounds, part, parts) for part in range(1, parts)}) if len(bounds) > 1 else []
+    if not edges:
+        return ()
+    name = quoted(schema.key[0])
+    inner = [f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(edges)]
+    return (f"{name} < {edges[0]}", *inner, f"{name} >= {edges[-1]}")
+
+
+def _between(bounds: Sequence[int], part: int, parts: int) -> int:
+    """The value below which ``part`` of ``parts`` of the rows are."""
+    number, rest = divmod(part * (len(bounds) - 1), parts)
+    return bounds[number] + (bounds[number + 1] - bounds[number]) * rest // parts if rest else bounds[number]
+
+
 def _copy(
     connection: Connection[Any],
     table: CatalogTable,
@@ -116,26 +143,42 @@ def _copy(
     task: TableTask,
     epoch: int,
     cores: int,
+    lasting: bool,
 ) -> Copy:
     schema = replace(selected_schema(task.rule, table.schema), table=task.table, key=task.schema.key)
     row = connection.execute(SIZE, {"oid": table.oid}).fetchone()
     assert row is not None
     blocks, size, rows = row
-    limits = {"many": MANY_VALUES, "ordered": ORDERED}
+    limits = {"many": MANY_VALUES, "ordered": ORDERED, "first": next(iter(schema.key), "")}
     statistics = connection.execute(STATISTICS, {"oid": table.oid, **limits}).fetchall()
+    many = tuple(str(name) for name, is_many, *_ in statistics if is_many and name in schema.names)
+    ordered = tuple(str(name) for name, _, is_ordered, _ in statistics if is_ordered and name in schema.names)
+    bounds = next((text for *_, text in statistics if text), "")
     where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
     query = f"SELECT {select_list(schema)} FROM {_from(connection, table)}{f' WHERE {where}' if where else ''}"
     viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name)
-    ranges = block_ranges(blocks, parts(blocks, size, cores))
+    number = parts(blocks, size, cores)
+    by_key = key_ranges(schema, bounds, number) if lasting and _is_read_by_key(schema, many, ordered) else ()
+    ranges = by_key or block_ranges(blocks, number)
+    splits = [TableSplit(viewed, query, within, indexed=bool(by_key)) for within in ranges]
     return Copy(
         floor_key(epoch, snapshot.consistent_point),
         position_of(snapshot.consistent_point),
         schema,
-        SplitRead(tuple(TableSplit(viewed, query, within).text() for within in ranges), repeatable=True),
+        SplitRead(tuple(split.text() for split in splits), repeatable=True, lasting=bool(by_key)),
         rows,
-        high_cardinality=tuple(str(name) for name, many, _ in statistics if many and name in schema.names),
-        clustered_by=tuple(str(name) for name, _, ordered in statistics if ordered and name in schema.names),
+        high_cardinality=many,
+        clustered_by=ordered,
     )
+
+
+def _is_read_by_key(schema: TableSchema, many: Sequence[str], ordered: Sequence[str]) -> bool:
+    """Whether the heap has the order of the key, so that ranges of the key are read as fast as ranges of blocks. A key
+    of the catalog has an index and is not NULL."""
+    if not schema.key or schema.regime is not Regime.SINGLE:
+        return False
+    first = schema.key[0]
+    return first in many and first in ordered and schema.column(first).type.kind in INTEGERS
 
 
 def _from(connection: Connection[Any], table: CatalogTable) -> str:

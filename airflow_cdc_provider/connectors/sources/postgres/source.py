@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject, TableSnapshot
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_ob
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
-from airflow_cdc_provider.connectors.sources.postgres.splits import read_split
+from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, under_view
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
@@ -182,8 +182,11 @@ class PostgresSource:
 
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
-        with self.copy(table, epoch, sealed, cores) as copy:
+        with open_copy(self.client, self.options.publication, table, epoch, cores, lasting=False) as copy:
             yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)
+
+    def under_view(self, read: SplitRead, view: SplitRead) -> SplitRead:
+        return under_view(read, view)

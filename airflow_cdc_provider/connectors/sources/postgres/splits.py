@@ -38,6 +38,10 @@ END $check$
 """
 
 
+IN_INDEX_ORDER = b"SET LOCAL enable_seqscan TO off; SET LOCAL max_parallel_workers_per_gather TO 0"
+"""Several processes of the server would return the rows in any order."""
+
+
 @dataclass(frozen=True)
 class SnapshotTable:
     """A table under an exported snapshot. ``name``: quoted for SQL."""
@@ -50,11 +54,13 @@ class SnapshotTable:
 
 @dataclass(frozen=True)
 class TableSplit:
-    """``rows``: a SELECT; ``within``: the condition on its columns that defines the split."""
+    """``rows``: a SELECT; ``within``: the condition on its columns that defines the split. ``indexed``: an index
+    serves it."""
 
     viewed: SnapshotTable
     rows: str
     within: str
+    indexed: bool = False
 
     def text(self) -> str:
         return json.dumps(to_plain(self))
@@ -70,14 +76,20 @@ def read_split(client: PostgresClient, text: str, schema: TableSchema) -> Iterat
     split = split_of(text)
     columns = ", ".join(map(quoted, schema.names))
     rows = f"SELECT {columns} FROM ({split.rows}) AS rows WHERE {split.within}"
-    with (
-        under_snapshot(client, split.viewed) as connection,
-        connection.cursor().copy(f"COPY ({rows}) TO STDOUT (FORMAT csv)".encode()) as lines,
-    ):
-        try:
-            yield from csv_tables(lines, schema)
-        except InvalidCells as error:
-            raise BadRecordFound(unrepresentable_row(schema, error.columns, BEYOND)) from error
+    with under_snapshot(client, split.viewed) as connection:
+        if split.indexed:
+            connection.execute(IN_INDEX_ORDER)
+        with connection.cursor().copy(f"COPY ({rows}) TO STDOUT (FORMAT csv)".encode()) as lines:
+            try:
+                yield from csv_tables(lines, schema)
+            except InvalidCells as error:
+                raise BadRecordFound(unrepresentable_row(schema, error.columns, BEYOND)) from error
+
+
+def under_view(read: SplitRead, view: SplitRead) -> SplitRead:
+    """The splits, read under the snapshot of ``view``, another copy of the table."""
+    viewed = split_of(view.splits[0]).viewed
+    return replace(read, splits=tuple(replace(split_of(split), viewed=viewed).text() for split in read.splits))
 
 
 def fetch_all(client: PostgresClient, copy: Copy, query: str) -> list[tuple[Any, ...]]:

@@ -168,6 +168,7 @@ def test_a_paused_copy_stops_reading_and_goes_on_when_it_is_resumed(kept: KeptPi
             kept.record_command(CommandKind.PAUSE, TABLE)
 
     reads.before = pause
+    kept.definition = replace(kept.definition, snapshot=replace(kept.definition.snapshot, parallel=1))
     kept.run()
     assert 0 < kept.kept_splits() < SPLITS
     read, begun = len(reads.done), kept.kept_copy()

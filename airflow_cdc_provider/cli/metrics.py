@@ -1,0 +1,33 @@
+"""``metrics``: shows the gauges of replicators as of now. Runs send them, and counters, through Airflow."""
+
+from __future__ import annotations
+
+import argparse
+
+from airflow_cdc_provider.cli.command_runner import cli_command
+from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
+from airflow_cdc_provider.cli.replicators import find_definitions
+from airflow_cdc_provider.control.replicator import utc_now
+from airflow_cdc_provider.core.metrics import gauges
+from airflow_cdc_provider.hooks.state import open_state
+
+COLUMNS = ("metric", "value", "unit", "tags")
+
+
+@cli_command
+def metrics(args: argparse.Namespace) -> CommandOutput:
+    state, now = open_state(), utc_now()
+    samples = [
+        sample
+        for definition in find_definitions(args.name)
+        for sample in gauges(definition.name, state.tables(definition.name).values(), definition.freshness, now)
+    ]
+    body = [
+        {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
+        for one in samples
+    ]
+    rows = [
+        (one.metric.name, f"{one.value:g}", one.metric.unit, ", ".join(f"{k}={v}" for k, v in one.tags.items()))
+        for one in samples
+    ]
+    return CommandOutput({"metrics": body}, OutputTable(COLUMNS, rows))

@@ -1,0 +1,96 @@
+"""What a run adds to the metrics of its replicator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.control.results import Results
+from airflow_cdc_provider.core import metrics as m
+from airflow_cdc_provider.core.decisions.facts import LogFacts
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.metrics import REPLICATOR, Sample, table_tags
+from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES
+
+EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "read": m.COPIED}
+"""A count of a step's result → its counter."""
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """``before``, ``rows``: of the tables, when the end of the run began and now. ``retries``: jobs that were submitted
+    again. ``now``: UTC in ISO 8601 format."""
+
+    run_id: str
+    before: Mapping[str, TableRow]
+    rows: Mapping[str, TableRow]
+    results: Results
+    log: LogFacts
+    problems: Sequence[Problem]
+    retries: int
+    now: str
+
+
+def run_samples(definition: Definition, end: RunEnd) -> tuple[Sample, ...]:
+    """Counters are left out if the end of this run is repeated: they have been sent, or were lost with a worker."""
+    samples = [*m.gauges(definition.name, end.rows.values(), definition.freshness, end.now)]
+    samples += _backlogs(definition.name, end)
+    if not any(row.counted_run == end.run_id for row in end.before.values()):
+        samples += _counters(definition.name, end)
+    return tuple(samples)
+
+
+def _backlogs(name: str, end: RunEnd) -> Iterator[Sample]:
+    for row in end.rows.values():
+        if row.state in TAKES_CHANGES and row.control and row.control.log_id == end.log.log_id:
+            slices = [
+                manifest.tables.get(source_table(row.table))
+                for window, manifest in end.log.manifests.items()
+                if window > row.passed
+            ]
+            size = sum(file.bytes for part in slices if part for file in part.files)
+            yield Sample(m.BACKLOG, size, table_tags(name, row.table))
+
+
+def _counters(name: str, end: RunEnd) -> Iterator[Sample]:
+    tags = {REPLICATOR: name}
+    for row in end.rows.values():
+        yield from _of_table(name, row, end)
+    for code, count in Counter(problem.code for problem in end.problems).items():
+        yield Sample(m.ERRORS, count, {**tags, "code": code})
+    yield Sample(m.RETRIES, end.retries, tags)
+    extracted = end.results.steps.get("extract")
+    if extracted and extracted.window:
+        yield Sample(m.RECORDS, extracted.window.records, tags)
+        yield Sample(m.BYTES, extracted.window.bytes, tags)
+    for step, phases in end.results.phases().items():
+        for phase, seconds in phases.items():
+            yield Sample(m.PHASE, seconds * 1000, {**tags, "step": step, "phase": phase})
+
+
+def _of_table(name: str, row: TableRow, end: RunEnd) -> Iterator[Sample]:
+    tags = table_tags(name, row.table)
+    counts, cost = Counter[str](), Counter[str]()
+    for result in end.results.of_writing_steps(row.table):
+        counts.update(result.counts)
+        cost.update(result.cost)
+    for effect, metric in EFFECTS.items():
+        yield Sample(metric, counts[effect], tags)
+    for unit, amount in cost.items():
+        yield Sample(m.COST, amount, {**tags, "unit": unit})
+    if changes := _column_changes(end.before.get(row.table), row):
+        yield Sample(m.DDL, changes, tags)
+
+
+def _column_changes(before: TableRow | None, row: TableRow) -> int:
+    """The number of columns that were added, removed or given another type."""
+    if before is None or before.control is None or row.control is None:
+        return 0
+    former, current = before.control.schema, row.control.schema
+    if former is None or current is None:
+        return 0
+    return len({column.name for column in set(former.columns) ^ set(current.columns)})

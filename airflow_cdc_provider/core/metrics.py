@@ -1,0 +1,107 @@
+"""The metrics of replicators: names, units and meanings, and the values of those that a state store shows. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.log.carry_over import NOTHING
+from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+
+REPLICATOR, TABLE, TARGET = "replicator", "table", "target"
+OF_TABLE = (TABLE, TARGET)
+
+
+class MetricKind(StrEnum):
+    """A counter adds up what happened in runs, a gauge is a value at the end of a run, a timer a duration."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    TIMER = "timer"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``tags``: besides ``replicator``, which every metric has."""
+
+    name: str
+    kind: MetricKind
+    unit: str
+    tags: tuple[str, ...]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A value of a metric. ``tags``: all of them."""
+
+    metric: Metric
+    value: float
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+C, G, T = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.TIMER
+
+LAG = Metric("cdc.lag", G, "seconds", OF_TABLE, "the copy has all changes of the source that are older than this")
+LATE = Metric("cdc.late", G, "0 or 1", OF_TABLE, "whether the lag, or the wait for a first copy, exceeds `freshness`")
+TABLES = Metric("cdc.tables", G, "tables", ("state",), "tables in each state; 0 for states without tables")
+ROWS = Metric("cdc.rows", G, "rows", OF_TABLE, "rows in the target, as last counted")
+WINDOW = Metric("cdc.window", G, "window", OF_TABLE, "the last window of the change log that the copy has")
+BACKLOG = Metric(
+    "cdc.backlog", G, "bytes", OF_TABLE, "the files of the change log that the copy does not have at the end of the run"
+)
+QUARANTINED = Metric("cdc.quarantined", G, "records", OF_TABLE, "bad records that wait for a decision")
+PARKED = Metric("cdc.parked", G, "records", OF_TABLE, "records held behind records in quarantine or to be fetched")
+FAILING = Metric("cdc.failing_attempts", G, "runs", OF_TABLE, "runs that have failed for the table, one after another")
+
+INSERTS = Metric("cdc.dml.insert", C, "rows", OF_TABLE, "rows inserted into the copy by changes of the source")
+UPDATES = Metric("cdc.dml.update", C, "rows", OF_TABLE, "rows updated in the copy, with those marked as deleted")
+DELETES = Metric("cdc.dml.delete", C, "rows", OF_TABLE, "rows removed from the copy")
+COPIED = Metric("cdc.copied", C, "rows", OF_TABLE, "rows written by first copies and resyncs")
+DDL = Metric("cdc.ddl", C, "changes", OF_TABLE, "changes of the columns of the copy")
+ERRORS = Metric("cdc.errors", C, "problems", ("code",), "problems for which runs have failed, by code")
+RETRIES = Metric("cdc.retries", C, "jobs", (), "Spark jobs of the run that were submitted again")
+RECORDS = Metric("cdc.extracted.records", C, "records", (), "records of sealed windows")
+BYTES = Metric("cdc.extracted.bytes", C, "bytes", (), "bytes of sealed windows in staging")
+COST = Metric("cdc.cost", C, "named by `unit`", (*OF_TABLE, "unit"), "what the target bills, as `bytes_billed`")
+
+PHASE = Metric("cdc.phase", T, "milliseconds", ("step", "phase"), "duration of a phase of a Spark job")
+
+METRICS = (
+    *(LAG, LATE, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING),
+    *(INSERTS, UPDATES, DELETES, COPIED, DDL, ERRORS, RETRIES, RECORDS, BYTES, COST, PHASE),
+)
+
+
+def table_tags(replicator: str, copy: str) -> dict[str, str]:
+    return {REPLICATOR: replicator, TABLE: source_table(copy), TARGET: target_of_copy(copy)}
+
+
+def gauges(replicator: str, rows: Iterable[TableRow], allowed: timedelta, now: str) -> Iterator[Sample]:
+    """All gauges but the backlog, which the state store does not have. ``allowed``: the ``freshness`` of the
+    definition; ``now``: UTC in ISO 8601 format."""
+    states = Counter[TableState]()
+    for row in rows:
+        states[row.state] += 1
+        yield from _of_row(row, table_tags(replicator, row.table), allowed, now)
+    for state in TableState:
+        yield Sample(TABLES, states[state], {REPLICATOR: replicator, "state": state})
+
+
+def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str) -> Iterator[Sample]:
+    fresh, carry = freshness(row, allowed, now), row.control.carry if row.control else NOTHING
+    if fresh.lag_s is not None:
+        yield Sample(LAG, fresh.lag_s, tags)
+    if row.rows is not None:
+        yield Sample(ROWS, row.rows, tags)
+    yield Sample(LATE, int(fresh.late), tags)
+    yield Sample(WINDOW, row.window, tags)
+    yield Sample(QUARANTINED, carry.quarantined, tags)
+    yield Sample(PARKED, carry.parked, tags)
+    yield Sample(FAILING, row.attempts, tags)

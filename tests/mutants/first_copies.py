@@ -1,0 +1,46 @@
+"""First copies that are interrupted."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+COPYING, CORE = "tests/core/test_copying.py", "tests/core/test_kept_copies.py"
+CONTINUED = "tests/spark/pipelines/first_copies/test_kept_postgres_splits.py::test_an_interrupted_copy_continues"
+
+FIRST_COPIES = (
+    Mutant(
+        "a first copy with splits of two attempts is exact",
+        "spark_jobs/copies/kept_copy.py",
+        "kept is None or kept.id != opened.kept or kept.continued",
+        "kept is None",
+        (COPYING,),
+    ),
+    Mutant(
+        "an attempt that continues a first copy does not say so",
+        "spark_jobs/copies/kept_copy.py",
+        "kept = replace(kept, continued=True)",
+        "kept = replace(kept, continued=False)",
+        (f"{CONTINUED}_under_another_snapshot_and_catches_up",),
+    ),
+    Mutant(
+        "the last range of a first copy lacks its first key",
+        "airflow_cdc_provider/connectors/sources/postgres/copy.py",
+        'f"{name} >= {edges[-1]}")',
+        'f"{name} > {edges[-1]}")',
+        ("tests/connectors/test_postgres_decode.py::test_key_ranges_contain_each_value_once",),
+    ),
+    Mutant(
+        "a first copy is continued after its table has changed",
+        "airflow_cdc_provider/connectors/copied/kept_copies.py",
+        "if self.copy.identity != now.identity or self.copy.schema != now.schema:",
+        "if self.copy.schema != now.schema:",
+        (CORE,),
+    ),
+    Mutant(
+        "a first copy is continued after the log has lost its anchor",
+        "airflow_cdc_provider/connectors/copied/kept_copies.py",
+        "if self.window and self.window < oldest:",
+        "if False:",
+        (CORE,),
+    ),
+)
