@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +20,6 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.spec.verification import Verify
 from airflow_cdc_provider.core.table.copies import copy_name
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -322,7 +320,8 @@ def test_the_copies_in_all_targets_continue_under_another_name_and_leave_with_th
 FULL = (
     "CREATE FUNCTION {schema}.is_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
-    "CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW EXECUTE FUNCTION {schema}.is_full()",
+    "CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW "
+    "EXECUTE FUNCTION {schema}.is_full()",
 )
 
 
@@ -360,18 +359,3 @@ def test_a_full_lake_does_not_stop_the_warehouse(
     assert {table: shop.warehouse_rows(table) for table in TABLES} == {table: shop.truth(table) for table in TABLES}
     shop.run_until_idle()
     shop.assert_exact()
-
-
-@pytest.mark.nightly
-def test_a_scheduled_comparison_compares_every_target_that_answers(shop: TargetsPipeline) -> None:
-    shop.run_successfully()
-    shop.definition = replace(shop.definition, verify=Verify(timedelta(microseconds=1)))
-    compared = shop.results(shop.run_successfully(), "verify")
-    assert {copy: one.detail["identical"] for copy, one in compared.items()} == dict.fromkeys(shop.states(), True)
-    shop.warehouse.execute(f"DELETE FROM {shop.warehouse.schema}.client WHERE id = 3")
-    dag_run = shop.run()
-    assert [problem.split()[0] for problem in dag_run.problems] == ["VER006"] and WAREHOUSE in dag_run.problems[0]
-    shop.down = True
-    dag_run = shop.run()
-    assert set(shop.results(dag_run, "verify")) == set(TABLES)
-    shop.down = False
