@@ -66,7 +66,7 @@ def merge_table(
         raise
     lost = 0
     if batch.repair and batch.partial and task.rule.on_delete is OnDelete.SOFT:
-        writer = open_writer(job.target.type, work.session, job.tables)
+        writer = open_writer(job, work)
         lost = count_lost_rows(rows.frame, writer.read(task, None), batch.schema.key)
         _log_lost_rows(task, lost)
     changed = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}

@@ -81,7 +81,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         continues = kept_history is task.rule.history is not History.NONE
         if continues:
             current = follow_schema(job, task, current, copy.schema)
-        old = open_writer(job.target.type, work.session, job.tables).read(task, current.version)
+        old = open_writer(job, work).read(task, current.version)
         assert current.control is not None
         catches_up = not job.source.exact_snapshot
         record = build_control_record(job, task, named_fence, current, copy, current.control.state, catches_up)

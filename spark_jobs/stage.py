@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_input import BatchInput, has_waiting_work
@@ -141,7 +142,7 @@ def _staged(
 def _leading_key_bounds(job: Job, batch: Batch) -> tuple[tuple[str, str, str], ...]:
     if not batch.schema.key or not batch.rows:
         return ()
-    return key_bounds(job.log.store, f"{batch.folder}/{ROWS}", batch.schema.column(batch.schema.key[0]))
+    return key_bounds(job.log.store, f"{batch.folder}/{ROWS}", bounded_column(batch.schema))
 
 
 if __name__ == "__main__":

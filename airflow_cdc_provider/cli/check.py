@@ -104,9 +104,10 @@ def _quota_warnings(replicator: Replicator, tables: Iterable[TableTask]) -> list
 
 def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> Iterator[str]:
     """One line for each table whose source types have values that the target types lack."""
+    targets = _targets(replicator)
     for task in tables:
-        target = replicator.targets.of(task.table)
-        if columns := unsupported_values(task, may_hold(replicator.source), target.unsupported_values):
+        target = targets.get(target_of_copy(task.table))
+        if target and (columns := unsupported_values(task, may_hold(replicator.source), target.unsupported_values)):
             yield unsupported_values_note(task.table, columns)
 
 

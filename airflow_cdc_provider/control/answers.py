@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import (
     answer_to,
     new_decision,
 )
-from airflow_cdc_provider.core.errors import CommandRefused, Fenced, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer, Question
@@ -121,7 +121,7 @@ def carry_out_answers(
     log_info: LogInfo,
 ) -> bool:
     """Carry out the answers to the questions of these tables. Returns whether a table may have been fenced, so that
-    ``states`` is stale. A table with a newer commit, or in a target that does not answer, waits for the next run."""
+    ``states`` is stale. A table with a newer commit, or in a target that cannot be read, waits for the next run."""
     owner = replicator.state.owner()
     waiting = [
         (table, question)
@@ -139,7 +139,7 @@ def carry_out_answers(
         fenced = True
         try:
             _carry_out(replicator, table, targets[table], states[table], question, decision, run_id)
-        except (Fenced, Retryable) as error:
+        except (Fenced, *UNREADABLE) as error:
             log_info(f"{table}: {error}")
             continue
         log_info(f"{table}: {decision.answer}, as {decision.decided_by} decided at {decision.decided_at}")

@@ -15,9 +15,9 @@ from airflow_cdc_provider.core.assessment.assess import TypeRules, assess_table,
 from airflow_cdc_provider.core.assessment.copy_rate import COPIES, DEFAULT_RATES, CopyRate, copy_seconds, measured_rate
 from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment, Support
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.core.errors import UNREADABLE, CdcError
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
-from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copies import copy_name, source_table
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.table_size import UNKNOWN_SIZE, TableSize
@@ -42,20 +42,27 @@ def assess(
     examination: Examination,
     rate: CopyRate | None,
 ) -> ReplicatorAssessment:
-    """Every problem of ``examination`` is a finding of a column, of a table, or of the replicator."""
+    """Every problem of ``examination`` is a finding of a column, of a table, or of the replicator. Copies in a target
+    that cannot say its types are left out: the finding about that target is one of the replicator. A table that no run
+    copies is assessed for one target."""
     described = {schema.table: schema for schema in examination.described}
     tasks = {task.table: task for task in examination.tasks}
-    omitted = {problem.table for problem in examination.problems if problem.table} - tasks.keys()
+    named = {problem.table for problem in examination.problems if problem.table}
+    omitted = named - tasks.keys() - {source_table(name) for name in tasks}
     sized = {source_table(name) for name in tasks} | (omitted & described.keys())
     sizes, unknown = _sizes(source, sorted(sized))
     tables = []
     for name in sorted(tasks.keys() | omitted):
-        target = targets.of(name)
-        task = tasks.get(name) or _omitted_task(name, described.get(source_table(name)), target)
-        problems = [problem for problem in examination.problems if problem.table == name]
-        table = assess_table(
-            task, described.get(source_table(name)), problems, _type_rules(source, target), name in omitted
-        )
+        names = {name} if targets.has(source_table(name)) else {name, source_table(name)}
+        problems = [problem for problem in examination.problems if problem.table in names]
+        schema = described.get(source_table(name))
+        copy = name if targets.has(name) else copy_name(name, next(iter(targets)))
+        task = tasks.get(name) or _omitted_task(name, schema, targets.table_name(copy))
+        try:
+            rules = _type_rules(source, targets.of(copy))
+            table = assess_table(task, schema, problems, rules, name in omitted)
+        except UNREADABLE:
+            continue
         size = sizes.get(source_table(name), UNKNOWN_SIZE)
         seconds = None if table.support is Support.NO else copy_seconds(size, rate)
         tables.append(replace(table, size=size, copy_s=seconds))
@@ -95,7 +102,7 @@ def _sizes(source: SourceConnector, tables: Sequence[str]) -> tuple[Mapping[str,
         return {}, f"{problem.what} ({problem.found})" if problem.found else problem.what
 
 
-def _omitted_task(table: str, described: TableSchema | None, target: TargetTables) -> TableTask:
+def _omitted_task(table: str, described: TableSchema | None, target_table: str) -> TableTask:
     """With all columns: the rule that omits the table is invalid."""
     schema = described or TableSchema(table, ())
-    return TableTask(table, target.table_name(source_table(table)), schema, TableRule(table), "", TableState.PENDING)
+    return TableTask(table, target_table, schema, TableRule(table), "", TableState.PENDING)

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
-from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -96,7 +96,7 @@ class ClosingRows:
         """With the row count of the target table, if the target can provide it."""
         try:
             rows = self.replicator.targets.of(row.table).row_count(row.target, current)
-        except Retryable:
+        except UNREADABLE:
             return row
         return row if rows is None else replace(row, rows=rows, rows_at=self.at, rows_current=True)
 

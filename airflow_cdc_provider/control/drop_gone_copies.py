@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
-from airflow_cdc_provider.core.errors import Fenced, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.copies import target_of_copy
@@ -22,12 +22,12 @@ from airflow_cdc_provider.targets.target import ReleasesTables
 
 
 def drop_gone_copies(replicator: Replicator, gone: Iterable[GoneTable], run_id: str, log_info: LogInfo) -> None:
-    """A target that does not answer delays its copies to the next run."""
+    """A target that cannot be read delays its copies to the next run."""
     for one in gone:
         if one.policy is OnDroppedTable.DROP:
             try:
                 _drop(replicator, one, run_id, log_info)
-            except Retryable as error:
+            except UNREADABLE as error:
                 log_info(f"{one.table} is not dropped in this run: {error}")
 
 

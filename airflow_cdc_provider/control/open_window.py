@@ -28,7 +28,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, decide
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Blocked, Fenced, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, Blocked, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole, Manifest, TableSlice, run_plan_path
 from airflow_cdc_provider.core.log.positions import Position
@@ -98,7 +98,7 @@ def _finish_rewinds(
         with contextlib.suppress(Fenced):  # another process finishes it
             try:
                 finish_rewind(replicator, table, targets[table], run_id)
-            except (Blocked, Retryable) as error:
+            except (Blocked, *UNREADABLE) as error:
                 log_info(f"{table}: {error}")
     return bool(rewinding)
 

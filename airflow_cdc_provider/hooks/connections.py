@@ -52,23 +52,30 @@ def connection_info(connection_id: str) -> ConnectionInfo:
 
 def secrets_of(definition: Definition) -> Secrets:
     """The connections of source, targets and staging, and, if they are used, of the stage of a target, the schema
-    registry and the key of hashes."""
-    own = TargetSecrets() if definition.target is None else _target_secrets(definition.target)
+    registry and the key of hashes. Raises CheckFailed as ``connection_info``; for the connections of targets, only if
+    no target has usable ones."""
+    targets = {target.name: _target_secrets(target) for target in definition.all_targets}
+    if all(target.problems for target in targets.values()):
+        raise CheckFailed(*(problem for target in targets.values() for problem in target.problems))
+    own = TargetSecrets() if definition.target is None else targets[definition.target.name]
     return Secrets(
         source=connection_info(definition.source.connection),
         target=own.target,
         staging=connection_info(definition.staging.connection),
         stage=own.stage,
-        targets={target.name: _target_secrets(target) for target in definition.targets},
+        targets=targets if definition.targets else {},
         registry=connection_info(registry_connection(definition)),
         hash=connection_info(definition.hash_connection),
     )
 
 
 def _target_secrets(target: Target) -> TargetSecrets:
-    return TargetSecrets(
-        connection_info(target.connection), connection_info(str(target.options.get(STAGE_CONNECTION, "")))
-    )
+    try:
+        return TargetSecrets(
+            connection_info(target.connection), connection_info(str(target.options.get(STAGE_CONNECTION, "")))
+        )
+    except CheckFailed as error:
+        return TargetSecrets(problems=error.problems)
 
 
 def _extra(connection_id: str, connection: Connection) -> dict[str, Any]:

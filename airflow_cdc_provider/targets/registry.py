@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from threading import Lock
 from typing import cast
 
 from airflow_cdc_provider.core.connections.connection_info import Secrets
-from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.errors import CommandRefused, raise_problems
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Definition, Target
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets import TARGETS
+from airflow_cdc_provider.targets import NAMING, TARGETS
 from airflow_cdc_provider.targets.target import TargetState, TargetTables
+
+TableNaming = Callable[[str], str]
+"""The function of a target's type that derives the name of a target table from that of a source table."""
+
+
+def table_naming(kind: str) -> TableNaming:
+    return cast(TableNaming, load_class("target", kind, NAMING, "targets.naming"))
 
 
 class Targets:
     """The targets of a replicator, in the order of its definition. Each is created on first use, and no method connects
-    to one."""
+    to one. ``create`` raises CheckFailed if the connection of the target cannot be used. ``naming``: by type."""
 
-    def __init__(self, definition: Definition, create: Callable[[Target], TargetTables]) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        create: Callable[[Target], TargetTables],
+        naming: Callable[[str], TableNaming] = table_naming,
+    ) -> None:
         self._targets = {target.name: target for target in definition.all_targets}
         self._create = create
+        self._naming = cache(naming)
         self._created: dict[str, TargetTables] = {}
         self._lock = Lock()
 
@@ -58,8 +72,9 @@ class Targets:
         return self.of(copy).state(copy, target_table)
 
     def table_name(self, copy: str) -> str:
-        """The name that the target of a copy derives for its table."""
-        return self.of(copy).table_name(source_table(copy))
+        """The default name of the table of a copy. No target is created for it: the names of all copies are known, also
+        of those whose target cannot be used."""
+        return self._naming(self._targets[target_of_copy(copy)].type)(source_table(copy))
 
     @property
     def only(self) -> TargetTables:
@@ -73,6 +88,7 @@ def open_targets(definition: Definition, secrets: Secrets, log: ChangeLog) -> Ta
 
     def create(target: Target) -> TargetTables:
         kind, own = load_class("target", target.type, TARGETS), secrets.of_target(target.name)
+        raise_problems(own.problems)
         stage = [own.stage] if getattr(kind, "has_stage", False) else []
         return cast(TargetTables, kind(target, own.target, definition.name, log, *stage))
 

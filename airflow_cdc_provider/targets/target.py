@@ -55,9 +55,6 @@ class TargetTables(Protocol):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         """All problems at once, each with its remedy."""
 
-    def table_name(self, source_table: str) -> str:
-        """The default name of a source table in the target."""
-
     def locate(self, target_table: str) -> str:
         """The location of the table: a path, URL or qualified name."""
 

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
-from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.target import EarlierVersion, TargetState
 
 
@@ -19,9 +18,6 @@ class UnversionedTarget(ABC):
 
     @abstractmethod
     def state(self, table: str, target_table: str) -> TargetState: ...
-
-    def table_name(self, source_table: str) -> str:
-        return default_name(source_table)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """From the counts of our own commits: rows that other writers add do not count."""

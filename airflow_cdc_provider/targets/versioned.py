@@ -14,7 +14,6 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import claim_fence, fence_not_committed, has_commit
-from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
@@ -40,9 +39,6 @@ class VersionedTarget(ABC):
     @abstractmethod
     def append_empty(self, opened: Any, record: ControlRecord) -> None:
         """Commit ``record`` without data on top of the version that was opened."""
-
-    def table_name(self, source_table: str) -> str:
-        return default_name(source_table)
 
     def column_types(self, schema: TableSchema) -> Sequence[str]:
         """As Spark names them."""

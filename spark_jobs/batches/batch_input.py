@@ -266,5 +266,5 @@ class BatchInput:
 
     def target(self) -> DataFrame:
         """The rows of the table, of a history the current versions, that the batch is based on."""
-        writer = open_writer(self.job.target.type, self.work.session, self.job.tables)
+        writer = open_writer(self.job, self.work)
         return current_rows(self.history, writer.read(self.task, self.version), self.plan.schema.key)

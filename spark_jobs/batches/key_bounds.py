@@ -1,4 +1,4 @@
-"""The ranges of the leading key column in which the staged rows lie, so that the target reads only those files."""
+"""The ranges of a column of the key in which the staged rows lie, so that the target reads only those files."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def adopted_rows(job: Job, work: TableWork, copy: Copy, current: TargetState) ->
     names = _column_names(job, work, current)
     if problem := next(_obstructions(job, work, copy, where, names), None):
         raise ForeignTarget(problem)
-    existing = open_writer(job.target.type, work.session, job.tables).read(task, current.version)
+    existing = open_writer(job, work).read(task, current.version)
     kinds = {field.name: field.dataType.simpleString() for field in existing.schema.fields}
     columns = {column.name: column_type(column.type) for column in copy.schema.columns}
     others = [f"{name} {kinds[name]}" for name, kind in columns.items() if kinds[name] != kind.lower()]
@@ -52,7 +52,7 @@ def _column_names(job: Job, work: TableWork, current: TargetState) -> list[str]:
     if isinstance(job.tables, DatabaseTarget):
         with job.tables.server.session("probe") as connection:
             return job.tables.server.columns(connection.cursor(), work.task.target)
-    return open_writer(job.target.type, work.session, job.tables).read(work.task, current.version).columns
+    return open_writer(job, work).read(work.task, current.version).columns
 
 
 def _obstructions(job: Job, work: TableWork, copy: Copy, where: str, names: list[str]) -> Iterator[Problem]:

@@ -137,6 +137,7 @@ def build_control_record(
         source_identity=step.source_identity,
         ignored=task.ignored,
         extent=task.rule.snapshot.extent,
+        shard_value=task.rule.shard_value,
         committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         nonce=uuid.uuid4().hex,
     )

@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER
+from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -71,7 +72,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         copy_rows(job, work, copy) as source,
         work.phase("compare"),
     ):
-        writer = open_writer(job.target.type, work.session, job.tables)
+        writer = open_writer(job, work)
         rows = live_rows(writer.read(task, current.version))
         deleted = absent_rows(control.schema.key, rows, source)
         if task.rule.ignores_deletes:
@@ -95,8 +96,8 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         retired_below=control.retired_below,
     )
     if missing.rows:
-        leading = control.schema.column(control.schema.key[0])
-        batch = replace(batch, bounds=key_bounds(job.log.store, f"{folder}/{ROWS}", leading))
+        bounds = key_bounds(job.log.store, f"{folder}/{ROWS}", bounded_column(control.schema))
+        batch = replace(batch, bounds=bounds)
     job.log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     merged = merge_table(job, work, attempt, CATCHING_UP)
     return replace(merged, detail=merged.detail | {"missing": missing.rows, "of": missing.of})

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, LIVE, OP, ORDER
+from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.key_bounds import key_bounds
@@ -70,8 +71,7 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
         high=job.log.sealed() + 2,
     )
     if number:
-        leading = schema.column(schema.key[0])
-        batch = replace(batch, bounds=key_bounds(store, f"{folder}/{ROWS}", leading))
+        batch = replace(batch, bounds=key_bounds(store, f"{folder}/{ROWS}", bounded_column(schema)))
     store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())
     failpoint("stage.after_batch")
     log_line(f"{task.table}: {number:,} rows with {one}")

@@ -28,8 +28,7 @@ class LocalEngine:
         return self._writer().merge_locally(task, rows, record)
 
     def _writer(self) -> WritesLocally:
-        kind = self._job.target.type
-        writer = open_writer(kind, self._work.session, self._job.tables)
+        writer = open_writer(self._job, self._work)
         if not isinstance(writer, WritesLocally):
-            raise NeedsSpark(f"only Spark writes to {kind}")
+            raise NeedsSpark(f"only Spark writes to {self._job.target.type}")
         return writer

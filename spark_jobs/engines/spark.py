@@ -27,4 +27,4 @@ class SparkEngine:
         return self._writer().merge(task, rows, record)
 
     def _writer(self) -> TargetWriter:
-        return open_writer(self._job.target.type, self._work.session, self._job.tables)
+        return open_writer(self._job, self._work)

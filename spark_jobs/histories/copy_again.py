@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import OPERATION, VALID_FROM, row_schema, stored_schema
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, LIVE, OP, ORDER
+from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.targets.sparksql.names import quoted
@@ -120,7 +121,7 @@ class HistoryCopy:
             rows=number,
             counts={Operation.READ.value: number},
             partial=True,
-            bounds=key_bounds(log.store, f"{folder}/{ROWS}", schema.column(schema.key[0])) if number else (),
+            bounds=key_bounds(log.store, f"{folder}/{ROWS}", bounded_column(schema)) if number else (),
             added=self.added_columns(),
         )
         log.store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())

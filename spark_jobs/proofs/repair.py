@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, LIVE, OP, ORDER, PUT
+from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import key_sql
 from spark_jobs.batches.key_bounds import key_bounds
@@ -62,7 +63,6 @@ def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, fo
     store.delete(folder)  # of the windows before
     with store.open_output(f"{folder}/{ROWS}/part-00000.parquet") as content:
         pq.write_table(rows, content, store_schema=False)
-    leading = schema.column(schema.key[0])
     batch = Batch(
         table=work.task.table,
         folder=folder,
@@ -74,7 +74,7 @@ def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, fo
         counts={"upsert": len(found.present), "delete": len(found.gone)},
         partial=partial,
         repair=True,
-        bounds=key_bounds(store, f"{folder}/{ROWS}", leading),
+        bounds=key_bounds(store, f"{folder}/{ROWS}", bounded_column(schema)),
         accounting=build_accounting(len(rows), 0, len(rows), 0, 0, 0, 0),
     )
     store.write(f"{folder}/{BATCH}", json.dumps(to_plain(batch)).encode())

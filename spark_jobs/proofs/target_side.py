@@ -77,7 +77,7 @@ def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: in
     """The rows that must be in the source, too. Where deletes are ignored: only rows whose key is in the source, or all
     rows of a table without a key."""
     task = work.task
-    rows = open_writer(job.target.type, work.session, job.tables).read(task, version)
+    rows = open_writer(job, work).read(task, version)
     rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if not task.rule.keeps_rows or not copy.schema.key:
         return rows

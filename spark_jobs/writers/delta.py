@@ -51,8 +51,8 @@ from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
-from spark_jobs.writers.delta_shared import missing_columns, require_same_use
 from spark_jobs.writers.merge_errors import as_integrity_error
+from spark_jobs.writers.shared_tables import missing_columns, require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 APP_ID = "spark.databricks.delta.write.txnAppId"

@@ -25,7 +25,7 @@ def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str
     if record.window % WINDOW_INTERVAL:
         return {}
     keep: timedelta = job.step.definition.staging.retain
-    writer = open_writer(job.target.type, work.session, job.tables)
+    writer = open_writer(job, work)
     with work.phase("upkeep"):
         try:
             failpoint("upkeep.before")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, cast, runtime_checkable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.registry import load_class
@@ -16,9 +16,9 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.runtime.job import Job, TableWork
 
 WRITERS: dict[str, str] = {
     "bigquery": "spark_jobs.writers.database:DatabaseWriter",
@@ -88,6 +88,6 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
     )
 
 
-def open_writer(kind: str, session: Callable[[], SparkSession], tables: TargetTables) -> TargetWriter:
-    """``session`` is called when Spark is needed."""
-    return cast(TargetWriter, load_class("writer", kind, WRITERS)(session, tables))
+def open_writer(job: Job, work: TableWork) -> TargetWriter:
+    """Of a table, whose job has one target. The writer starts Spark when it needs it."""
+    return cast(TargetWriter, load_class("writer", job.target.type, WRITERS)(work.session, job.tables))

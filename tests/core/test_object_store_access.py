@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets, TargetSecrets
 from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.storage.access import require_own_credentials
 from airflow_cdc_provider.core.storage.locations import Location, parse_location
 from airflow_cdc_provider.core.storage.stores import STORES, store_access, store_arguments, store_tls_warnings
+from spark_jobs.runtime.object_stores import hadoop_settings
 
 GS = parse_location("gs://lake/shop")
 HOST = "acme.dfs.core.windows.net"
@@ -214,3 +217,13 @@ def test_a_store_on_another_host_without_tls_is_reported(endpoint: str, codes: l
     connection = ConnectionInfo("minio", extra={"endpoint_url": endpoint})
     assert [warning.code for warning in store_tls_warnings("s3://lake/shop", connection)] == codes
     assert store_tls_warnings("/lake/shop", connection) == []
+
+
+def test_a_target_whose_connection_cannot_be_used_has_no_settings_and_hides_none() -> None:
+    bad, good = ConnectionInfo("bad", extra={"role_arn": "arn:x"}), ConnectionInfo("good", login="key", password="s")
+    targets = (Target("delta", "s3://one/lake"), Target("delta", "s3://two/lake", name="b"))
+    tables, staging = (TableRule("t"),), Staging("/staging")
+    both = Definition(name="shop", source=Source("files"), targets=targets, tables=tables, staging=staging)
+    secrets = {"default": TargetSecrets(bad), "b": TargetSecrets(good)}
+    settings = hadoop_settings(both, Secrets(targets=secrets), {})
+    assert settings == hadoop_settings(replace(both, targets=targets[1:]), Secrets(targets=secrets), {}) != {}

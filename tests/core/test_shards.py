@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
+import pyarrow as pa
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import (
@@ -24,12 +24,14 @@ from airflow_cdc_provider.core.spec.selection import Selection, select
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.target_tables import schema_collisions
-from airflow_cdc_provider.core.table.own_rows import has_own_rows, own_rows
+from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS, MergePlan
+from airflow_cdc_provider.core.table.own_rows import bounded_column, has_own_rows, leading_columns, own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 from airflow_cdc_provider.targets.database.names import comment, copy_name, identity_in, is_shared
+from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeySet
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile
-from airflow_cdc_provider.targets.delta.local_engine.shared_copy import is_own
-from airflow_cdc_provider.targets.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.delta.local_engine.own_files import is_own
+from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
 
 TEXT, INT = LogicalType(Kind.TEXT), LogicalType(Kind.INT32)
 RULE = TableRule("*.t", "t", shard_column="shard")
@@ -153,13 +155,28 @@ def test_only_files_with_rows_of_one_source_table_are_replaced_whole() -> None:
         False,
         False,
     ]
-    for low, high in (("ap", "us"), ("eu", "us"), (None, None)):
-        with pytest.raises(NeedsSpark):
-            is_own(file(low, high), own)
+    assert [is_own(file(low, high), own) for low, high in (("ap", "us"), ("eu", "us"), (None, None))] == [None] * 3
     long = own_rows(replace(RULE, shard_value="e" * 33))
-    assert long is not None
-    with pytest.raises(NeedsSpark):
-        is_own(file("e" * 33, "e" * 33), long)
+    assert long is not None and is_own(file("e" * 33, "e" * 33), long) is None
+
+
+def test_files_are_skipped_by_the_key_of_the_source() -> None:
+    selected, _ = run([A], RULE)
+    shared = selected["eu.t"].schema
+    assert (leading_columns(shared), bounded_column(shared).name) == (("shard", "id"), "id")
+    assert (leading_columns(A), bounded_column(A).name) == (("id",), "id")
+    keys = KeySet(pa.table({"shard": ["eu", "eu"], "id": [3, 40]}), leading=2)
+
+    def file(shard: str, low: int, high: int) -> ActiveFile:
+        stats = {"minValues": {"shard": shard, "id": low}, "maxValues": {"shard": shard, "id": high}}
+        return ActiveFile({"path": "f", "stats": json.dumps(stats)})
+
+    candidates = (file("eu", 1, 9), file("eu", 10, 39), file("us", 1, 9), file("eu", 40, 50))
+    assert list(map(keys.may_be_in, candidates)) == [True, False, False, True]
+    plan = MergePlan(shared, OnDelete.HARD, ranges=(("3", "40"),), own=own_rows(selected["eu.t"].rule))
+    assert "ON t.`shard` = 'eu.t' AND (t.`id` BETWEEN 3 AND 40) AND" in merge_sql("t", "s", plan).replace(
+        TARGET_ALIAS + ".", "t."
+    )
 
 
 def test_a_copy_is_known_to_have_others_beside_it_by_its_key() -> None:

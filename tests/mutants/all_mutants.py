@@ -27,9 +27,11 @@ from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
+from tests.mutants.targets import TARGET_MUTANTS
 
 MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
@@ -51,6 +53,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *SCHEMA_CHANGES,
     *POLICIES,
     *HISTORY,
+    *TARGET_MUTANTS,
+    *SHARD_MUTANTS,
     *FIRST_COPIES,
     *PROOFS,
     *SPECIAL_VALUES,

@@ -57,8 +57,8 @@ COMMITS = (
     Mutant(
         "a fence is checked before its commit, not by it",
         f"{DELTA}/target.py",
-        "_append_empty(opened, self.app_id(record.table), record)",
-        "_append_empty(self.open('orders'), self.app_id(record.table), record)",
+        "append_empty(opened, self.app_id(record.table), record)",
+        "append_empty(self.open('orders'), self.app_id(record.table), record)",
         ("tests/spark/test_delta_cursor.py",),
     ),
     Mutant(

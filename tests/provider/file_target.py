@@ -30,9 +30,6 @@ class FileTarget:
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return []
 
-    def table_name(self, source_table: str) -> str:
-        return source_table.replace(".", "_")
-
     def locate(self, target_table: str) -> str:
         return self.store.url(target_table)
 

@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.decisions.steps import (
     TableTask,
     WindowResult,
 )
-from airflow_cdc_provider.core.errors import PositionLost, Problem, SourceUnavailable, TargetUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, PositionLost, Problem, SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain, to_plain
@@ -38,6 +38,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.core.spec.engines import EngineName, EngineUse
 from airflow_cdc_provider.core.spec.fields import doc
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -156,12 +157,15 @@ class LoggedFileTarget(FileTarget):
 
 @dataclass
 class RunHarness:
+    """``unusable``: the targets whose connection does not exist."""
+
     folder: Path
     tables: tuple[str, ...] = ("public.a", "public.b")
     definition: Definition = field(init=False)
     source: FileSource = field(init=False)
     state: StateStore = field(init=False)
     log_lines: list[str] = field(default_factory=list)
+    unusable: set[str] = field(default_factory=set)
     comparison: dict[str, Any] = field(
         default_factory=lambda: {"identical": True, "source_rows": 10, "target_rows": 10, "inexact": False}
     )
@@ -181,10 +185,15 @@ class RunHarness:
     @property
     def replicator(self) -> Replicator:
         log = open_log(self.definition, ConnectionInfo())
-        target = LoggedFileTarget(self.definition.target, ConnectionInfo(), "shop", log)
         if not (self.folder / "state.db").exists():
             self.state = StateStore(f"sqlite:///{self.folder}/state.db")
-        targets = Targets(self.definition, lambda _: target)  # type: ignore[arg-type,return-value]
+
+        def create(target: Target) -> Any:
+            if target.name in self.unusable:
+                raise CheckFailed.of("CON001", f"Airflow has no connection {target.name}")
+            return LoggedFileTarget(target, ConnectionInfo(), "shop", log)
+
+        targets = Targets(self.definition, create, lambda _: target_name)
         return Replicator(self.definition, self.source, targets, log, self.state)  # type: ignore[arg-type]
 
     # The tasks of a run
@@ -234,7 +243,7 @@ class RunHarness:
         log, window = self.replicator.log, self.replicator.log.sealed()
         done = []
         for task in plan.named(tuple(tables)):
-            state_before = self.replicator.targets.only.state(task.table, task.target)
+            state_before = self.replicator.targets.state(task.table, task.target)
             fence = (state_before.control.fence if state_before.control else log.highest_fence(task.table)) + 1
             assert state_before.control or state
             now = State(state, utc_now()) if state else state_before.control.state  # type: ignore[union-attr]
@@ -264,7 +273,7 @@ class RunHarness:
     def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = ()) -> Manifest:
         lo, limit = int(plan.lo["slot"]), int(plan.limit["slot"])
         inside = [table for table, at in self.source.read()["changes"] if lo < at <= limit]
-        slices = {task.table: _slice(task, inside.count(task.table)) for task in plan.tables}
+        slices = {task.source_table: _slice(task, inside.count(task.source_table)) for task in plan.tables}
         manifest = self.replicator.log.seal(
             Manifest(
                 log_id=plan.log_id,
@@ -290,9 +299,9 @@ class RunHarness:
         for task in plan.named(plan.stream if tables is None else tuple(tables)):
             control = self.control(task.table)
             later = {number: log.manifest(number) for number in range(control.window + 1, sealed + 1)}
-            holes = (number for number in later if hole_of(later[number], task.table, control.floor))
+            holes = (number for number in later if hole_of(later[number], task.source_table, control.floor))
             upto = next(holes, sealed + 1) - 1
-            count = sum(later[number].tables[task.table].rows for number in later if number <= upto)
+            count = sum(later[number].tables[task.source_table].rows for number in later if number <= upto)
             if not count:
                 continue
             hi, sha256 = log.manifest(upto).hi, log.manifest_sha256(upto)
@@ -323,13 +332,13 @@ class RunHarness:
     # The state of the target and the source
 
     def commit(self, target_table: str, record: ControlRecord) -> None:
-        target = self.replicator.targets.only
+        target = self.replicator.targets.of(record.table)
         assert isinstance(target, LoggedFileTarget)
         version = target.state(record.table, target_table).version
         assert target.commit(target_table, 0 if version is None else version + 1, record)
 
     def control(self, table: str) -> ControlRecord:
-        control = self.replicator.targets.only.state(table, table.replace(".", "_")).control
+        control = self.replicator.targets.state(table, target_name(source_table(table))).control
         assert control is not None
         return control
 

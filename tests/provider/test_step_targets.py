@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.operators.step_inputs import planned_step, with_tables, with_target_state
 from airflow_cdc_provider.targets.registry import Targets
 from tests.provider.file_target import FileTarget
+from tests.provider.run_harness import target_name
 from tests.provider.step_harness import StepHarness
 
 DEFAULT, NAMED = "public.a", "public.a@there"
@@ -65,7 +66,8 @@ def test_a_target_is_created_when_it_is_needed_and_only_if_it_is_listed(harness:
         created.append(one.name)
         return FileTarget(one, ConnectionInfo(), "shop", harness.log)
 
-    targets = Targets(definition, create)
+    targets = Targets(definition, create, lambda _: target_name)
+    assert targets.table_name("public.t@b:history") == "public_t"
     assert (list(targets), created) == (["default", "b"], [])
     assert targets.of("public.t@b:history") is targets.named("b") and created == ["b"]
     assert not targets.has("public.t@c")

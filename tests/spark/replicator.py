@@ -29,6 +29,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.logstore import class_path
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
+from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.registry import open_targets
 from airflow_cdc_provider.targets.target import TargetTables
 from spark_jobs.runtime import harness
@@ -86,7 +87,7 @@ class Replicator:
     def tasks(self, *names: str) -> tuple[TableTask, ...]:
         """The tasks of a run that starts now."""
         key = hash_key(self.definition, self.secrets.hash)
-        chosen, problems = select(self.definition, self.source.tables(), self.target.table_name, key)
+        chosen, problems = select(self.definition, self.source.tables(), default_name, key)
         assert not problems, problems
         tasks = []
         for one in chosen:

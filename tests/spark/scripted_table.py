@@ -48,7 +48,7 @@ from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.sessions import Application
 from spark_jobs.windows.record_files import RecordFile
-from spark_jobs.writers.writer import open_writer
+from spark_jobs.writers.writer import TargetWriter, open_writer
 from tests.delta_tables import read
 
 Row = dict[str, Any]
@@ -231,6 +231,7 @@ class ScriptedTable:
             self._now(),
             State(state, "2026-01-01T00:00:00Z"),
             schema=self.stored_schema,
+            shard_value=self.rule.shard_value,
             high=high,
             nonce=uuid.uuid4().hex,
         )
@@ -277,8 +278,10 @@ class ScriptedTable:
 
     def read_at(self, version: int | None) -> DataFrame:
         """Reads the target as a job does."""
-        tables = self.job(StepKind.STAGE, ()).tables
-        return open_writer(self.definition.target.type, lambda: self.spark, tables).read(self.task(), version)
+        return self.writer().read(self.task(), version)
+
+    def writer(self) -> TargetWriter:
+        return open_writer(self.job(StepKind.STAGE, ()), TableWork(self.task(), lambda: self.spark))
 
 
 def _naive(value: Any) -> Any:

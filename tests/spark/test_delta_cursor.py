@@ -22,6 +22,7 @@ from airflow_cdc_provider.targets.delta import target as target_module
 from airflow_cdc_provider.targets.delta.local_engine.copy import FileLayout, write_files
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.naming import default_name
 
 TABLE, TARGET = "public.orders", "orders"
 SCHEMA = TableSchema(TABLE, (Column("id", LogicalType(Kind.INT64), False),), ("id",))
@@ -208,13 +209,13 @@ def test_a_fence_named_by_a_dead_attempt_is_skipped(tables: DeltaTarget) -> None
 
 def test_a_lost_answer_counts_where_the_commit_stands(tables: DeltaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tables, control(1, 1), 1)
-    append = target_module._append_empty
+    append = target_module.append_empty
 
     def append_and_lose_the_answer(*arguments: object) -> None:
         append(*arguments)  # type: ignore[arg-type]
         raise OSError("connection reset")
 
-    monkeypatch.setattr(target_module, "_append_empty", append_and_lose_the_answer)
+    monkeypatch.setattr(target_module, "append_empty", append_and_lose_the_answer)
     record = tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
     assert tables.state(TABLE, TARGET).control == record
 
@@ -225,7 +226,7 @@ def test_a_fence_that_fails_twice_can_be_retried(tables: DeltaTarget, monkeypatc
     def lose(*arguments: object) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr(target_module, "_append_empty", lose)
+    monkeypatch.setattr(target_module, "append_empty", lose)
     with pytest.raises(TargetUnavailable, match="TGT021"):
         tables.fence(TARGET, tables.state(TABLE, TARGET), control(1, 1).fenced())
 
@@ -270,8 +271,8 @@ def test_a_location_that_is_missing_relative_or_remote_is_refused() -> None:
     ("source", "expected"),
     [("public.Orders", "orders"), ("sales.Order Lines", "sales_order_lines"), ("orders", "orders")],
 )
-def test_a_source_name_becomes_a_folder_name(tables: DeltaTarget, source: str, expected: str) -> None:
-    assert tables.table_name(source) == expected
+def test_a_source_name_becomes_a_folder_name(source: str, expected: str) -> None:
+    assert default_name(source) == expected
 
 
 def test_the_files_of_a_dead_copy_do_not_affect_the_next_one(tables: DeltaTarget) -> None:

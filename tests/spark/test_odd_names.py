@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.spec.definition import Columns, OnDelete, TableRule
 from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.targets.naming import default_name
 from spark_jobs import extract, merge, resync, snapshot, stage, verify
 from tests.spark.replicator import Replicator, by_table
 from tests.spark.test_resync import start_resync
@@ -102,7 +103,7 @@ def test_names_that_differ_by_case_or_are_ours_are_refused_with_a_remedy(replica
     described = [schema for schema in replicator.source.tables() if schema.table == "public.twins"]
     definition = replicator.definition
     bare = definition.__class__(**{**definition.__dict__, "tables": (TableRule("public.twins"),)})
-    selections, problems = select(bare, described, replicator.target.table_name)
+    selections, problems = select(bare, described, default_name)
     assert selections == ()
     assert {problem.code for problem in problems} == {"DEF025", "DEF026"}
     assert all("exclude" in problem.do for problem in problems)

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import TableRule, Target
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.targets.naming import default_name
 from airflow_cdc_provider.targets.registry import Targets
 from spark_jobs import extract, merge, snapshot, stage
 from tests.delta_tables import read
@@ -83,7 +84,7 @@ class PublishedTables:
             assert publish_cut(worker, "default", [self._row(table) for table in TABLES], sealed) is not None
 
     def _row(self, table: str) -> TableRow:
-        target = self.replicator.target.table_name(table)
+        target = default_name(table)
         control = self.replicator.target.state(table, target).control
         assert control is not None
         return current_row(table, target, control, None, now())

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_cdc_provider.core.errors import Problem
+
 SECRETS_FILE = "CDC_SECRETS_FILE"
 """The environment variable of a Spark driver that contains the path of its secrets file."""
 
@@ -25,10 +27,11 @@ class ConnectionInfo:
 
 @dataclass(frozen=True)
 class TargetSecrets:
-    """``stage``: of the bucket through which the target loads rows."""
+    """``stage``: of the bucket through which the target loads rows. ``problems``: why one of the two cannot be used."""
 
     target: ConnectionInfo = field(default_factory=ConnectionInfo)
     stage: ConnectionInfo = field(default_factory=ConnectionInfo)
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)

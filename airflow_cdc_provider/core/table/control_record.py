@@ -54,7 +54,8 @@ class ControlRecord:
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
     the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
     the source has no such catalog. ``ignored``: columns that an operator has decided not to copy. ``extent``: which
-    rows the last copy has read.
+    rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
+    the key in the rows of this copy.
     """
 
     replicator: str
@@ -76,6 +77,7 @@ class ControlRecord:
     source_identity: dict[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     extent: CopyExtent = WHOLE
+    shard_value: str = ""
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""

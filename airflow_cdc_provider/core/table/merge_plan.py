@@ -75,7 +75,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class MergePlan:
-    """``added``: columns new to the target. ``ranges``: cover the leading key column of all staged rows, as SQL
+    """``added``: columns new to the target. ``ranges``: cover the bounded key column of all staged rows, as SQL
     literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too, and rows
     without one, which another writer wrote (repair). ``own``: the rows that the merge may change; None: all."""
 

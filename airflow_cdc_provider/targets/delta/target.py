@@ -25,6 +25,7 @@ from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta import alterations as column_alterations
 from airflow_cdc_provider.targets.delta.check import check_tables
 from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
+from airflow_cdc_provider.targets.delta.empty_append import append_empty
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, newest_record, read_commit, read_history
 from airflow_cdc_provider.targets.delta.local_engine.commit import (
     CommitLabel,
@@ -103,8 +104,8 @@ class DeltaTarget(VersionedTarget):
         with self.translate_errors(target_table):
             delta_table = self.open(target_table)
             oldest = None if delta_table is None else oldest_version(log_files(delta_table))
-            if delta_table is None or oldest is None or self._read(delta_table, table).shared:
-                return None  # an earlier version would set back the rows of other copies, too
+            if delta_table is None or oldest is None:
+                return None
             earliest: EarlierVersion | None = None
             for commit in self._commits(delta_table, table):
                 record = commit.record
@@ -123,7 +124,11 @@ class DeltaTarget(VersionedTarget):
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         from deltalake.exceptions import DeltaError
 
+        from airflow_cdc_provider.targets.delta.shared_rows import restore_own_rows
+
         assert expected.control is not None
+        if expected.shared:
+            return restore_own_rows(self, target_table, expected, version)
         with self.unchanged(target_table, expected, expected.control.table) as delta_table:
             try:
                 failpoint("restore.before")
@@ -138,7 +143,7 @@ class DeltaTarget(VersionedTarget):
         write_cut(self.store, cut)
 
     def release(self, table: str, target_table: str) -> None:
-        """Nothing to remove: the control records are part of the commits of the table."""
+        """The control records are part of the commits of the table."""
 
     def withdraw_cut(self) -> None:
         remove_cuts(self.store, self.replicator)
@@ -163,11 +168,13 @@ class DeltaTarget(VersionedTarget):
             return None not in counts and sum(counts) <= rows
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """From the statistics in the log, which do not tell copies apart."""
-        if state.shared:
-            return None
+        """From the statistics in the log, and the column of the shard in files with rows of several copies."""
+        from airflow_cdc_provider.targets.delta.shared_rows import count_own_rows
+
         with self.translate_errors(target_table):
             try:
+                if state.shared:
+                    return count_own_rows(self.store, target_table, state)
                 return live_rows(read_snapshot(self.store, target_table))
             except NeedsSpark:
                 return None
@@ -236,7 +243,7 @@ class DeltaTarget(VersionedTarget):
         if TableFeature.TYPE_WIDENING.value in (opened.protocol().writer_features or ()):
             self._commit(opened, record, ())
         else:
-            _append_empty(opened, self.app_id(record.table), record)
+            append_empty(opened, self.app_id(record.table), record)
 
     def statements(self, target_table: str, alterations: Sequence[Alteration]) -> tuple[str, ...] | None:
         return column_alterations.statements(self.locate(target_table), alterations, self.features)
@@ -319,19 +326,3 @@ class DeltaTarget(VersionedTarget):
                 found=error_text(error),
                 do="check the permissions and the state of the target; the next run tries again",
             ) from error
-
-
-def _append_empty(delta_table: Any, app_id: str, record: ControlRecord) -> None:
-    import pyarrow
-    from deltalake import CommitProperties, Transaction, write_deltalake
-
-    write_deltalake(
-        delta_table,
-        pyarrow.schema(delta_table.schema().to_arrow()).empty_table(),
-        mode="append",
-        commit_properties=CommitProperties(
-            custom_metadata={"userMetadata": record_text(record)},
-            app_transactions=[Transaction(app_id, record.token)],
-            max_commit_retries=0,
-        ),
-    )

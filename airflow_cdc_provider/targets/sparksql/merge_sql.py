@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.merge_plan import (
 )
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
-from airflow_cdc_provider.core.table.own_rows import OwnRows
+from airflow_cdc_provider.core.table.own_rows import OwnRows, bounded_column
 from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import FLOATING, column_type, initial_value
@@ -55,14 +55,16 @@ def _condition(plan: MergePlan) -> str:
     equal = [
         f"{T}.{quoted(column.name)} {'<=>' if column.nullable else '='} {S}.{quoted(column.name)}" for column in key
     ]
-    return " AND ".join([*_bounds(plan, key[0]), *equal])
+    own = [own_condition(plan.own, T)] if plan.own else []
+    return " AND ".join([*own, *_bounds(plan), *equal])
 
 
-def _bounds(plan: MergePlan, leading: Column) -> list[str]:
+def _bounds(plan: MergePlan) -> list[str]:
     """Literal ranges of the target's key let Delta skip files. Useless if all rows are read anyway."""
-    if not plan.ranges or leading.nullable or plan.changes_unmatched_rows:
+    bounded = bounded_column(plan.schema)
+    if not plan.ranges or bounded.nullable or plan.changes_unmatched_rows:
         return []
-    name = f"{T}.{quoted(leading.name)}"
+    name = f"{T}.{quoted(bounded.name)}"
     return ["(" + " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in plan.ranges) + ")"]
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind
+from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.writers.writer import open_writer
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
@@ -34,7 +33,7 @@ def test_an_empty_copy_accepts_changes_and_no_second_copy_under_its_fence(kit: T
     assert table.rows() == []
     assert table.apply([table.insert({"id": 1, "v": "a"})]).outcome is Outcome.DONE
     assert table.rows() == [(1, "a")]
-    writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
+    writer = table.writer()
     with pytest.raises(Fenced, match="TGT030"):
         writer.copy(table.task(), CopiedRows(lambda: writer.read(table.task(), None)))(control(table))
     assert table.rows() == [(1, "a")]
@@ -99,6 +98,6 @@ def test_upkeep_keeps_rows_and_cursor_and_is_due_at_every_tenth_window(kit: Targ
     assert kept_up.control is not None and kept_up.control.window == 10 and not kept_up.restored
     assert kept_up.identity == before.identity
     assert len(table.rows()) == 20 and (31, "b") in table.rows()
-    writer = open_writer(kit.kind, lambda: kit.session, table.job(StepKind.SNAPSHOT, ()).tables)
+    writer = table.writer()
     assert writer.maintain(table.task(), timedelta(days=7)) == ()
     assert table.apply([table.update({"id": 33, "v": "c"})]).outcome is Outcome.DONE

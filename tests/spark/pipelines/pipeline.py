@@ -85,7 +85,7 @@ class Pipeline(ABC):
         return control
 
     def target(self, table: str) -> str:
-        return self.replicator().targets.only.table_name(table)
+        return self.replicator().targets.table_name(table)
 
     def copied_rows(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
         """The rows of the copy by their key; all columns if none is named."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -44,15 +44,49 @@ class KeyMatches:
 
 
 @dataclass(frozen=True)
+class LeadingValues:
+    """The values that a column has in a set of keys."""
+
+    column: pa.ChunkedArray
+
+    def may_be_between(self, low: Any, high: Any) -> bool:
+        """Whether one of them may lie in ``[low, high]``; True if unknown."""
+        if self._comparable is None or low is None or high is None:
+            return True
+        low, high = self._comparable(low), self._comparable(high)
+        at = bisect_left(self._ordered, low)
+        return at < len(self._ordered) and self._ordered[at] <= high
+
+    @cached_property
+    def _comparable(self) -> Callable[[Any], Any] | None:
+        kind = self.column.type
+        if self.column.null_count:
+            return None
+        if pa.types.is_integer(kind):
+            return int
+        if pa.types.is_date(kind):
+            return lambda value: value if isinstance(value, date) else date.fromisoformat(value)
+        if pa.types.is_string(kind):
+            return str
+        return None
+
+    @cached_property
+    def _ordered(self) -> Sequence[Any]:
+        return sorted(pc.unique(self.column).to_pylist())
+
+
+@dataclass(frozen=True)
 class KeySet:
-    """Distinct keys to look up, compared as ``exact_values`` does. ``ordered``: the rows have order keys."""
+    """Distinct keys to look up, compared as ``exact_values`` does. ``ordered``: the rows have order keys. ``leading``:
+    how many of the first columns show which files are read."""
 
     keys: pa.Table
     ordered: bool = True
+    leading: int = 1
 
     def may_be_in(self, file: ActiveFile) -> bool:
-        minimum, maximum = (file.stats.get(name, {}).get(self._leading) for name in ("minValues", "maxValues"))
-        return self._between(minimum, maximum)
+        low, high = file.stats.get("minValues", {}), file.stats.get("maxValues", {})
+        return all(values.may_be_between(low.get(name), high.get(name)) for name, values in self._leading.items())
 
     def matches(self, store: Store, table: str, file: ActiveFile) -> KeyMatches | None:
         """None if no row has one of the keys. Raises as ``read_vector``."""
@@ -93,42 +127,16 @@ class KeySet:
 
     def _in_group(self, parquet: pq.ParquetFile, group: int) -> bool:
         metadata = parquet.metadata.row_group(group)
-        index = parquet.schema_arrow.get_field_index(self._leading)
-        if index < 0:  # the column is newer than the file
-            return True
-        column = metadata.column(index)
-        if column.statistics is None or not column.statistics.has_min_max:
-            return True
-        return self._between(column.statistics.min, column.statistics.max)
-
-    def _between(self, low: Any, high: Any) -> bool:
-        """Whether a key may lie in ``[low, high]``; True if unknown."""
-        if self._comparable is None or low is None or high is None:
-            return True
-        low, high = self._comparable(low), self._comparable(high)
-        at = bisect_left(self._ordered, low)
-        return at < len(self._ordered) and self._ordered[at] <= high
-
-    @property
-    def _leading(self) -> str:
-        return str(self.keys.column_names[0])
+        for name, values in self._leading.items():
+            index = parquet.schema_arrow.get_field_index(name)
+            known = metadata.column(index).statistics if index >= 0 else None  # a column may be newer than the file
+            if known is not None and known.has_min_max and not values.may_be_between(known.min, known.max):
+                return False
+        return True
 
     @cached_property
-    def _comparable(self) -> Callable[[Any], Any] | None:
-        kind = self.keys.schema.field(0).type
-        if self.keys.column(0).null_count:
-            return None
-        if pa.types.is_integer(kind):
-            return int
-        if pa.types.is_date(kind):
-            return lambda value: value if isinstance(value, date) else date.fromisoformat(value)
-        if pa.types.is_string(kind):
-            return str
-        return None
-
-    @cached_property
-    def _ordered(self) -> Sequence[Any]:
-        return sorted(self.keys.column(0).to_pylist())
+    def _leading(self) -> Mapping[str, LeadingValues]:
+        return {name: LeadingValues(self.keys[name]) for name in self.keys.column_names[: self.leading]}
 
     @cached_property
     def _numbers(self) -> Numbers:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -73,10 +74,10 @@ def commit_path(table: str, version: int) -> str:
     return f"{table}/{LOG}/{version:020d}.json"
 
 
-def read_snapshot(store: Store, table: str) -> TableSnapshot:
-    """The newest version of a table. ``store``: the target's location. Raises NeedsSpark."""
+def read_snapshot(store: Store, table: str, at: int | None = None) -> TableSnapshot:
+    """The newest version of a table, or version ``at``. ``store``: the target's location. Raises NeedsSpark."""
     version, actions = -1, list[dict[str, Any]]()
-    checkpoint = last_checkpoint(store, table)
+    checkpoint = last_checkpoint(store, table) if at is None else _checkpoint_before(store, table, at)
     if checkpoint is not None:
         if checkpoint.keys() & {"parts", "v2Checkpoint"}:
             raise NeedsSpark("a log with checkpoints of several files")
@@ -89,9 +90,11 @@ def read_snapshot(store: Store, table: str) -> TableSnapshot:
         except FileNotFoundError:
             raise NeedsSpark("a log without its checkpoint") from None
     replay = _Replay(actions)
-    for commit in _commits(store, table, version + 1):
+    for commit in islice(_commits(store, table, version + 1), None if at is None else at - version):
         version += 1
         replay.apply(commit)
+    if at not in (None, version):
+        raise NeedsSpark("an incomplete log")
     if replay.protocol is None or replay.metadata is None:
         raise NeedsSpark("an incomplete log")
     files = tuple(ActiveFile(add) for add in replay.adds.values())
@@ -137,6 +140,13 @@ def last_checkpoint(store: Store, table: str) -> dict[str, Any] | None:
         return json.loads(store.read(f"{table}/{LOG}/_last_checkpoint"))  # type: ignore[no-any-return]
     except FileNotFoundError:
         return None
+
+
+def _checkpoint_before(store: Store, table: str, at: int) -> dict[str, Any] | None:
+    """As ``last_checkpoint``, of the last one at or before a version. Those of several files are ignored."""
+    names = (name.split(".") for name in store.names(f"{table}/{LOG}") if name.endswith(".checkpoint.parquet"))
+    versions = [int(parts[0]) for parts in names if len(parts) == 3 and int(parts[0]) <= at]
+    return {"version": max(versions)} if versions else None
 
 
 def _checkpointed(store: Store, path: str) -> list[dict[str, Any]]:

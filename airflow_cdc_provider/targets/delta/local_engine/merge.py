@@ -7,6 +7,7 @@ import json
 import pyarrow as pa
 
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.own_rows import leading_columns
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.changes import Changes
 from airflow_cdc_provider.targets.delta.local_engine.commit import (
@@ -55,5 +56,6 @@ def _changes(store: Store, table: str, snapshot: TableSnapshot, staged: pa.Table
     if not plan.schema.key:
         matches = find_rows(store, table, snapshot, KeySet(deleted_rows(staged, plan), ordered=False))
         return KeylessMerge(store, table, snapshot, staged, plan).changes(matches)
-    matches = find_rows(store, table, snapshot, KeySet(staged.select(list(plan.schema.key))))
+    keys = KeySet(staged.select(list(plan.schema.key)), leading=len(leading_columns(plan.schema)))
+    matches = find_rows(store, table, snapshot, keys)
     return KeyedMerge(store, table, snapshot, staged, plan).changes(matches)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED
+from airflow_cdc_provider.core.table.own_rows import leading_columns
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import UnreadableVector
 from airflow_cdc_provider.targets.delta.local_engine.key_lookup import KeyMatches, KeySet, find_rows, rows_at
@@ -28,7 +29,7 @@ def live_rows_of(
     store: Store, table: str, read: RowsRead, keys: pa.Table, columns: pa.Schema
 ) -> tuple[Numbers, pa.Table]:
     """As ``ReadsRows.live_rows``."""
-    matches = _matches(store, table, read, KeySet(keys))
+    matches = _matches(store, table, read, KeySet(keys, leading=len(leading_columns(read.schema))))
     if read.soft:
         columns = columns.append(pa.field(DELETED, pa.bool_()))
     parts = [part for one in matches for part in rows_at(store, table, one.file, one.positions, columns)]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.copy import ReplacedVersion
-from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import read_snapshot
+from airflow_cdc_provider.targets.delta.local_engine.own_files import own_files
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import TIMESTAMP_NTZ, require_writable
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
-
-WHOLE_TEXTS = 32
-"""Longer texts may be cut in the statistics of a file."""
 
 
 def own_version(store: Store, table: str, columns: Sequence[tuple[str, str]], own: OwnRows) -> ReplacedVersion:
@@ -28,20 +26,7 @@ def own_version(store: Store, table: str, columns: Sequence[tuple[str, str]], ow
         raise NeedsSpark("a table without the feature timestampNtz")
     schema["fields"] += [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in missing]
     metadata = {**snapshot.metadata, "schemaString": json.dumps(schema, ensure_ascii=False)}
-    removed = tuple(file for file in snapshot.files if is_own(file, own))
-    return ReplacedVersion(snapshot.version + 1, metadata, None, removed, snapshot.tokens)
-
-
-def is_own(file: ActiveFile, own: OwnRows) -> bool:
-    low, high = (_bound(file.stats.get(name), own) for name in ("minValues", "maxValues"))
-    if low is None or high is None:
-        raise NeedsSpark("files without statistics")
-    if not low <= own.value <= high:
-        return False
-    if low == high == own.value and len(own.value) <= WHOLE_TEXTS:
-        return True
-    raise NeedsSpark("files with rows of several source tables")
-
-
-def _bound(values: Mapping[str, str] | None, own: OwnRows) -> str | None:
-    return (values or {}).get(own.column.name)
+    files = own_files(snapshot.files, own)
+    if files.mixed:
+        raise NeedsSpark("files with rows of several source tables, or without statistics")
+    return ReplacedVersion(snapshot.version + 1, metadata, None, files.whole, snapshot.tokens)

@@ -81,7 +81,7 @@ def shop(
 
 def damage(shop: PollingPipeline, *statements: str) -> None:
     target, session = shop.replicator().targets.only, new_session(shop.spark)
-    names = {table: target.locate(target.table_name(f"repair.{table}")) for table in ("items", "words")}
+    names = {table: target.locate(shop.target(f"repair.{table}")) for table in ("items", "words")}
     if shop.definition.target.type == "delta":
         names = {table: f"delta.`{location}`" for table, location in names.items()}
     else:

@@ -111,7 +111,7 @@ def test_a_resync_takes_the_table_from_the_head_of_the_log(tmp_path: Path, spark
     write("2.jsonl", one.rest())
     feed.run_successfully()
     replicator = feed.replicator()
-    location = replicator.targets.only.locate(replicator.targets.only.table_name(one.name))
+    location = replicator.targets.only.locate(replicator.targets.table_name(one.name))
     spark.sql(f"DELETE FROM delta.`{location}`")
     feed.record_command(CommandKind.RESYNC, one.name, approve_deletes=True)
     feed.run()

@@ -169,7 +169,7 @@ def test_a_table_that_is_added_later_is_copied_completely(shop: PollingPipeline,
 def test_a_resync_copies_the_table_again_and_later_changes_apply_to_the_copy(
     shop: PollingPipeline, database: Database
 ) -> None:
-    location = shop.replicator().targets.only.locate(shop.replicator().targets.only.table_name("public.a"))
+    location = shop.replicator().targets.only.locate(shop.target("public.a"))
     shop.spark.sql(f"UPDATE delta.`{location}` SET note = 'somebody else' WHERE id = 9")
     request(shop.replicator(), CommandKind.RESYNC, {"tables": ["public.a"], "key": "again"})
     write(database, random.Random(SEED), 10)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
+from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -21,6 +23,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.delta_tables import read
+from tests.faults import attempts, leaving
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
 
@@ -63,6 +66,17 @@ class ShardsPipeline(Pipeline):
             return self.warehouse.rows(columns, "orders")
         found = read(DeltaTable(self.replicator().targets.only.locate("orders")), *columns)
         return sorted(tuple(row[name] for name in columns) for row in found.to_pylist())
+
+    def add_row(self, region: str, key: int) -> None:
+        """As another client of the target."""
+        values = f"(region, id, item, _cdc_order) VALUES ('{region}', {key}, 'added', '')"
+        if self.warehouse:
+            self.warehouse.execute(f"INSERT INTO {self.warehouse.schema}.orders {values}")
+        else:
+            self.spark.sql(f"INSERT INTO delta.`{self.replicator().targets.only.locate('orders')}` {values}")
+
+    def counts(self) -> dict[str, int | None]:
+        return {table: row.rows for table, row in self.replicator().state.tables(self.definition.name).items()}
 
     def state(self, table: str) -> TableState:
         return self.replicator().state.tables(self.definition.name)[table].state
@@ -139,3 +153,91 @@ def test_source_tables_have_one_target_table_and_states_of_their_own(
             US: (True, 2),
         }
         assert {pipeline.state(name) for name in (EU, US, AP)} == {TableState.REPLICATING}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["delta", "postgres"])
+def test_the_rows_of_a_source_table_are_guarded_left_and_dropped_with_their_table(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """The limit of deletes is a share of its own rows. A source table that is not listed any more leaves its rows."""
+    with shop(postgres, spark, tmp_path, kind) as pipeline:
+        pipeline.run_successfully()
+        copied = pipeline.rows
+        pipeline.add_row("shop_us", 9)
+        pipeline.record_command(CommandKind.RESYNC, US)
+        refused = pipeline.run()
+        assert any("CPY004" in problem and "1 of 3 rows" in problem for problem in refused.problems), refused.problems
+        pipeline.sql("UPDATE shop_eu.orders SET item = 'new' WHERE id = 1")
+        pipeline.run()
+        copied[0] = ("shop_eu", 1, "new")
+        assert pipeline.rows == [*copied, ("shop_us", 9, "added")]
+        pipeline.record_command(CommandKind.RESYNC, US, approve_deletes=True)
+        pipeline.run_until_idle()
+        assert pipeline.rows == copied
+        (rule,) = pipeline.definition.tables
+        pipeline.definition = replace(pipeline.definition, tables=(replace(rule, source=EU),))
+        pipeline.sql("DELETE FROM shop_eu.orders WHERE id = 1", "DELETE FROM shop_us.orders WHERE id = 1")
+        pipeline.run_until_idle()
+        assert pipeline.rows == copied[1:] and pipeline.state(US) is TableState.DROPPED
+        target = pipeline.replicator().targets.only
+        assert leaving.run(pipeline, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
+        assert not target.state(EU, "orders").exists and not target.state(US, "orders").exists
+
+
+@pytest.mark.nightly
+def test_one_source_table_is_rewound_alone(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> None:
+    with shop(postgres, spark, tmp_path, "delta") as pipeline:
+        pipeline.run_successfully()
+        for number in (1, 2):
+            pipeline.sql(*(f"UPDATE shop_{one}.orders SET item = 'v{number}' WHERE id = 1" for one in ("eu", "us")))
+            pipeline.run_successfully()
+        rows, counts = pipeline.rows, pipeline.counts()
+        assert counts == {EU: 2, US: 2}
+        pipeline.record_command(CommandKind.REWIND, US, to=str(pipeline.replicator().log.sealed() - 1))
+        assert pipeline.rows == [*rows[:2], ("shop_us", 1, "v1"), rows[3]]
+        pipeline.sql("UPDATE shop_eu.orders SET item = 'v3' WHERE id = 1")
+        pipeline.run_until_idle()
+        assert pipeline.rows == [("shop_eu", 1, "v3"), *rows[1:]] and pipeline.counts() == counts
+        actions = [entry.action for entry in pipeline.replicator().state.audit(pipeline.definition.name, 99)]
+        assert actions.count("rewind") == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("task", "point"),
+    [
+        ("snapshot", "overwrite.before"),
+        ("snapshot", "overwrite.after"),
+        ("merge", "merge.before_commit"),
+        ("merge", "merge.after_commit"),
+        ("reconcile.resync", "overwrite.before"),
+        ("reconcile.resync", "overwrite.after"),
+    ],
+)
+def test_a_step_that_is_killed_between_the_source_tables_has_the_same_result(
+    postgres: EmbeddedPostgres,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+    point: str,
+) -> None:
+    token = tmp_path / "armed"
+    token.touch()
+    tasks: list[str] = [""]
+
+    def killed() -> dict[str, str] | None:
+        return {ARMED: f"{point}=kill9", TOKEN: str(token)} if tasks[-1] == task and token.exists() else None
+
+    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
+    with shop(postgres, spark, tmp_path, "delta") as pipeline:
+        pipeline.run_successfully(between=tasks.append)
+        pipeline.sql("UPDATE shop_eu.orders SET item = 'e' WHERE id = 1", "DELETE FROM shop_us.orders WHERE id = 1")
+        pipeline.record_command(CommandKind.RESYNC, US)
+        pipeline.run(between=tasks.append)
+        assert not token.exists(), "it was killed"
+        pipeline.run_until_idle()
+        eu = [("shop_eu", 1, "e"), ("shop_eu", 2, "shop_eu 2")]
+        assert pipeline.rows == [*eu, ("shop_us", 2, "shop_us 2")]
+        assert pipeline.counts() == {EU: 2, US: 1}

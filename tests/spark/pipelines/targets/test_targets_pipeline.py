@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from airflow_cdc_provider.control.footprint import find_footprint
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets, TargetSecrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.copies import copy_name
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -38,18 +39,21 @@ TABLES = {CLIENT: "client", ORDERS: "orders"}
 WAREHOUSE = copy_name(CLIENT, "wh")
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
 CONFIRMED = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE database = %s AND NOT temporary"
+NO_CONNECTION = TargetSecrets(problems=(Problem("CON001", "Airflow has no connection wh"),))
 Rows = dict[int, str]
 
 
 @dataclass(kw_only=True)
 class TargetsPipeline(Pipeline):
-    """``down``: the database of the warehouse is not there. ``refused``: it rejects the password."""
+    """``down``: the database of the warehouse is not there. ``refused``: it rejects the password. ``missing``: Airflow
+    has no connection to it."""
 
     server: EmbeddedPostgres
     database: str
     warehouse: Database
     down: bool = False
     refused: bool = False
+    missing: bool = False
 
     @property
     def secrets(self) -> Secrets:
@@ -58,7 +62,7 @@ class TargetsPipeline(Pipeline):
         warehouse = replace(warehouse, password="wrong") if self.refused else warehouse
         return Secrets(
             ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=self.database),
-            targets={"wh": TargetSecrets(warehouse), "default": TargetSecrets()},
+            targets={"wh": NO_CONNECTION if self.missing else TargetSecrets(warehouse), "default": TargetSecrets()},
         )
 
     def sql(self, *statements: str) -> None:
@@ -183,14 +187,17 @@ def test_a_target_that_stops_within_a_run_fails_its_copies_alone(shop: TargetsPi
 
 
 @pytest.mark.nightly
-def test_a_login_that_is_refused_fails_the_copies_of_that_target_alone(shop: TargetsPipeline) -> None:
+@pytest.mark.parametrize("trouble", ["refused", "missing"])
+def test_a_login_that_is_refused_or_missing_fails_the_copies_of_that_target_alone(
+    shop: TargetsPipeline, trouble: str
+) -> None:
     shop.run_successfully()
     change(shop)
-    shop.refused = True
+    setattr(shop, trouble, True)
     dag_run = shop.run()
     assert failed_only(dag_run, WAREHOUSE, copy_name(ORDERS, "wh"))
     shop.assert_lake_exact()
-    shop.refused = False
+    setattr(shop, trouble, False)
     shop.run_until_idle()
     shop.assert_exact()
 
@@ -308,3 +315,47 @@ def test_the_copies_in_all_targets_continue_under_another_name_and_leave_with_th
     assert leaving.run(shop, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
     assert not any(map(DeltaTable.is_deltatable, locations))
     assert not {*TABLES.values()} & {*shop.warehouse.tables()}
+
+
+FULL = (
+    "CREATE FUNCTION {schema}.is_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
+    "CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON {schema}.client FOR EACH ROW "
+    "EXECUTE FUNCTION {schema}.is_full()",
+)
+
+
+@pytest.mark.nightly
+def test_a_full_warehouse_does_not_stop_the_lake(shop: TargetsPipeline) -> None:
+    shop.run_successfully()
+    shop.warehouse.execute(*(statement.format(schema=shop.warehouse.schema) for statement in FULL))
+    change(shop)
+    dag_run = shop.run()
+    assert failed_only(dag_run, WAREHOUSE) and "No space left" in dag_run.problems[0]
+    shop.assert_lake_exact()
+    assert shop.warehouse_rows(ORDERS) == shop.truth(ORDERS), "one table's failure stops no other"
+    shop.warehouse.execute(f"DROP TRIGGER is_full ON {shop.warehouse.schema}.client")
+    shop.run_until_idle()
+    shop.assert_exact()
+
+
+@pytest.mark.nightly
+def test_a_full_lake_does_not_stop_the_warehouse(
+    shop: TargetsPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.run_successfully()
+    token = tmp_path / "armed"
+    token.touch()
+    tasks: list[str] = [""]
+
+    def full() -> dict[str, str] | None:
+        return {ARMED: "target.write=enospc", TOKEN: str(token)} if tasks[-1] == "merge" and token.exists() else None
+
+    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=full))
+    change(shop)
+    dag_run = shop.run(between=tasks.append)
+    assert not token.exists(), "the disk was full"
+    assert "failed" not in dag_run.states.values() and any("No space left" in text for text in dag_run.problems)
+    assert {table: shop.warehouse_rows(table) for table in TABLES} == {table: shop.truth(table) for table in TABLES}
+    shop.run_until_idle()
+    shop.assert_exact()

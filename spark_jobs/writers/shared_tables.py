@@ -1,4 +1,4 @@
-"""Copies that share a Delta table."""
+"""Copies that share a table of a lake."""
 
 from __future__ import annotations
 
