@@ -1,6 +1,9 @@
-"""The Airflow plugin: it registers the operator extra link."""
+"""The Airflow plugin: the operator extra link, the API and the page of replicators."""
 
 from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
 
 from airflow.sdk.plugins_manager import AirflowPlugin
 
@@ -10,3 +13,20 @@ from airflow_cdc_provider.links.staging import StagingLink
 class CdcPlugin(AirflowPlugin):
     name = "cdc"
     operator_extra_links = [StagingLink()]  # noqa: RUF012  (declared so by Airflow)
+    external_views = [  # noqa: RUF012
+        {
+            "name": "Replicators",
+            "href": "cdc/",
+            "destination": "nav",
+            "category": "browse",
+            "url_route": "replicators",
+        },
+        {"name": "Replicator", "href": "cdc/#/{DAG_ID}", "destination": "dag", "url_route": "replicator"},
+    ]
+
+    @cached_property
+    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """Only the API server asks for it. Every task imports this module, and a web framework takes it a second."""
+        from airflow_cdc_provider.ui.app import create_app
+
+        return [{"app": create_app(), "url_prefix": "/cdc", "name": "cdc"}]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 
 from airflow_cdc_provider.cli.command_runner import cli_command
-from airflow_cdc_provider.cli.open_questions import close_question
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
-from airflow_cdc_provider.cli.runs import require_runnable_dag, trigger_run
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer, Question
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
+from airflow_cdc_provider.hooks.open_questions import close_question
 
 
 @cli_command

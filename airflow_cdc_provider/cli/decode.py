@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, list_names
-from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.connectors import FORMATS, SAVED
 from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_schema
 from airflow_cdc_provider.connectors.registry import REGISTRY
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
-from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, Problem
+from airflow_cdc_provider.core.errors import CommandRefused, DefinitionInvalid, NotFound, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.registry import load_class

@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_cdc_provider.cli.replicators import NotFound
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
 from airflow_cdc_provider.connectors.schema_registry.conversion import MessageConverter
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
-from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.errors import CommandRefused, NotFound
 from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.hooks.connections import connection_info

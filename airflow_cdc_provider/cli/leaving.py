@@ -14,7 +14,6 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.footprint_output import footprint_body, footprint_lines
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import FoundReplicator, current_user, find_registered, load_definitions
-from airflow_cdc_provider.cli.runs import running_tasks
 from airflow_cdc_provider.control.delete_replicator import delete_replicator
 from airflow_cdc_provider.control.footprint import find_footprint, own_copies
 from airflow_cdc_provider.control.move_staging import move_staging, require_apart, require_empty
@@ -32,6 +31,7 @@ from airflow_cdc_provider.core.decisions.replicator_changes import ChangeKind, r
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused
 from airflow_cdc_provider.core.spec.definition import Definition, Source
 from airflow_cdc_provider.hooks.connections import connection_info, secrets_of
+from airflow_cdc_provider.hooks.dag_runs import running_tasks
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.loader.text_formats import FORMS
 from airflow_cdc_provider.staging.open_store import open_log

@@ -16,21 +16,21 @@ from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import (
-    NotFound,
     current_user,
     find_definition,
     open_with_connections,
     require_tables,
 )
-from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
+from airflow_cdc_provider.cli.runs import follow_command
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
-from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.errors import CommandRefused, NotFound, Problem
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 
 COLUMNS = ("record", "table", "window", "age", "parked", "reason", "decision")
 EMPTY = "no records in quarantine"

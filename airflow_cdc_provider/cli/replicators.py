@@ -9,24 +9,17 @@ from pathlib import Path
 
 from airflow.configuration import conf
 
-from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.output import list_names
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
-from airflow_cdc_provider.core.errors import CdcError, DefinitionInvalid, Problem
+from airflow_cdc_provider.core.errors import DefinitionInvalid, NotFound, Problem
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.loader import ReplicatorFolder, find_clashes, load_file, load_folder
 from airflow_cdc_provider.state.store import StateStore
-
-
-class NotFound(CdcError):
-    """A replicator, table or file that does not exist."""
-
-    exit_code = exit_codes.NO_INPUT
 
 
 def load_definitions() -> ReplicatorFolder:

@@ -18,8 +18,8 @@ from airflow_cdc_provider.control.footprint import left_note
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
+from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.log.copy_progress import CopyProgress
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -61,7 +61,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         copying = copy_progress(definition, index)
         for row in index:
             fresh, progress = freshness(row, definition.freshness, now), copying.get(row.table)
-            tables.append({"replicator": definition.name, **_plain(row, fresh, progress)})
+            tables.append({"replicator": definition.name, **table_status(row, fresh, progress)})
             shown = replace(row, reason=progress_text(progress, now)) if progress else row
             rows.append(_cells(definition.name, shown, fresh))
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
@@ -125,16 +125,6 @@ def _rows(row: TableRow) -> int | str | None:
     if row.rows is None or row.rows_current:
         return row.rows
     return f"{row.rows:,} at {row.rows_at[:19] or 'the last copy'}"
-
-
-def _plain(row: TableRow, fresh: Freshness, progress: CopyProgress | None) -> dict[str, Any]:
-    plain: dict[str, Any] = to_plain(row)
-    del plain["control"]
-    carry = row.carry
-    freshness_fields: dict[str, Any] = to_plain(fresh)
-    waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
-    copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
-    return plain | freshness_fields | waiting | {"catching_up": is_catching_up(row), "copying": copying}
 
 
 def _retained_logs(definitions: Sequence[Definition]) -> dict[str, RetainedLogResult]:

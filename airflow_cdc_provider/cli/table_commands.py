@@ -7,21 +7,18 @@ triggers one, and ``--wait`` waits until the command has finished.
 from __future__ import annotations
 
 import argparse
-import uuid
 from typing import Any
 
 from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
-from airflow_cdc_provider.cli.runs import follow_command, require_runnable_dag
-from airflow_cdc_provider.control.immediate_commands import IMMEDIATE, carry_out
+from airflow_cdc_provider.cli.runs import follow_command
 from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.paused_copies import paused_copies, row_of_copy
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
-from airflow_cdc_provider.control.table_rows import current_row
+from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
-from airflow_cdc_provider.core.errors import Problem, Retryable
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 
 TO_SECONDS = len("2024-02-29T12:34:56")
 
@@ -58,40 +55,8 @@ def _submit(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> Co
     if args.now:
         require_runnable_dag(replicator.name)
     arguments = {**arguments, **({"reason": args.reason} if args.reason else {})}
-    command = replicator.state.request(
-        replicator.name, kind, tables, arguments, args.key or str(uuid.uuid4()), current_user()
-    )
-    if kind in IMMEDIATE:
-        command = _carry_out_now(replicator, command, targets)
+    command = submit_command(replicator, kind, tables, arguments, args.key or "", current_user())
     return _command_output(follow_command(args, replicator, command))
-
-
-def _carry_out_now(replicator: Replicator, command: Command, targets: dict[str, str]) -> Command:
-    """Commit the fence now, after those of earlier commands. If the target is unavailable, the command stays pending
-    for the next run."""
-    pending = [other for other in replicator.state.pending(replicator.name) if other.kind in IMMEDIATE]
-    affected = {table: target for table, target in targets.items() if any(other.names(table) for other in pending)}
-    try:
-        carry_out(replicator, pending, targets, {}, current_user())
-        controls = {table: replicator.targets.state(table, target).control for table, target in affected.items()}
-        paused = paused_copies(replicator, [table for table, control in controls.items() if control is None])
-    except Retryable:
-        return _reread(replicator, command)
-    replicator.state.change_tables(
-        replicator.name,
-        lambda before: [
-            current_row(table, affected[table], control, before.get(table), utc_now())
-            if control
-            else row_of_copy(before[table], paused.get(table))
-            for table, control in controls.items()
-            if control or table in before
-        ],
-    )
-    return _reread(replicator, command)
-
-
-def _reread(replicator: Replicator, command: Command) -> Command:
-    return replicator.state.command(command.id) or command
 
 
 def _command_output(command: Command) -> CommandOutput:

@@ -5,6 +5,7 @@
     ├── CheckFailed           correct an external system (grants, settings); carries all problems
     ├── NotInstalled          install the named extra
     ├── CommandRefused        the requested command is not possible
+    ├── NotFound              there is no such replicator, table, record or file
     ├── Blocked               no retry can help; an operator must decide
     │   ├── PositionLost      the source no longer serves the position
     │   ├── IdentityChanged   the source or the change log has been replaced
@@ -95,6 +96,10 @@ class NotInstalled(CdcError):
 
 class CommandRefused(CdcError):
     exit_code = 64
+
+
+class NotFound(CdcError):
+    exit_code = 66
 
 
 class Blocked(CdcError):

@@ -28,6 +28,11 @@ class ReplicatorEntries:
         rows = self._database.rows(sa.select(t.replicators).order_by(t.replicators.c.replicator))
         return {row.replicator: _entry(row) for row in rows}
 
+    def names(self) -> list[str]:
+        """Of all entries, sorted, without reading them."""
+        query = sa.select(t.replicators.c.replicator).order_by(t.replicators.c.replicator)
+        return [str(row.replicator) for row in self._database.rows(query)]
+
     def get(self, replicator: str) -> ReplicatorEntry | None:
         with self._database.transaction() as connection:
             return _read(connection, replicator)

@@ -17,12 +17,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary, summarize
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.database import Database, insert, now
 from airflow_cdc_provider.state.replicators import ReplicatorEntries
+from airflow_cdc_provider.state.summaries import read_summaries, write_summary
 
 
 class StateStore:
@@ -144,6 +146,16 @@ class StateStore:
         rows = self.database.rows(sa.select(t.commands).where(t.commands.c.id == command_id))
         return _command(rows[0]) if rows else None
 
+    def recent_commands(self, replicator: str, limit: int) -> tuple[Command, ...]:
+        """Newest first, finished or not."""
+        query = (
+            sa.select(t.commands)
+            .where(t.commands.c.replicator == replicator)
+            .order_by(t.commands.c.number.desc())
+            .limit(limit)
+        )
+        return tuple(_command(row) for row in self.database.rows(query))
+
     def _change_command(self, command_id: str, **values: Any) -> bool:
         return self.database.changes_row(
             t.commands.update().where(t.commands.c.id == command_id, t.commands.c.finished_at == "").values(**values)
@@ -238,11 +250,23 @@ class StateStore:
                     connection.execute(t.table_rows.update().where(*key).values(body=body))
                 elif not insert(connection, t.table_rows, replicator=replicator, table=row.table, body=body):
                     return False
+            write_summary(connection, replicator, current | {row.table: row for row in rows})
         return True
 
     def tables(self, replicator: str) -> dict[str, TableRow]:
         with self.database.transaction() as connection:
             return _table_rows(connection, replicator)
+
+    def tables_page(self, replicator: str, after: str, limit: int) -> tuple[TableRow, ...]:
+        """At most ``limit`` rows of tables whose names come after ``after``, by name."""
+        query = _of_replicator(replicator).where(t.table_rows.c.table > after).limit(limit)
+        return tuple(from_plain(TableRow, json.loads(row.body)) for row in self.database.rows(query))
+
+    def summaries(self, replicators: Collection[str]) -> dict[str, ReplicatorSummary]:
+        """For each of them. One that no run of this version has opened is summarized from its rows."""
+        with self.database.transaction() as connection:
+            found = read_summaries(connection, replicators)
+            return {name: found.get(name) or summarize(_table_rows(connection, name).values()) for name in replicators}
 
     def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
         """Append an entry to the audit log. ``detail`` must not contain secrets or row values."""
@@ -265,9 +289,13 @@ class StateStore:
 
 
 def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
-    query = sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
+    query = _of_replicator(replicator)
     rows = connection.execute(query.with_for_update() if lock else query)
     return {row.table: from_plain(TableRow, json.loads(row.body)) for row in rows}
+
+
+def _of_replicator(replicator: str) -> sa.Select[Any]:
+    return sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
 
 
 def _attempt(row: sa.Row[Any]) -> AttemptRow:

@@ -84,7 +84,14 @@ replicators = Table(
     Column("body", Text, nullable=False),
 )
 
-KEPT_BY_RENAME = (commands, attempts, claims, table_rows)
+summaries = Table(
+    "cdc_summary",
+    metadata,
+    Column("replicator", String(250), primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+KEPT_BY_RENAME = (commands, attempts, claims, table_rows, summaries)
 OF_REPLICATOR = (leases, *KEPT_BY_RENAME)
 """The tables whose rows belong to one replicator and are removed with it."""
 
@@ -109,7 +116,12 @@ def _replicators(connection: Connection) -> None:
     replicators.create(connection, checkfirst=True)
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators)
+def _summaries(connection: Connection) -> None:
+    """Without rows: the next run of a replicator writes its own."""
+    summaries.create(connection, checkfirst=True)
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators, _summaries)
 """Step n upgrades a store from version n to n + 1. Steps are only added, never changed."""
 
 

@@ -19,12 +19,17 @@ class Freshness:
     late: bool
 
 
+def aging_since(row: TableRow) -> str:
+    """The time whose distance from now is compared with ``freshness``; empty if it is unknown."""
+    return row.fresh_at or row.failing_since or row.since
+
+
 def freshness(row: TableRow, allowed: timedelta, now: str) -> Freshness:
     """The freshness of a table by its row in the state store. A table that is not copied has none; a paused table
     ages."""
     if row.state in WITHOUT_COPY:
         return Freshness(None, False)
-    since = row.fresh_at or row.failing_since or row.since
+    since = aging_since(row)
     if not since:
         return Freshness(None, False)
     age = max(0.0, (parse_utc(now) - parse_utc(since)).total_seconds())

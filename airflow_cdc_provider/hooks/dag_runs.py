@@ -1,0 +1,66 @@
+"""Runs of a replicator's DAG in Airflow."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import uuid
+from datetime import UTC, datetime
+
+from airflow.api.common.trigger_dag import trigger_dag
+from airflow.exceptions import DagRunAlreadyExists
+from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
+from airflow.utils.types import DagRunTriggeredByType
+
+from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+
+ENDED = frozenset({"success", "failed"})
+
+
+def require_runnable_dag(dag_id: str) -> None:
+    """Raises NotFound (CLI008) if Airflow has not parsed the DAG yet, CommandRefused (CLI009) if the DAG is paused: its
+    run would stay queued."""
+    dag = DagModel.get_current(dag_id)
+    if dag is None:
+        raise NotFound.of(
+            "CLI008", f"Airflow has no DAG {dag_id}", do="wait for the DAG processor, or check for import errors"
+        )
+    if dag.is_paused:
+        raise CommandRefused.of("CLI009", f"the DAG {dag_id} is paused in Airflow", do=f"airflow dags unpause {dag_id}")
+
+
+def running_tasks(dag_id: str) -> list[str]:
+    """The tasks of a DAG that run now, as ``task of run``."""
+    running = (TaskInstanceState.RUNNING, TaskInstanceState.RESTARTING)
+    with create_session() as session:
+        rows = (
+            session.query(TaskInstance.task_id, TaskInstance.run_id)
+            .filter(TaskInstance.dag_id == dag_id, TaskInstance.state.in_(running))
+            .all()
+        )
+    return [f"{task_id} of {run_id}" for task_id, run_id in rows]
+
+
+def trigger_run(dag_id: str, by: DagRunTriggeredByType = DagRunTriggeredByType.CLI) -> str:
+    """Trigger a manual run. Returns its id."""
+    run_id = f"manual__{datetime.now(UTC).isoformat(timespec='milliseconds')}_{uuid.uuid4().hex[:6]}"
+    trigger_dag(dag_id, triggered_by=by, run_id=run_id)
+    return run_id
+
+
+def trigger_run_once(dag_id: str, key: str, by: DagRunTriggeredByType) -> str:
+    """As ``trigger_run``; the same key is the same run."""
+    run_id = f"manual__{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+    with contextlib.suppress(DagRunAlreadyExists):
+        trigger_dag(dag_id, triggered_by=by, run_id=run_id)
+    return run_id
+
+
+def has_ended(dag_id: str, run_id: str) -> bool:
+    """Also if Airflow does not know the run any more."""
+    dag_runs = DagRun.find(dag_id=dag_id, run_id=run_id)
+    return not dag_runs or str(dag_runs[0].state) in ENDED

@@ -1,0 +1,33 @@
+"""Pages of lists that are ordered by name: a cursor is the last name of a page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from fastapi import HTTPException, Query, status
+
+Item = TypeVar("Item")
+
+MAX_LIMIT = 200
+
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
+Cursor = Annotated[str, Query(max_length=2000)]
+
+
+def after(cursor: str) -> str:
+    """The name after which the page begins. HTTP 400 for a text that is no cursor."""
+    try:
+        return base64.urlsafe_b64decode(cursor.encode()).decode()
+    except (binascii.Error, UnicodeError, ValueError):
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, "the cursor is not one of this list") from None
+
+
+def page(found: Sequence[Item], limit: int, name: Callable[[Item], str]) -> tuple[Sequence[Item], dict[str, Any]]:
+    """``found``: one more than ``limit``, if there are more. Returns the items and ``next_cursor``."""
+    more = len(found) > limit
+    items = found[:limit]
+    cursor = base64.urlsafe_b64encode(name(items[-1]).encode()).decode() if more else None
+    return items, {"next_cursor": cursor}

@@ -1,0 +1,51 @@
+"""The replicators that the state store knows: those that have run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.control.replicator_changes import require_unchanged
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.core.errors import NotFound
+from airflow_cdc_provider.hooks.connections import secrets_of
+from airflow_cdc_provider.state.store import StateStore
+
+
+def require_entry(state: StateStore, name: str) -> ReplicatorEntry:
+    """Raises NotFound (API001) if no run has registered it, or it was deleted or renamed."""
+    entry = state.replicators.get(name)
+    if entry is None or entry.gone:
+        raise NotFound.of(
+            "API001",
+            f"no replicator {name} has run",
+            found="deleted or renamed" if entry else "no entry in the state store",
+            do="unpause its DAG and wait for its first run",
+        )
+    return entry
+
+
+def entries_after(
+    state: StateStore, after: str, search: str, allowed: Collection[str], limit: int
+) -> list[ReplicatorEntry]:
+    """At most ``limit`` entries of ``allowed`` whose names come after ``after`` and contain ``search``, by name."""
+    names = (one for one in state.replicators.names() if one > after and one in allowed and search in one)
+    return list(_first(state, names, limit))
+
+
+def _first(state: StateStore, names: Iterable[str], limit: int) -> Iterable[ReplicatorEntry]:
+    for name in names:
+        if limit == 0:
+            return
+        entry = state.replicators.get(name)
+        if entry is not None and not entry.gone:
+            limit -= 1
+            yield entry
+
+
+def opened(state: StateStore, name: str) -> Replicator:
+    """With its connections, by the definition of its last run. Raises as ``require_entry``, and Blocked (CMD020 to
+    CMD023) while it is deleted, renamed or moved."""
+    definition = require_entry(state, name).definition
+    require_unchanged(state, definition)
+    return open_replicator(definition, secrets_of(definition), state)

@@ -1,0 +1,1 @@
+"""The routes, by what they are about. Each one names its guard."""

@@ -1,0 +1,148 @@
+"""Commands about tables, and answers to questions: what the command line does, with the same audit."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any, Literal
+
+from airflow.utils.types import DagRunTriggeredByType
+from fastapi import APIRouter, Header, Request, Response, status
+from pydantic import BaseModel, ConfigDict, Field
+
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.submit_commands import submit_command
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run, trigger_run_once
+from airflow_cdc_provider.hooks.open_questions import close_question
+from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
+from airflow_cdc_provider.ui.paging import Limit
+from airflow_cdc_provider.ui.registered import opened, require_entry
+from airflow_cdc_provider.ui.responses import json_response
+
+router = APIRouter()
+
+Key = Annotated[str, Header(alias=CSRF_HEADER, min_length=8, max_length=200)]
+Reason = Annotated[str, Field(max_length=1000)]
+
+LOSES_ROWS = frozenset({CommandKind.REWIND, CommandKind.RESYNC})
+"""Commands that can remove rows from a copy: they need the name of the replicator as confirmation."""
+
+
+class TableCommand(BaseModel):
+    """``tables``: all if empty. ``now``: start a run for it. ``to``: of a rewind. ``approve_deletes``: of a resync.
+    ``repair``: of a comparison. ``confirm``: the name of the replicator, for a resync or a rewind."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["pause", "resume", "rewind", "resync", "verify"]
+    tables: Annotated[list[str], Field(max_length=1000)] = []
+    reason: Reason = ""
+    now: bool = False
+    to: Annotated[str, Field(max_length=100)] = ""
+    approve_deletes: bool = False
+    repair: bool = False
+    confirm: str = ""
+
+    def arguments(self) -> dict[str, Any]:
+        """As the command line gives them."""
+        own: dict[str, dict[str, Any]] = {
+            "rewind": {"to": self.to},
+            "resync": {"approve_deletes": self.approve_deletes},
+            "verify": {"repair": self.repair},
+        }
+        return own.get(self.kind, {}) | ({"reason": self.reason} if self.reason else {})
+
+
+class QuestionAnswer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    answer: Answer
+    reason: Reason = ""
+    now: bool = False
+
+
+@router.get("/replicators/{replicator}/commands")
+def list_commands(request: Request, replicator: Readable, limit: Limit = 20) -> Response:
+    """The last commands, newest first."""
+    return json_response(request, {"commands": to_plain(open_state().recent_commands(replicator, limit))})
+
+
+@router.get("/replicators/{replicator}/commands/{command_id}")
+def get_command(request: Request, replicator: Readable, command_id: uuid.UUID) -> Response:
+    command = open_state().command(str(command_id))
+    if command is None or command.replicator != replicator:
+        raise NotFound.of("API003", f"{replicator} has no command {command_id}")
+    return json_response(request, to_plain(command))
+
+
+@router.post("/replicators/{replicator}/commands", status_code=status.HTTP_202_ACCEPTED)
+def create_command(replicator: Editable, body: TableCommand, user: User, key: Key) -> dict[str, Any]:
+    """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command."""
+    kind = CommandKind(body.kind)
+    if kind in LOSES_ROWS and body.confirm != replicator:
+        raise CommandRefused.of(
+            "API004",
+            f"a {kind} can remove rows from copies and needs a confirmation",
+            where="confirm",
+            found=body.confirm[:100],
+            allowed=replicator,
+            data="nothing was changed",
+        )
+    one = opened(open_state(), replicator)
+    tables = _require_tables(one, body.tables)
+    if body.now:
+        require_runnable_dag(replicator)
+    command = submit_command(one, kind, tables, body.arguments(), key, user.get_name())
+    started = body.now and not command.finished
+    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if started else ""
+    return {**to_plain(command), "started_run": run_id}
+
+
+@router.post("/replicators/{replicator}/runs", status_code=status.HTTP_202_ACCEPTED)
+def create_run(replicator: Editable, key: Key) -> dict[str, Any]:
+    """Start a run now. The key makes a repeated request one run."""
+    require_entry(open_state(), replicator)
+    require_runnable_dag(replicator)
+    return {"run_id": trigger_run_once(replicator, f"{replicator} {key}", DagRunTriggeredByType.REST_API)}
+
+
+@router.get("/replicators/{replicator}/questions")
+def list_questions(request: Request, replicator: Readable) -> Response:
+    """The questions that wait for a person."""
+    found = open_questions(opened(open_state(), replicator))
+    return json_response(request, {"questions": to_plain(list(found.values()))})
+
+
+@router.post("/replicators/{replicator}/questions/{question_id}/answer", status_code=status.HTTP_202_ACCEPTED)
+def answer(replicator: Editable, question_id: str, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
+    """Answer a question. Answering again in the same way changes nothing."""
+    one = opened(open_state(), replicator)
+    found = [question for question in open_questions(one).values() if question.id == question_id]
+    if not found:
+        raise NotFound.of("API005", f"{replicator} has no open question {question_id}", do="list the open questions")
+    if body.now:
+        require_runnable_dag(replicator)
+    decision = answer_open_question(one, found[0], body.answer, user.get_name(), body.reason)
+    close_question(replicator, decision)
+    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now else ""
+    return {**to_plain(decision), "started_run": run_id}
+
+
+def _require_tables(replicator: Replicator, names: list[str]) -> tuple[str, ...]:
+    known = known_tables(replicator)
+    for name in names:
+        if known and name not in known:
+            raise NotFound.of(
+                "API002",
+                f"{replicator.name} has no table {name}",
+                found=name[:100],
+                do=did_you_mean(name, known) or "list its tables",
+            )
+    return tuple(names)

@@ -1,0 +1,124 @@
+"""Replicators and their tables, as of their last run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from airflow_cdc_provider.control.replicator import utc_now
+from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
+from airflow_cdc_provider.core.decisions.table_status import table_status
+from airflow_cdc_provider.core.errors import NotFound
+from airflow_cdc_provider.core.metrics import gauges
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.times import parse_utc
+from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.ui.access import Readable, ReadableNames
+from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
+from airflow_cdc_provider.ui.registered import entries_after, require_entry
+from airflow_cdc_provider.ui.responses import json_response
+
+router = APIRouter()
+
+
+@router.get("/replicators")
+def list_replicators(
+    request: Request,
+    names: ReadableNames,
+    limit: Limit = 50,
+    cursor: Cursor = "",
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """The replicators whose DAGs the user may read, by name, a page at a time."""
+    state, now = open_state(), utc_now()
+    found, paging = page(
+        entries_after(state, after(cursor), search, names, limit + 1), limit, lambda one: one.definition.name
+    )
+    summaries = state.summaries([entry.definition.name for entry in found])
+    items = [_listed(entry, summaries[entry.definition.name], now) for entry in found]
+    return json_response(request, {"replicators": items, **paging})
+
+
+@router.get("/replicators/{replicator}")
+def get_replicator(request: Request, replicator: Readable) -> Response:
+    """A replicator, with its definition, the runs that hold its lanes, and commands that are not finished."""
+    state = open_state()
+    entry = require_entry(state, replicator)
+    body = _listed(entry, state.summaries([replicator])[replicator], utc_now())
+    body |= {
+        "definition": to_plain(entry.definition),
+        "registered_at": entry.registered_at,
+        "lanes": {lane.value: state.holder(replicator, lane) for lane in Lane},
+        "pending": to_plain(state.pending(replicator)),
+    }
+    return json_response(request, body)
+
+
+@router.get("/replicators/{replicator}/tables")
+def list_tables(request: Request, replicator: Readable, limit: Limit = 100, cursor: Cursor = "") -> Response:
+    """The tables of a replicator by name, a page at a time."""
+    state = open_state()
+    entry, now = require_entry(state, replicator), utc_now()
+    rows, paging = page(state.tables_page(replicator, after(cursor), limit + 1), limit, lambda row: row.table)
+    return json_response(request, {"tables": [_status(row, entry, now) for row in rows], **paging})
+
+
+@router.get("/replicators/{replicator}/tables/{table:path}")
+def get_table(request: Request, replicator: Readable, table: str) -> Response:
+    """A table, with the schema of its copy and what is known of its state."""
+    state = open_state()
+    entry = require_entry(state, replicator)
+    row = state.tables(replicator).get(table)
+    if row is None:
+        raise NotFound.of(
+            "API002", f"{replicator} has no table {table}", do="list its tables", allowed="a source table"
+        )
+    control = row.control
+    body = _status(row, entry, utc_now()) | {
+        "table_state": to_plain(control.state) if control else None,
+        "schema": to_plain(control.schema) if control else None,
+    }
+    return json_response(request, body)
+
+
+@router.get("/replicators/{replicator}/metrics")
+def list_metrics(request: Request, replicator: Readable) -> Response:
+    """The gauges of a replicator as of now."""
+    state = open_state()
+    entry = require_entry(state, replicator)
+    samples = gauges(replicator, state.tables(replicator).values(), entry.definition.freshness, utc_now())
+    items = [
+        {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
+        for one in samples
+    ]
+    return json_response(request, {"metrics": items})
+
+
+@router.get("/replicators/{replicator}/audit")
+def list_audit(request: Request, replicator: Readable, limit: Limit = 50) -> Response:
+    """Who did what to a replicator, the newest entries first."""
+    return json_response(request, {"entries": to_plain(open_state().audit(replicator, limit))})
+
+
+def _listed(entry: ReplicatorEntry, summary: ReplicatorSummary, now: str) -> dict[str, Any]:
+    definition = entry.definition
+    allowed = definition.freshness
+    lag_s = (parse_utc(now) - parse_utc(summary.fresh_at)).total_seconds() if summary.fresh_at else None
+    return {
+        "name": definition.name,
+        "source": definition.source.type,
+        "targets": [{"name": target.name, "type": target.type} for target in definition.all_targets],
+        "freshness_s": allowed.total_seconds(),
+        "lag_s": lag_s if lag_s is None else max(0.0, lag_s),
+        "late": summary.is_late(allowed, now),
+        "tables": summary.tables,
+        **to_plain(summary),
+    }
+
+
+def _status(row: TableRow, entry: ReplicatorEntry, now: str) -> dict[str, Any]:
+    return table_status(row, freshness(row, entry.definition.freshness, now), None)
