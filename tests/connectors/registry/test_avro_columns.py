@@ -107,6 +107,13 @@ def test_arrays_and_maps_are_read_one_by_one() -> None:
         assert json.loads(reader.read(encoded(schema, value))) == value
 
 
+def test_zeros_keep_their_sign() -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "double"}]}
+    reader = AvroReader(RegisteredSchema("AVRO", json.dumps(schema)))
+    contents = [encoded(schema, {"a": zero}) for zero in (0.0, -0.0)]
+    assert reader.read_many(contents) == [reader.read(content) for content in contents] == [b'{"a":0.0}', b'{"a":-0.0}']
+
+
 def test_long_records_are_read_one_by_one_among_others() -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
     reader = AvroReader(RegisteredSchema("AVRO", json.dumps(schema)))
