@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.own_rows import own_rows_of
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
@@ -39,7 +40,7 @@ from airflow_cdc_provider.targets.iceberg.history import (
     record_at,
 )
 from airflow_cdc_provider.targets.iceberg.record_properties import own_record, shares_its_table
-from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
+from airflow_cdc_provider.targets.iceberg.row_counts import count_own, live_rows
 from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
 from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
 from airflow_cdc_provider.targets.iceberg.uncommitted_table import uncommitted_table
@@ -74,11 +75,14 @@ class IcebergTarget(VersionedTarget):
             return TargetState(exists=False) if iceberg_table is None else self._read(iceberg_table, table)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """From the table's manifests, which do not tell copies apart."""
-        if state.shared:
+        """From the table's manifests, and the column of the shard in files with rows of several copies."""
+        own = own_rows_of(state.control)
+        if state.shared and own is None:
             return None
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
-            return None if iceberg_table is None else live_rows(iceberg_table.scan().plan_files())
+            if iceberg_table is None:
+                return None
+            return live_rows(iceberg_table.scan().plan_files()) if own is None else count_own(iceberg_table, own)
 
     def oldest_token(self, table: str, target_table: str) -> int:
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
