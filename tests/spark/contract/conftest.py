@@ -15,7 +15,7 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "delta in Spark": {"test_merge_keyed", "test_types"},
     "iceberg": {"test_commits", "test_copies", "test_cuts", "test_merge_keyed", "test_rewinds", "test_types"},
     "iceberg on s3": set(),
-    "mysql": {"test_commits", "test_copies", "test_merge_keyed", "test_types"},
+    "mysql": {"test_commits", "test_copies", "test_types"},
     "redshift": {"test_commits"},
     "snowflake": {"test_commits"},
     "snowflake by external stage": set(),

@@ -93,6 +93,7 @@ IN_EVERY_RUN = {
     ("integers grow", True),
     ("rename, and a new one under the old name", False),
     ("rename of the key", True),
+    ("drop, kept", False),
     ("drop, dropped", True),
     ("drop, without values", False),
     ("add is refused", True),
