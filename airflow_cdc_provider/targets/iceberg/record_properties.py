@@ -63,7 +63,7 @@ def own_record(
     )
 
 
-def shares_its_table(summary: Mapping[str, str], replicator: str) -> bool:
+def is_of_shared_table(summary: Mapping[str, str], replicator: str) -> bool:
     """Whether a snapshot has the record of a copy of this replicator that shares its table with others."""
     if summary.get(REPLICATOR) != replicator or RECORD not in summary:
         return False

@@ -39,7 +39,7 @@ from airflow_cdc_provider.targets.iceberg.history import (
     read_history,
     record_at,
 )
-from airflow_cdc_provider.targets.iceberg.record_properties import own_record, shares_its_table
+from airflow_cdc_provider.targets.iceberg.record_properties import own_record, is_of_shared_table
 from airflow_cdc_provider.targets.iceberg.row_counts import count_own, live_rows
 from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
 from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
@@ -251,7 +251,7 @@ class IcebergTarget(VersionedTarget):
         version, identity = metadata.current_snapshot_id, str(metadata.table_uuid)
         history = self._read_history(iceberg_table, table)
         if history.token is None:
-            shared = any(shares_its_table(_summary(one), self.replicator) for one in metadata.snapshots)
+            shared = any(is_of_shared_table(_summary(one), self.replicator) for one in metadata.snapshots)
             return TargetState(not shared, version=version, identity=identity, shared=shared)
         control = history.record and self.logged(table, history.record)
         shared = control is not None and bool(control.shard_value)

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from tests.delta_tables import read
 from tests.faults import attempts, leaving
 from tests.spark.databases import Database, new_schema
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 NUMBERS = itertools.count(1)
 EU, US, AP = "shop_eu.orders", "shop_us.orders", "shop_ap.orders"
+LAKES = ("delta", "iceberg")
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
 
 
@@ -64,7 +66,12 @@ class ShardsPipeline(Pipeline):
         columns = ("region", "id", "item")
         if self.warehouse:
             return self.warehouse.rows(columns, "orders")
-        found = read(DeltaTable(self.replicator().targets.only.locate("orders")), *columns)
+        target = self.replicator().targets.only
+        if isinstance(target, IcebergTarget):
+            with target.open("orders") as (_, table):
+                found = table.scan(selected_fields=columns).to_arrow()
+        else:
+            found = read(DeltaTable(target.locate("orders")), *columns)
         return sorted(tuple(row[name] for name in columns) for row in found.to_pylist())
 
     def add_row(self, region: str, key: int) -> None:
@@ -93,12 +100,12 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
         definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=Target("delta", f"{folder}/lake") if kind == "delta" else warehouse.target,
+            target=Target(kind, f"{folder}/lake") if kind in LAKES else warehouse.target,
             tables=(TableRule("shop_*.orders", "orders", shard_column="region", shard_value="{schema}"),),
             staging=Staging(f"{folder}/staging"),
         )
         shop = ShardsPipeline(
-            folder, spark, definition, server=postgres, database=name, warehouse=None if kind == "delta" else warehouse
+            folder, spark, definition, server=postgres, database=name, warehouse=None if kind in LAKES else warehouse
         )
         shop.sql("CREATE PUBLICATION cdc")
         shop.create("shop_eu")
@@ -109,7 +116,7 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["delta", "postgres"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "postgres"])
 def test_source_tables_have_one_target_table_and_states_of_their_own(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
