@@ -80,7 +80,7 @@ class Moto(ObjectStore):
     def __enter__(self) -> Moto:
         host, _, port = self.address.removeprefix("http://").partition(":")
         with self.log.open("wb") as output:
-            command = [sys.executable, "-m", "moto.server", "-H", host, "-p", port]
+            command = [sys.executable, "-m", "tests.s3_server", "-H", host, "-p", port]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         deadline = time.monotonic() + START_LIMIT_S
         while not self._is_up():

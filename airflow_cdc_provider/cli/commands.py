@@ -62,6 +62,12 @@ def _parse_strictly(
     return parsed, unknown
 
 
+def _positive_number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
 FILES = StrictArg("files", help="YAML files of replicators", nargs="+", metavar="FILE")
 NAME = StrictArg("name", help="The name of the replicator, or its YAML file", metavar="NAME")
 ANY_NAME = StrictArg(
@@ -79,7 +85,9 @@ JSON = StrictArg(
     default=argparse.SUPPRESS,
 )
 OUTPUT_ARGS = (OUTPUT, JSON)
-LIMIT = StrictArg("--limit", help="The number of entries, newest first (default: 50)", type=int, default=50)
+LIMIT = StrictArg(
+    "--limit", help="The number of entries, newest first (default: 50)", type=_positive_number, default=50
+)
 NOW = StrictArg("--now", help="Trigger a DAG run that carries out the command", action="store_true")
 WAIT = StrictArg("--wait", help="Wait until the command has finished", action="store_true")
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from airflow_cdc_provider.cli.command_runner import cli_command
-from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
+from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, pairs_text
 from airflow_cdc_provider.cli.replicators import find_definitions
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.metrics import gauges
@@ -26,8 +26,5 @@ def metrics(args: argparse.Namespace) -> CommandOutput:
         {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
         for one in samples
     ]
-    rows = [
-        (one.metric.name, f"{one.value:g}", one.metric.unit, ", ".join(f"{k}={v}" for k, v in one.tags.items()))
-        for one in samples
-    ]
+    rows = [(one.metric.name, f"{one.value:g}", one.metric.unit, pairs_text(one.tags)) for one in samples]
     return CommandOutput({"metrics": body}, OutputTable(COLUMNS, rows))

@@ -76,6 +76,10 @@ def list_names(names: Iterable[str]) -> str:
     return ", ".join(listed[:MAX_LISTED]) + rest
 
 
+def pairs_text(pairs: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in pairs.items())
+
+
 def _serialize(body: dict[str, Any], output_format: str) -> str:
     """Without Airflow's console, which converts numbers to text and adds colours."""
     if output_format == "json":

@@ -19,7 +19,6 @@ from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
 from airflow_cdc_provider.core.errors import CdcError
-from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.log.copy_progress import CopyProgress
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
@@ -131,7 +130,7 @@ def _rows(row: TableRow) -> int | str | None:
 def _plain(row: TableRow, fresh: Freshness, progress: CopyProgress | None) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(row)
     del plain["control"]
-    carry = row.control.carry if row.control else NOTHING
+    carry = row.carry
     freshness_fields: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
     copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
@@ -189,7 +188,7 @@ def _catching_up(row: TableRow) -> str:
 
 def _quarantine_cell(row: TableRow) -> str:
     """The numbers of records in quarantine, to fetch, parked behind these, and discarded since the last copy."""
-    carry = row.control.carry if row.control else NOTHING
+    carry = row.carry
     parts = [f"{carry.quarantined:,}"] if carry.quarantined else []
     parts += [f"{carry.dirty:,} to fetch"] if carry.dirty else []
     if carry.parked:

@@ -26,7 +26,6 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.metrics import Sample
 from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
@@ -98,7 +97,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
     for row in rows:
-        carry = row.control.carry if row.control else NOTHING
+        carry = row.carry
         if carry.dirty:
             yield f"{row.table}: {carry.dirty} records wait to be fetched from the source; each run tries again"
         if carry.quarantined:

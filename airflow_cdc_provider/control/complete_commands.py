@@ -10,7 +10,6 @@ from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -107,7 +106,7 @@ def _comparison(row: TableRow, result: TableResult | None) -> dict[str, Any]:
 
 
 def _waiting_records(row: TableRow) -> str:
-    carry = row.control.carry if row.control else NOTHING
+    carry = row.carry
     if not carry.waiting:
         return ""
     return f"{carry.quarantined} records in quarantine, {carry.dirty} to fetch, {carry.parked} parked"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.freshness import freshness
-from airflow_cdc_provider.core.log.carry_over import NOTHING
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -43,7 +42,7 @@ class Sample:
 
     metric: Metric
     value: float
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str]
 
 
 C, G, T = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.TIMER
@@ -95,13 +94,13 @@ def gauges(replicator: str, rows: Iterable[TableRow], allowed: timedelta, now: s
 
 
 def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str) -> Iterator[Sample]:
-    fresh, carry = freshness(row, allowed, now), row.control.carry if row.control else NOTHING
+    fresh = freshness(row, allowed, now)
     if fresh.lag_s is not None:
         yield Sample(LAG, fresh.lag_s, tags)
     if row.rows is not None:
         yield Sample(ROWS, row.rows, tags)
     yield Sample(LATE, int(fresh.late), tags)
     yield Sample(WINDOW, row.window, tags)
-    yield Sample(QUARANTINED, carry.quarantined, tags)
-    yield Sample(PARKED, carry.parked, tags)
+    yield Sample(QUARANTINED, row.carry.quarantined, tags)
+    yield Sample(PARKED, row.carry.parked, tags)
     yield Sample(FAILING, row.attempts, tags)

@@ -156,6 +156,7 @@ def test_the_audit_log_is_shown(cdc: CommandLine, harness: RunHarness) -> None:
     newest, *_ = cdc("audit", "shop", "--json").body["entries"]
     assert newest["action"] == "fence" and newest["detail"]["table"] == "public.a"
     assert "fence" in cdc("audit", "shop", "--limit", "1").out
+    assert cdc("audit", "shop", "--limit", "-1").code == 64
     missing = cdc("audit", "nothing")
     assert missing.code and "CLI001" in missing.err
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
-from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_texts
+from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_bytes
 from airflow_cdc_provider.connectors.decoders.common.avro_file import without_logical_types
 from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.decoders.common.connect_avro import form_of
@@ -57,8 +57,8 @@ class AvroReader:
         texts: list[bytes | None] = [None] * len(contents)
         if self._fields is not None:
             rows, columns = self.read_columns(contents)
-            for row, text in zip(rows, json_texts(columns).to_pylist(), strict=True):
-                texts[row] = text.encode()
+            for row, text in zip(rows, json_bytes(columns), strict=True):
+                texts[row] = text
         return texts
 
     @property

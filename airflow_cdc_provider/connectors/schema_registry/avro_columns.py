@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from airflow_cdc_provider.connectors.decoders.common.batch_json import is_utf8
 from airflow_cdc_provider.connectors.decoders.common.columns import NotVectorizable
 from airflow_cdc_provider.connectors.decoders.common.connect_avro import shortest_float32
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
@@ -188,7 +189,7 @@ def _enum(symbols: pa.StringArray) -> FieldReader:
     return FieldReader(pa.string(), read)
 
 
-def _require_below(count: int, chosen: npt.NDArray[np.int64], rows: Rows) -> None:
+def _require_below(count: int, chosen: npt.NDArray[Any], rows: Rows) -> None:
     """Raises NotVectorizable for rows whose number does not choose one of ``count`` things."""
     if len(invalid := np.flatnonzero((chosen < 0) | (chosen >= count))):
         raise NotVectorizable(rows[invalid].tolist())
@@ -196,7 +197,7 @@ def _require_below(count: int, chosen: npt.NDArray[np.int64], rows: Rows) -> Non
 
 def _booleans(records: Records, rows: Rows) -> pa.BooleanArray:
     values = records.columns(rows, 1)[:, 0]
-    _require_below(2, values.astype(np.int64), rows)
+    _require_below(2, values, rows)
     return pa.array(values == 1)
 
 
@@ -211,15 +212,7 @@ def _strings(records: Records, rows: Rows) -> pa.StringArray:
         return values.cast(pa.string())
     except pa.ArrowInvalid as error:
         contents = zip(rows.tolist(), values.to_pylist(), strict=True)
-        raise NotVectorizable([row for row, content in contents if not _is_utf8(content)]) from error
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        raise NotVectorizable([row for row, content in contents if not is_utf8(content)]) from error
 
 
 def _base64(values: pa.BinaryArray) -> pa.StringArray:

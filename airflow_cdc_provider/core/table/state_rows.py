@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.states import TableState
@@ -86,6 +87,10 @@ class TableRow:
     question: Question | None = None
     verified: Verified | None = None
     control: ControlRecord | None = None
+
+    @property
+    def carry(self) -> CarryOver:
+        return self.control.carry if self.control else NOTHING
 
 
 @dataclass(frozen=True)

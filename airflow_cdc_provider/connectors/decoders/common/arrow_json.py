@@ -24,6 +24,12 @@ def json_texts(values: pa.Array) -> pa.StringArray:
     return _per_row(_texts(values), len(values))
 
 
+def json_bytes(values: pa.Array) -> list[bytes]:
+    """As ``json_texts``, as a message contains them."""
+    encoded: list[bytes] = json_texts(values).cast(pa.binary()).to_pylist()
+    return encoded
+
+
 def object_texts(members: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
     """Objects with these members, in their order."""
     return _per_row(_object(members), rows)

@@ -27,7 +27,7 @@ def read_objects(
     Values are joined by line feeds. No value can reach into the next one: a string contains no line feed, and an object
     does not continue with ``{`` after ``}``."""
     lines = b"\n".join(values)
-    if not (lines.isascii() or _is_utf8(lines)) or not _are_objects(lines, values):
+    if not (lines.isascii() or is_utf8(lines)) or not _are_objects(lines, values):
         return None
     try:
         table = arrow_json.read_json(
@@ -72,7 +72,7 @@ def _are_objects(lines: bytes, values: Sequence[bytes]) -> bool:
     return all(value.startswith(b"{") and value.endswith(b"}") for value in values)
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:

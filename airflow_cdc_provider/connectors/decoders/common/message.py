@@ -85,14 +85,11 @@ class MessageColumns:
 
     def json_messages(self) -> list[Message]:
         """With the JSON that Connect's own converter would have sent, and their schemas."""
-        import pyarrow as pa
+        from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_bytes
 
-        from airflow_cdc_provider.connectors.decoders.common.arrow_json import json_texts
-
-        values, keys = (json_texts(column).cast(pa.binary()).to_pylist() for column in (self.values, self.keys))
         return [
             message._replace(value=value, key=key, value_schema=self.value_schema, key_schema=self.key_schema)
-            for message, value, key in zip(self.messages, values, keys, strict=True)
+            for message, value, key in zip(self.messages, json_bytes(self.values), json_bytes(self.keys), strict=True)
         ]
 
 

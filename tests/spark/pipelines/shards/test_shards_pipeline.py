@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
-from airflow_cdc_failpoints import ARMED, TOKEN
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -24,7 +22,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from tests.delta_tables import read
-from tests.faults import attempts, leaving
+from tests.faults import leaving
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
 
@@ -208,43 +206,3 @@ def test_one_source_table_is_rewound_alone(postgres: EmbeddedPostgres, spark: Sp
         assert pipeline.rows == [("shop_eu", 1, "v3"), *rows[1:]] and pipeline.counts() == counts
         actions = [entry.action for entry in pipeline.replicator().state.audit(pipeline.definition.name, 99)]
         assert actions.count("rewind") == 1
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("task", "point"),
-    [
-        ("snapshot", "overwrite.before"),
-        ("snapshot", "overwrite.after"),
-        ("merge", "merge.before_commit"),
-        ("merge", "merge.after_commit"),
-        ("reconcile.resync", "overwrite.before"),
-        ("reconcile.resync", "overwrite.after"),
-    ],
-)
-def test_a_step_that_is_killed_between_the_source_tables_has_the_same_result(
-    postgres: EmbeddedPostgres,
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    task: str,
-    point: str,
-) -> None:
-    token = tmp_path / "armed"
-    token.touch()
-    tasks: list[str] = [""]
-
-    def killed() -> dict[str, str] | None:
-        return {ARMED: f"{point}=kill9", TOKEN: str(token)} if tasks[-1] == task and token.exists() else None
-
-    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=killed))
-    with shop(postgres, spark, tmp_path, "delta") as pipeline:
-        pipeline.run_successfully(between=tasks.append)
-        pipeline.sql("UPDATE shop_eu.orders SET item = 'e' WHERE id = 1", "DELETE FROM shop_us.orders WHERE id = 1")
-        pipeline.record_command(CommandKind.RESYNC, US)
-        pipeline.run(between=tasks.append)
-        assert not token.exists(), "it was killed"
-        pipeline.run_until_idle()
-        eu = [("shop_eu", 1, "e"), ("shop_eu", 2, "shop_eu 2")]
-        assert pipeline.rows == [*eu, ("shop_us", 2, "shop_us 2")]
-        assert pipeline.counts() == {EU: 2, US: 1}
