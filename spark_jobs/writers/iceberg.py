@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -45,6 +47,8 @@ from spark_jobs.writers.shared_tables import require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+Result = TypeVar("Result")
+
 MERGE_SETTINGS = {
     # The defaults let Spark sort and shuffle the whole target to join it with a small batch.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -56,6 +60,9 @@ fail."""
 
 TRIES = 3
 """How often a merge is tried if commits of other writers, such as a compaction, come first."""
+LOST_RACE = "org.apache.iceberg.exceptions.CommitFailedException"
+ALTER_TRIES = 20
+"""How often a statement without rows is tried if commits of other writers come first."""
 
 
 class IcebergWriter:
@@ -74,7 +81,11 @@ class IcebergWriter:
         return rows.where(own_condition(own)) if own else rows
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        return partial(self._copy, task, rows.frame())
+        return partial(self._copy_in_turn, task, rows.frame())
+
+    def _copy_in_turn(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        with self._turn(task):
+            return self._copy(task, frame, record)
 
     def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """A new table is created with its rows and its record in one commit; an existing one gets them, and changed
@@ -99,11 +110,15 @@ class IcebergWriter:
         raise superseded_by(current, record)
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        with self._turn(task):
+            return self._merge(task, rows, record)
+
+    def _merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the branch is published changes nothing;
         after it, the cursor is committed. After a commit of another writer that is no fence, the merge starts again on
         top of it."""
         batch, staged = rows.batch, "staged_rows"
-        plan = merge_plan(task, batch, self._add_columns(task, batch.added))
+        plan = merge_plan(task, batch, _repeated(partial(self._add_columns, task, batch.added)))
         rows.frame.createOrReplaceTempView(staged)
         statement = merge_sql(f"{self._name(task)}.{quoted('branch_' + branch_name(record))}", staged, plan)
         for _ in range(SHARED_TRIES if task.rule.shard_column else TRIES):
@@ -140,9 +155,8 @@ class IcebergWriter:
 
     def _cut_branch(self, task: TableTask, current: TargetState, record: ControlRecord) -> None:
         branch = quoted(branch_name(record))
-        self.spark.sql(
-            f"ALTER TABLE {self._name(task)} CREATE OR REPLACE BRANCH {branch} AS OF VERSION {current.version}"
-        )
+        statement = f"ALTER TABLE {self._name(task)} CREATE OR REPLACE BRANCH {branch} AS OF VERSION {current.version}"
+        _repeated(lambda: self.spark.sql(statement))
 
     def _create(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> None:
         location = self.tables.catalog_location
@@ -159,14 +173,8 @@ class IcebergWriter:
             writer.create()
 
     def _replace(self, task: TableTask, frame: DataFrame, current: TargetState, record: ControlRecord) -> None:
-        change = schema_change(
-            self._columns(task), {field.name: _table_type(field.dataType) for field in frame.schema.fields}
-        )
         own = own_rows(task.rule) if current.shared else None
-        if own:
-            change = self._as_added(task, change)
-        if change.added:
-            self.spark.sql(add_columns(self._name(task), change.added))
+        change = _repeated(lambda: self._change_columns(task, frame, add_only=own is not None))
         branch = f"{self._name(task)}.{quoted('branch_' + branch_name(record))}"
         with self._translate_lost_race(task, current, record):
             self._cut_branch(task, current, record)
@@ -175,6 +183,16 @@ class IcebergWriter:
                 writer = writer.option(f"snapshot-property.{name}", value)
             writer.overwrite(F.expr(own_condition(own)) if own else F.lit(True))
             self.tables.publish(task.target, current, record, change.published)
+
+    def _change_columns(self, task: TableTask, frame: DataFrame, add_only: bool) -> SchemaChange:
+        """Adds the columns that the table lacks. What else changes is for the commit."""
+        kinds = {field.name: _table_type(field.dataType) for field in frame.schema.fields}
+        change = schema_change(self._columns(task), kinds)
+        if add_only:
+            change = self._as_added(task, change)
+        if change.added:
+            self.spark.sql(add_columns(self._name(task), change.added))
+        return change
 
     def _as_added(self, task: TableTask, change: SchemaChange) -> SchemaChange:
         """In a table that other copies share, columns are added only. Raises Blocked (TGT090) where others have another
@@ -211,6 +229,10 @@ class IcebergWriter:
         prefix = "spark.merge-into.num-target-rows-"
         return MergeCounts(*(int(summary.get(prefix + effect, 0)) for effect in ("inserted", "updated", "deleted")))
 
+    def _turn(self, task: TableTask) -> AbstractContextManager[object]:
+        """A commit of another copy in the table makes a merge start again: the copies of one driver take turns."""
+        return self.tables.turns[task.target] if task.rule.shard_column else contextlib.nullcontext()
+
     def _name(self, task: TableTask) -> str:
         location = self.tables.catalog_location
         return ".".join(map(quoted, (location.name, location.namespace, task.target)))
@@ -228,6 +250,17 @@ class IcebergWriter:
             if after != before:
                 raise superseded_by(after, record) from None
             raise
+
+
+def _repeated(alter: Callable[[], Result]) -> Result:
+    """Repeats a statement that another writer's commit came before: Java's library repeats writes of rows only."""
+    for _ in range(ALTER_TRIES - 1):
+        try:
+            return alter()
+        except (Py4JJavaError, PySparkException) as error:
+            if LOST_RACE not in str(error):
+                raise
+    return alter()
 
 
 def _can_commit(current: TargetState, record: ControlRecord) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -39,7 +41,7 @@ from airflow_cdc_provider.targets.iceberg.history import (
     read_history,
     record_at,
 )
-from airflow_cdc_provider.targets.iceberg.record_properties import own_record, is_of_shared_table
+from airflow_cdc_provider.targets.iceberg.record_properties import is_of_shared_table, own_record
 from airflow_cdc_provider.targets.iceberg.row_counts import count_own, live_rows
 from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
 from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
@@ -50,13 +52,16 @@ from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 
 class IcebergTarget(VersionedTarget):
-    """Tables in one namespace of one catalog."""
+    """Tables in one namespace of one catalog.
+
+    ``turns``: for the copies that share a table, by its name."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
         self.target = target
         self.connection = connection
         self.replicator = replicator
         self.log = log
+        self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:

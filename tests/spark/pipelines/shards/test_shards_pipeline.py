@@ -161,7 +161,7 @@ def test_source_tables_have_one_target_table_and_states_of_their_own(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["delta", "postgres"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "postgres"])
 def test_the_rows_of_a_source_table_are_guarded_left_and_dropped_with_their_table(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
