@@ -267,6 +267,7 @@ def test_a_new_column_of_a_sensitive_table_reaches_no_file(
     assert clear_values(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_a_bad_record_of_such_a_table_is_kept_without_its_bytes(
     replicator: Replicator, database: Database, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from airflow_cdc_provider.core.storage.locations import S3, parse_location
 from airflow_cdc_provider.targets.delta.storage import storage_options
 from spark_jobs.runtime.object_stores import hadoop_settings
 from spark_jobs.runtime.sessions import TARGET_SETTINGS
-from tests.buckets import KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores
+from tests.buckets import S3_ELSE_NIGHTLY, ObjectStore, RunningStores
 from tests.relay import names_commit, relay_to
 from tests.spark.log_store_drivers import EMPTY, Driver, appended, at_once, running, version
 
@@ -70,7 +70,7 @@ def test_one_of_two_drivers_that_write_a_version_at_once_commits_it(drivers: lis
         assert one.lines(url) == ["one" if commits[0] else "other"]
 
 
-@pytest.mark.parametrize("objects", KINDS, indirect=True)
+@pytest.mark.parametrize("objects", S3_ELSE_NIGHTLY, indirect=True)
 def test_a_commit_that_is_delayed_on_its_way_to_the_store_never_replaces_a_commit_made_meanwhile(
     drivers: list[Driver], table: str, objects: ObjectStore
 ) -> None:

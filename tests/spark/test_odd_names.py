@@ -109,6 +109,7 @@ def test_names_that_differ_by_case_or_are_ours_are_refused_with_a_remedy(replica
     assert all("exclude" in problem.do for problem in problems)
 
 
+@pytest.mark.nightly
 def test_columns_of_any_name_are_copied_changed_fenced_added_and_verified(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:

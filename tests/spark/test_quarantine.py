@@ -126,6 +126,7 @@ def test_records_at_one_position_are_distinguished_by_their_keys(spark: SparkSes
     assert (table.rows(), waiting(table)) == ([(2, 2, "b"), (3, 3, "a"), (4, 4, "a"), (5, 5, "a")], (1, 0))
 
 
+@pytest.mark.nightly
 def test_discarding_a_record_discards_the_records_that_depend_on_it(spark: SparkSession, tmp_path: Path) -> None:
     table = copied_table(spark, tmp_path, 1, on_delete=OnDelete.SOFT)
     changed = unreadable(table.update(row(1, "b")), "v")

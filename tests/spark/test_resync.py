@@ -187,6 +187,7 @@ def test_a_fence_number_has_one_owner_whatever_the_window(replicator: Replicator
     assert replicator.log.highest_fence("public.hard") == pause.fence
 
 
+@pytest.mark.nightly
 def test_a_column_added_meanwhile_is_in_the_copy(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_table_outside_the_publication_is_blocked_alone_and_needs_a_resync_aft
     assert shop.copy_of(ITEM) == {1: "a", 2: "sent", 3: "not sent", 4: "sent again"}
 
 
+@pytest.mark.nightly
 def test_a_table_that_returns_is_copied_again_with_reconcile_auto(shop: PublicationPipeline) -> None:
     shop.with_source(reconcile=Reconcile.AUTO)
     leave_publication(shop)
@@ -111,6 +112,7 @@ def test_a_table_that_returns_is_copied_again_with_reconcile_auto(shop: Publicat
     assert shop.copy_of(ITEM) == {1: "a", 2: "sent", 3: "not sent"}
 
 
+@pytest.mark.nightly
 def test_a_resync_adds_a_table_to_the_publication_if_the_role_may(shop: PublicationPipeline) -> None:
     leave_publication(shop)
     shop.resync(ITEM)

@@ -83,6 +83,7 @@ def verified(crm: SalesforcePipeline, key: str) -> dict[str, TableResult]:
     return crm.results(crm.run(), "verify")
 
 
+@pytest.mark.nightly
 def test_case_15_copies_follow_random_transactions_and_are_published_when_replay_is_past_them(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg
 ) -> None:
@@ -190,6 +191,7 @@ def test_case_26_with_manual_reconcile_a_lost_position_blocks_the_tables_with_a_
     assert crm.differences() == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("access", [Access.NONE, pytest.param(Access.OWN, marks=pytest.mark.nightly)])
 def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
     copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, access: Access
