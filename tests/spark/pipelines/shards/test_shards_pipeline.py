@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -75,10 +76,15 @@ class ShardsPipeline(Pipeline):
     def add_row(self, region: str, key: int) -> None:
         """As another client of the target."""
         values = f"(region, id, item, _cdc_order) VALUES ('{region}', {key}, 'added', '')"
+        target = self.replicator().targets.only
         if self.warehouse:
             self.warehouse.execute(f"INSERT INTO {self.warehouse.schema}.orders {values}")
+        elif isinstance(target, IcebergTarget):
+            with target.open("orders") as (_, table):
+                row = {"region": region, "id": key, "item": "added", "_cdc_order": ""}
+                table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
         else:
-            self.spark.sql(f"INSERT INTO delta.`{self.replicator().targets.only.locate('orders')}` {values}")
+            self.spark.sql(f"INSERT INTO delta.`{target.locate('orders')}` {values}")
 
     def counts(self) -> dict[str, int | None]:
         return {table: row.rows for table, row in self.replicator().state.tables(self.definition.name).items()}
