@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -23,25 +25,30 @@ from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import schema_delta
+from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column
-from airflow_cdc_provider.targets.common_checks import foreign_table
+from airflow_cdc_provider.targets.common_checks import foreign_table, rows_do_not_fit
 from airflow_cdc_provider.targets.fencing import has_commit, superseded_by
 from airflow_cdc_provider.targets.iceberg.catalog import create_catalog, spark_settings
 from airflow_cdc_provider.targets.iceberg.commits import branch_name
 from airflow_cdc_provider.targets.iceberg.ddl import TABLE_PROPERTIES, SchemaChange, add_columns, schema_change
 from airflow_cdc_provider.targets.iceberg.record_properties import snapshot_properties, table_properties
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
-from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql
+from airflow_cdc_provider.targets.sparksql.merge_sql import merge_sql, own_condition
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from airflow_cdc_provider.targets.target import TargetState
+from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.iceberg_maintenance import maintain
 from spark_jobs.writers.merge_errors import as_integrity_error
+from spark_jobs.writers.shared_tables import require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+Result = TypeVar("Result")
+
 MERGE_SETTINGS = {
     # The defaults let Spark sort and shuffle the whole target to join it with a small batch.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -53,6 +60,9 @@ fail."""
 
 TRIES = 3
 """How often a merge is tried if commits of other writers, such as a compaction, come first."""
+LOST_RACE = "org.apache.iceberg.exceptions.CommitFailedException"
+ALTER_TRIES = 20
+"""How often a statement without rows is tried if commits of other writers come first."""
 
 
 class IcebergWriter:
@@ -66,37 +76,52 @@ class IcebergWriter:
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         at = "" if version is None else f" VERSION AS OF {version}"
-        return self.spark.sql(f"SELECT * FROM {self._name(task)}{at}")
+        rows = self.spark.sql(f"SELECT * FROM {self._name(task)}{at}")
+        own = own_rows(task.rule)
+        return rows.where(own_condition(own)) if own else rows
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
-        return partial(self._copy, task, rows.frame())
+        return partial(self._copy_in_turn, task, rows.frame())
+
+    def _copy_in_turn(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
+        with self._turn(task):
+            return self._copy(task, frame, record)
 
     def _copy(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> int:
         """A new table is created with its rows and its record in one commit; an existing one gets them, and changed
-        columns, from a branch. A crash before the commit leaves the old table, or none."""
+        columns, from a branch. A crash before the commit leaves the old table, or none. In a table that other copies
+        share, it is repeated where their commits come first."""
         current = self.tables.state(task.table, task.target)
         if current.exists and current.token is None:
             raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        require_same_use(task, current, self.tables.locate(task.target))
         if (current.token is not None and record.token <= current.token) or not self.tables.log.write_control(record):
             raise superseded_by(current, record)
-        if not current.exists:
-            self._create(task, frame, record)
-        else:
-            self._replace(task, frame, current, record)
-        after = self.tables.state(task.table, task.target)
-        if not has_commit(after, record):
-            raise superseded_by(after, record)
-        return int(self.tables.summary(task.target, record).get("added-records", 0))
+        for _ in range(SHARED_TRIES if task.rule.shard_column else 1):
+            if not current.exists and not current.shared:
+                self._create(task, frame, record)
+            else:
+                self._replace(task, frame, current, record)
+            current = self.tables.state(task.table, task.target)
+            if has_commit(current, record):
+                return int(self.tables.summary(task.target, record).get("added-records", 0))
+            if not current.shared or (current.token or 0) >= record.token:
+                break
+        raise superseded_by(current, record)
 
     def merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
+        with self._turn(task):
+            return self._merge(task, rows, record)
+
+    def _merge(self, task: TableTask, rows: StagedRows, record: ControlRecord) -> MergeCounts:
         """``record`` is already written to the change log. A crash before the branch is published changes nothing;
         after it, the cursor is committed. After a commit of another writer that is no fence, the merge starts again on
         top of it."""
         batch, staged = rows.batch, "staged_rows"
-        plan = merge_plan(task, batch, self._add_columns(task, batch.added))
+        plan = merge_plan(task, batch, _repeated(partial(self._add_columns, task, batch.added)))
         rows.frame.createOrReplaceTempView(staged)
         statement = merge_sql(f"{self._name(task)}.{quoted('branch_' + branch_name(record))}", staged, plan)
-        for _ in range(TRIES):
+        for _ in range(SHARED_TRIES if task.rule.shard_column else TRIES):
             before = self.tables.state(task.table, task.target)
             if not _can_commit(before, record) or before.control is None or before.control.window != batch.lo_window:
                 raise superseded_by(before, record)
@@ -130,9 +155,8 @@ class IcebergWriter:
 
     def _cut_branch(self, task: TableTask, current: TargetState, record: ControlRecord) -> None:
         branch = quoted(branch_name(record))
-        self.spark.sql(
-            f"ALTER TABLE {self._name(task)} CREATE OR REPLACE BRANCH {branch} AS OF VERSION {current.version}"
-        )
+        statement = f"ALTER TABLE {self._name(task)} CREATE OR REPLACE BRANCH {branch} AS OF VERSION {current.version}"
+        _repeated(lambda: self.spark.sql(statement))
 
     def _create(self, task: TableTask, frame: DataFrame, record: ControlRecord) -> None:
         location = self.tables.catalog_location
@@ -149,19 +173,34 @@ class IcebergWriter:
             writer.create()
 
     def _replace(self, task: TableTask, frame: DataFrame, current: TargetState, record: ControlRecord) -> None:
-        change = schema_change(
-            self._columns(task), {field.name: _table_type(field.dataType) for field in frame.schema.fields}
-        )
-        if change.added:
-            self.spark.sql(add_columns(self._name(task), change.added))
+        own = own_rows(task.rule) if current.shared else None
+        change = _repeated(lambda: self._change_columns(task, frame, add_only=own is not None))
         branch = f"{self._name(task)}.{quoted('branch_' + branch_name(record))}"
         with self._translate_lost_race(task, current, record):
             self._cut_branch(task, current, record)
             writer = self._as_target_columns(task, frame, change).writeTo(branch)
             for name, value in snapshot_properties(record).items():
                 writer = writer.option(f"snapshot-property.{name}", value)
-            writer.overwrite(F.lit(True))
+            writer.overwrite(F.expr(own_condition(own)) if own else F.lit(True))
             self.tables.publish(task.target, current, record, change.published)
+
+    def _change_columns(self, task: TableTask, frame: DataFrame, add_only: bool) -> SchemaChange:
+        """Adds the columns that the table lacks. What else changes is for the commit."""
+        kinds = {field.name: _table_type(field.dataType) for field in frame.schema.fields}
+        change = schema_change(self._columns(task), kinds)
+        if add_only:
+            change = self._as_added(task, change)
+        if change.added:
+            self.spark.sql(add_columns(self._name(task), change.added))
+        return change
+
+    def _as_added(self, task: TableTask, change: SchemaChange) -> SchemaChange:
+        """In a table that other copies share, columns are added only. Raises Blocked (TGT090) where others have another
+        type."""
+        for name, new in change.written_as.items():
+            kinds = f"column {name} is {self._columns(task).get(name)}, and {dict(change.added)[new]} in {task.table}"
+            raise rows_do_not_fit(task.table, self.tables.locate(task.target), kinds)
+        return SchemaChange(change.added, {}, {})
 
     def _as_target_columns(self, task: TableTask, frame: DataFrame, change: SchemaChange) -> DataFrame:
         """The copy under the names it is written by; columns that the copy lacks are empty."""
@@ -190,6 +229,10 @@ class IcebergWriter:
         prefix = "spark.merge-into.num-target-rows-"
         return MergeCounts(*(int(summary.get(prefix + effect, 0)) for effect in ("inserted", "updated", "deleted")))
 
+    def _turn(self, task: TableTask) -> AbstractContextManager[object]:
+        """A commit of another copy in the table makes a merge start again: the copies of one driver take turns."""
+        return self.tables.turns[task.target] if task.rule.shard_column else contextlib.nullcontext()
+
     def _name(self, task: TableTask) -> str:
         location = self.tables.catalog_location
         return ".".join(map(quoted, (location.name, location.namespace, task.target)))
@@ -202,9 +245,22 @@ class IcebergWriter:
             after = self.tables.state(task.table, task.target)
             if has_commit(after, record):
                 return
+            if task.rule.shard_column and (after.token or 0) < record.token and after != before:
+                return  # a commit of another copy came first
             if after != before:
                 raise superseded_by(after, record) from None
             raise
+
+
+def _repeated(alter: Callable[[], Result]) -> Result:
+    """Repeats a statement that another writer's commit came before: Java's library repeats writes of rows only."""
+    for _ in range(ALTER_TRIES - 1):
+        try:
+            return alter()
+        except (Py4JJavaError, PySparkException) as error:
+            if LOST_RACE not in str(error):
+                raise
+    return alter()
 
 
 def _can_commit(current: TargetState, record: ControlRecord) -> bool:

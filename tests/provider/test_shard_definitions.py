@@ -16,6 +16,7 @@ def shards(tables: str, target: str = DATABASE) -> str:
 
 MYSQL = DATABASE.replace("postgres", "mysql")
 ICEBERG = FOLDERS.replace("delta", "iceberg")
+SPANNER = "{type: spanner, connection: warehouse, instance: i, database: d}"
 PATTERN = '  - {source: shop_*.orders, target: orders, shard_column: region, shard_value: "{schema}"}\n'
 BY_NAME = (
     "  - {source: eu.orders, target: orders, shard_column: region}\n"
@@ -24,7 +25,7 @@ BY_NAME = (
 
 
 @pytest.mark.parametrize("tables", [PATTERN, BY_NAME], ids=["a pattern", "names"])
-@pytest.mark.parametrize("target", [FOLDERS, DATABASE, MYSQL], ids=["delta", "postgres", "mysql"])
+@pytest.mark.parametrize("target", [FOLDERS, ICEBERG, DATABASE, MYSQL], ids=["delta", "iceberg", "postgres", "mysql"])
 def test_source_tables_may_have_one_target_table(tables: str, target: str) -> None:
     definition = load(shards(tables, target))
     assert {rule.target for rule in definition.tables} == {"orders"}
@@ -34,7 +35,7 @@ def test_source_tables_may_have_one_target_table(tables: str, target: str) -> No
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (shards(PATTERN, ICEBERG), "DEF089"),
+        (shards(PATTERN, SPANNER), "DEF089"),
         (shards(PATTERN.replace(", shard_column: region", "")), "DEF049 DEF088"),
         (shards(BY_NAME.replace("shard_column", "shard_value")), "DEF015 DEF088 DEF088"),
         (shards(PATTERN.replace("{schema}", "{owner}")), "DEF013"),
@@ -47,5 +48,5 @@ def test_what_does_not_go_with_a_shared_table_is_a_problem(text: str, code: str)
 
 
 def test_a_target_that_has_no_shared_tables_names_those_that_have() -> None:
-    (found,) = problems(shards(PATTERN, ICEBERG))
-    assert "delta, mysql, postgres" in found.allowed
+    (found,) = problems(shards(PATTERN, SPANNER))
+    assert "delta, iceberg, mysql, postgres" in found.allowed

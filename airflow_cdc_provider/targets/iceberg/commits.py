@@ -2,11 +2,13 @@
 
 Fences and published branches tag the snapshot with the newest record: expiring snapshots keeps tagged ones, so the
 cursor survives any maintenance. Each commit also drops the branches of other attempts: they start from snapshots that
-are no longer current, so they can never be published.
+are no longer current, so they can never be published. In a table that several copies share, each copy has a tag of its
+own, and drops branches of its own attempts only: those of other copies are cut again by their owners.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +23,20 @@ BRANCH_PREFIX = "cdc_attempt_"
 
 
 def branch_name(record: ControlRecord) -> str:
-    return f"{BRANCH_PREFIX}{record.nonce}"
+    return f"{_branch_prefix(record)}{record.nonce}"
+
+
+def _branch_prefix(record: ControlRecord) -> str:
+    return f"{BRANCH_PREFIX}{_own_part(record)}"
+
+
+def _cursor_tag(record: ControlRecord) -> str:
+    return f"{CURSOR_TAG}_{_own_part(record)}".rstrip("_")
+
+
+def _own_part(record: ControlRecord) -> str:
+    """Distinguishes the copies in one table; empty if there is one."""
+    return f"{hashlib.sha256(record.table.encode()).hexdigest()[:12]}_" if record.shard_value else ""
 
 
 def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> None:
@@ -78,7 +93,7 @@ def restore_version(catalog: Any, table: Any, version: int) -> None:
         _as_loaded(table),
         (
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=version),
-            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),
+            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table, BRANCH_PREFIX)),
         ),
     )
 
@@ -107,8 +122,8 @@ def _commit(
         (
             *updates,
             SetSnapshotRefUpdate(ref_name=MAIN, type=SnapshotRefType.BRANCH, snapshot_id=head),
-            SetSnapshotRefUpdate(ref_name=CURSOR_TAG, type=SnapshotRefType.TAG, snapshot_id=head),
-            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table)),
+            SetSnapshotRefUpdate(ref_name=_cursor_tag(record), type=SnapshotRefType.TAG, snapshot_id=head),
+            *(RemoveSnapshotRefUpdate(ref_name=name) for name in _attempts(table, _branch_prefix(record))),
             *([SetPropertiesUpdate(updates=new)] if new else []),
         ),
     )
@@ -126,5 +141,5 @@ def _as_loaded(table: Any, branch: str = MAIN) -> tuple[Any, ...]:
     )
 
 
-def _attempts(table: Any) -> list[str]:
-    return [name for name in table.metadata.refs if name.startswith(BRANCH_PREFIX)]
+def _attempts(table: Any, prefix: str) -> list[str]:
+    return [name for name in table.metadata.refs if name.startswith(prefix)]

@@ -23,6 +23,7 @@ class Storage(StrEnum):
 class IcebergOptions:
     """`location`, `connection` and `catalog` are common to all targets."""
 
+    holds_shards: ClassVar[bool] = True
     location_keys: ClassVar[tuple[str, ...]] = ("location", "connection")
     scope_key: ClassVar[str] = "catalog"
 

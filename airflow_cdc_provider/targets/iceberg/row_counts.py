@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from airflow_cdc_provider.core.table.own_rows import OwnRows
+
 FILE_PATH_ID = 2147483546
 """Field id of ``file_path`` in position delete files, reserved by the Iceberg specification."""
 
@@ -19,6 +21,13 @@ def live_rows(tasks: Iterable[Any]) -> int | None:
             return None
         rows += task.file.record_count - sum(file.record_count for file in task.delete_files)
     return rows
+
+
+def count_own(table: Any, own: OwnRows) -> int:
+    """Without reading files that have rows of one copy only."""
+    from pyiceberg.expressions import EqualTo
+
+    return int(table.scan(row_filter=EqualTo(own.column.name, own.value)).count())
 
 
 def _is_for_one_file(delete_file: Any) -> bool:

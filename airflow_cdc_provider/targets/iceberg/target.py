@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.own_rows import own_rows_of
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
@@ -37,8 +41,8 @@ from airflow_cdc_provider.targets.iceberg.history import (
     read_history,
     record_at,
 )
-from airflow_cdc_provider.targets.iceberg.record_properties import own_record
-from airflow_cdc_provider.targets.iceberg.row_counts import live_rows
+from airflow_cdc_provider.targets.iceberg.record_properties import is_of_shared_table, own_record
+from airflow_cdc_provider.targets.iceberg.row_counts import count_own, live_rows
 from airflow_cdc_provider.targets.iceberg.store_properties import http_warnings
 from airflow_cdc_provider.targets.iceberg.table_files import error_text, table_files
 from airflow_cdc_provider.targets.iceberg.uncommitted_table import uncommitted_table
@@ -48,13 +52,16 @@ from airflow_cdc_provider.targets.versioned import VersionedTarget
 
 
 class IcebergTarget(VersionedTarget):
-    """Tables in one namespace of one catalog."""
+    """Tables in one namespace of one catalog.
+
+    ``turns``: for the copies that share a table, by its name."""
 
     def __init__(self, target: Target, connection: ConnectionInfo, replicator: str, log: ChangeLog) -> None:
         self.target = target
         self.connection = connection
         self.replicator = replicator
         self.log = log
+        self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:
@@ -73,9 +80,14 @@ class IcebergTarget(VersionedTarget):
             return TargetState(exists=False) if iceberg_table is None else self._read(iceberg_table, table)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
-        """From the table's manifests."""
+        """From the table's manifests, and the column of the shard in files with rows of several copies."""
+        own = own_rows_of(state.control)
+        if state.shared and own is None:
+            return None
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
-            return None if iceberg_table is None else live_rows(iceberg_table.scan().plan_files())
+            if iceberg_table is None:
+                return None
+            return live_rows(iceberg_table.scan().plan_files()) if own is None else count_own(iceberg_table, own)
 
     def oldest_token(self, table: str, target_table: str) -> int:
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
@@ -84,8 +96,8 @@ class IcebergTarget(VersionedTarget):
 
     def version_at_or_before(self, table: str, target_table: str, window: int) -> EarlierVersion | None:
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
-            if iceberg_table is None:
-                return None
+            if iceberg_table is None or self._read(iceberg_table, table).shared:
+                return None  # an earlier version would set back the rows of other copies, too
             first = first_at_or_before(
                 self._entries(iceberg_table, table), iceberg_table.metadata.current_snapshot_id, window
             )
@@ -169,7 +181,7 @@ class IcebergTarget(VersionedTarget):
         """Make the record's own branch the table if the table is still in state ``expected``. Returns False, without
         any change, if it is not. If the response is lost, the table is read again."""
         with self._translate_errors(target_table), self.open(target_table) as (catalog, iceberg_table):
-            if iceberg_table is None or not self._is_unchanged(iceberg_table, expected, record.table):
+            if iceberg_table is None or not self._is_current(iceberg_table, expected, record.table):
                 return False
             try:
                 failpoint("publish.before")
@@ -228,21 +240,32 @@ class IcebergTarget(VersionedTarget):
         with contextlib.closing(catalog):
             yield catalog
 
-    def _is_unchanged(self, iceberg_table: Any, expected: TargetState, table: str) -> bool:
+    def _is_current(self, iceberg_table: Any, expected: TargetState, table: str) -> bool:
+        """Whether no commit came after the expected one: a branch has the rows of that version."""
         state = self._read(iceberg_table, table)
         return (state.identity, state.version, state.token) == (expected.identity, expected.version, expected.token)
 
+    def _is_unchanged(self, iceberg_table: Any, expected: TargetState, table: str) -> bool:
+        """As ``_is_current``, but other copies in the table may have committed."""
+        if self._is_current(iceberg_table, expected, table):
+            return True
+        return expected.shared and replace(self._read(iceberg_table, table), version=expected.version) == expected
+
     def _read(self, iceberg_table: Any, table: str) -> TargetState:
         metadata = iceberg_table.metadata
+        version, identity = metadata.current_snapshot_id, str(metadata.table_uuid)
         history = self._read_history(iceberg_table, table)
+        if history.token is None:
+            shared = any(is_of_shared_table(_summary(one), self.replicator) for one in metadata.snapshots)
+            return TargetState(not shared, version=version, identity=identity, shared=shared)
         control = history.record and self.logged(table, history.record)
-        identity = str(metadata.table_uuid)
-        return TargetState(True, control, metadata.current_snapshot_id, identity, history.token, history.restored)
+        shared = control is not None and bool(control.shard_value)
+        return TargetState(True, control, version, identity, history.token, history.restored, shared)
 
     def _read_history(self, iceberg_table: Any, table: str) -> TableHistory:
         metadata = iceberg_table.metadata
         main_line = [entry.snapshot_id for entry in metadata.snapshot_log]
-        tagged = [ref.snapshot_id for name, ref in metadata.refs.items() if name == CURSOR_TAG]
+        tagged = [ref.snapshot_id for name, ref in metadata.refs.items() if name.startswith(CURSOR_TAG)]
         return read_history(self._entries(iceberg_table, table), metadata.current_snapshot_id, (*main_line, *tagged))
 
     def _entries(self, iceberg_table: Any, table: str) -> dict[int, SnapshotEntry]:
@@ -272,8 +295,11 @@ class IcebergTarget(VersionedTarget):
 
 
 def _record_of(snapshot: Any, properties: Mapping[str, str], replicator: str, table: str) -> ControlRecord | None:
-    summary = snapshot.summary.additional_properties if snapshot.summary else {}
-    return own_record(summary, properties, replicator, table)
+    return own_record(_summary(snapshot), properties, replicator, table)
+
+
+def _summary(snapshot: Any) -> Mapping[str, str]:
+    return snapshot.summary.additional_properties if snapshot.summary else {}
 
 
 def _is_rejected(error: Exception) -> bool:

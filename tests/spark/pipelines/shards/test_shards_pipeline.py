@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -20,6 +21,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from tests.delta_tables import read
 from tests.faults import leaving
 from tests.spark.databases import Database, new_schema
@@ -29,6 +31,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 NUMBERS = itertools.count(1)
 EU, US, AP = "shop_eu.orders", "shop_us.orders", "shop_ap.orders"
+LAKES = ("delta", "iceberg")
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
 
 
@@ -62,16 +65,26 @@ class ShardsPipeline(Pipeline):
         columns = ("region", "id", "item")
         if self.warehouse:
             return self.warehouse.rows(columns, "orders")
-        found = read(DeltaTable(self.replicator().targets.only.locate("orders")), *columns)
+        target = self.replicator().targets.only
+        if isinstance(target, IcebergTarget):
+            with target.open("orders") as (_, table):
+                found = table.scan(selected_fields=columns).to_arrow()
+        else:
+            found = read(DeltaTable(target.locate("orders")), *columns)
         return sorted(tuple(row[name] for name in columns) for row in found.to_pylist())
 
     def add_row(self, region: str, key: int) -> None:
         """As another client of the target."""
         values = f"(region, id, item, _cdc_order) VALUES ('{region}', {key}, 'added', '')"
+        target = self.replicator().targets.only
         if self.warehouse:
             self.warehouse.execute(f"INSERT INTO {self.warehouse.schema}.orders {values}")
+        elif isinstance(target, IcebergTarget):
+            with target.open("orders") as (_, table):
+                row = {"region": region, "id": key, "item": "added", "_cdc_order": ""}
+                table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
         else:
-            self.spark.sql(f"INSERT INTO delta.`{self.replicator().targets.only.locate('orders')}` {values}")
+            self.spark.sql(f"INSERT INTO delta.`{target.locate('orders')}` {values}")
 
     def counts(self) -> dict[str, int | None]:
         return {table: row.rows for table, row in self.replicator().state.tables(self.definition.name).items()}
@@ -91,12 +104,12 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
         definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=Target("delta", f"{folder}/lake") if kind == "delta" else warehouse.target,
+            target=Target(kind, f"{folder}/lake") if kind in LAKES else warehouse.target,
             tables=(TableRule("shop_*.orders", "orders", shard_column="region", shard_value="{schema}"),),
             staging=Staging(f"{folder}/staging"),
         )
         shop = ShardsPipeline(
-            folder, spark, definition, server=postgres, database=name, warehouse=None if kind == "delta" else warehouse
+            folder, spark, definition, server=postgres, database=name, warehouse=None if kind in LAKES else warehouse
         )
         shop.sql("CREATE PUBLICATION cdc")
         shop.create("shop_eu")
@@ -107,7 +120,7 @@ def shop(postgres: EmbeddedPostgres, spark: SparkSession, folder: Path, kind: st
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["delta", "postgres"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "postgres"])
 def test_source_tables_have_one_target_table_and_states_of_their_own(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
@@ -154,7 +167,7 @@ def test_source_tables_have_one_target_table_and_states_of_their_own(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["delta", "postgres"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "postgres"])
 def test_the_rows_of_a_source_table_are_guarded_left_and_dropped_with_their_table(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
