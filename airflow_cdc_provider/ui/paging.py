@@ -20,7 +20,7 @@ Cursor = Annotated[str, Query(max_length=2000)]
 def after(cursor: str) -> str:
     """The name after which the page begins. HTTP 400 for a text that is no cursor."""
     try:
-        return base64.urlsafe_b64decode(cursor.encode()).decode()
+        return base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError, ValueError):
         raise HTTPException(status.HTTP_400_BAD_REQUEST, "the cursor is not one of this list") from None
 

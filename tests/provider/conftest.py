@@ -3,6 +3,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -15,7 +16,11 @@ import pytest
 # Airflow reads its home when it is first imported, which is when test modules are collected.
 HOME = tempfile.mkdtemp(prefix="cdc-airflow-")
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
-os.environ |= {"AIRFLOW_HOME": HOME, "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+os.environ |= {
+    "AIRFLOW_HOME": HOME,
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
+}
 
 FAKE_SPARK_SUBMIT = Path(__file__).with_name("fake_spark_submit.py")
 

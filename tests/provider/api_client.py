@@ -1,0 +1,64 @@
+"""The API of replicators in this process, with Airflow's simple auth manager and a metadata database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from airflow.api_fastapi.app import init_auth_manager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow.models.dag import DagModel
+from airflow.models.dagbundle import DagBundleModel
+from airflow.utils.session import create_session
+from fastapi.testclient import TestClient
+from httpx import Response
+
+from airflow_cdc_provider.ui.app import API, create_app
+
+ROLES = ("viewer", "user", "op", "admin")
+NOBODY = "nobody"
+
+
+@dataclass
+class ApiClient:
+    http: TestClient
+    tokens: dict[str, str]
+
+    def get(self, path: str, role: str = "viewer", **options: Any) -> Response:
+        return self.http.get(f"{API}{path}", headers=self.headers(role), **options)
+
+    def post(self, path: str, body: Any, role: str = "user", key: str | None = None, **headers: str) -> Response:
+        """``key``: empty to send none."""
+        if key is None:
+            key = uuid.uuid4().hex
+        sent = self.headers(role) | ({"Idempotency-Key": key} if key else {}) | headers
+        return self.http.post(f"{API}{path}", json=body, headers=sent)
+
+    def headers(self, role: str) -> dict[str, str]:
+        return {} if role == NOBODY else {"Authorization": f"Bearer {self.tokens[role]}"}
+
+
+def migrate_database() -> None:
+    command = [sys.executable, "-m", "airflow", "db", "migrate"]
+    subprocess.run(command, check=True, capture_output=True, env=dict(os.environ))
+
+
+def add_dags(names: Iterable[str]) -> None:
+    """As the DAG processor does for a DAG that it has parsed."""
+    with create_session() as session:
+        session.merge(DagBundleModel(name="files"))
+        session.flush()
+        for name in names:
+            session.merge(DagModel(dag_id=name, bundle_name="files", is_paused=False))
+
+
+def api_client() -> ApiClient:
+    manager = init_auth_manager()
+    users = {role: SimpleAuthManagerUser(username=f"{role}-name", role=role.upper()) for role in ROLES}
+    tokens = {role: manager.generate_jwt(user) for role, user in users.items()}
+    return ApiClient(TestClient(create_app(), raise_server_exceptions=False), tokens)

@@ -1,0 +1,199 @@
+"""The REST API: who may use which route, what the routes answer, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.ui.access import GUARDS
+from airflow_cdc_provider.ui.app import create_app
+from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES
+from tests.provider.api_client import NOBODY, ROLES, ApiClient, add_dags, api_client, migrate_database
+from tests.provider.command_line import CommandLine, replicated
+from tests.provider.run_harness import RunHarness
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx` with")
+
+COMMANDS = "/replicators/shop/commands"
+PAUSE_A = {"kind": "pause", "tables": ["public.a"]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def metadata() -> None:
+    migrate_database()
+    add_dags(["shop", "never_run"])
+
+
+@pytest.fixture
+def api(cdc: CommandLine, harness: RunHarness) -> Iterator[ApiClient]:
+    replicated(harness)
+    client = api_client()
+    with client.http:
+        yield client
+
+
+def routes() -> list[APIRoute]:
+    return [route for route in create_app().routes if isinstance(route, APIRoute)]
+
+
+def guards(dependant: Dependant) -> Iterator[Any]:
+    yield dependant.call
+    for one in dependant.dependencies:
+        yield from guards(one)
+
+
+def path_of(route: APIRoute) -> str:
+    values = {"replicator": "shop", "table:path": "public.a", "command_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12}
+    values["question_id"] = "q"
+    path = route.path
+    for name, value in values.items():
+        path = path.replace("{" + name + "}", value)
+    return path
+
+
+@pytest.mark.parametrize("route", routes(), ids=lambda route: f"{min(route.methods)} {route.path}")
+def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: APIRoute) -> None:
+    """Viewers read; who may edit the DAG commands it; nobody gets nothing."""
+    assert set(GUARDS) & set(guards(route.dependant)), "a route without a guard"
+    (method,) = route.methods
+    body = {"kind": "pause", "answer": "leave", "now": False} if "POST" in route.methods else None
+    statuses = {}
+    for role in (NOBODY, *ROLES):
+        headers = api.headers(role) | {"Idempotency-Key": f"key-of-{role}"}
+        statuses[role] = api.http.request(method, path_of(route), json=body, headers=headers).status_code
+    assert statuses[NOBODY] == 401
+    if method == "GET":
+        assert 401 not in [statuses[role] for role in ROLES] and 403 not in [statuses[role] for role in ROLES]
+    else:
+        assert statuses["viewer"] == 403
+        assert not {401, 403} & {statuses[role] for role in ("user", "op", "admin")}
+
+
+def test_replicators_are_listed_with_what_a_run_has_seen(api: ApiClient) -> None:
+    (one,) = api.get("/replicators").json()["replicators"]
+    assert (one["name"], one["source"], one["tables"], one["states"]) == ("shop", "file", 2, {"replicating": 2})
+    assert one["rows"] == 20 and one["late"] is False and one["lag_s"] >= 0 and one["questions"] == 0
+    whole = api.get("/replicators/shop").json()
+    assert whole["definition"]["source"]["connection"] == "shop_db" and whole["pending"] == []
+    assert "geheim" not in api.get("/replicators/shop").text
+
+
+def test_a_replicator_whose_dag_the_user_may_not_read_is_not_listed(api: ApiClient, harness: RunHarness) -> None:
+    definition = harness.replicator.definition
+
+    harness.state.replicators.change(
+        "other", lambda _: ReplicatorEntry(replace(definition, name="other"), "2026-01-01")
+    )
+    assert [one["name"] for one in api.get("/replicators").json()["replicators"]] == ["shop"]
+
+
+def test_tables_have_the_fields_of_status_and_a_page_at_a_time(api: ApiClient, cdc: CommandLine) -> None:
+    first = api.get("/replicators/shop/tables", params={"limit": 1}).json()
+    assert [row["table"] for row in first["tables"]] == ["public.a"] and first["next_cursor"]
+    second = api.get("/replicators/shop/tables", params={"limit": 1, "cursor": first["next_cursor"]}).json()
+    assert [row["table"] for row in second["tables"]] == ["public.b"] and second["next_cursor"] is None
+    shown = cdc("status", "shop", "--json").body["tables"]
+    for row, by_command in zip([*first["tables"], *second["tables"]], shown, strict=True):
+        assert {**row, "lag_s": 0} == {name: 0 if name == "lag_s" else by_command[name] for name in row}
+    table = api.get("/replicators/shop/tables/public.a").json()
+    assert table["schema"]["table"] == "public.a" and table["table_state"]["name"] == "replicating"
+    assert api.get("/replicators/shop/tables", params={"cursor": "§"}).status_code == 400
+
+
+def test_what_is_not_there_is_a_problem_in_the_form_of_rfc_9457(api: ApiClient) -> None:
+    for path, code in (("/replicators/never_run", "API001"), ("/replicators/shop/tables/public.z", "API002")):
+        answer = api.get(path)
+        assert answer.status_code == 404 and answer.headers["Content-Type"] == "application/problem+json"
+        body = answer.json()
+        assert body["type"] == f"urn:airflow-cdc-provider:problem:{code}" and body["status"] == 404
+        assert body["title"] and body["problems"][0]["do"]
+
+
+def test_an_answer_that_the_client_has_is_not_sent_again(api: ApiClient) -> None:
+    first = api.get("/replicators/shop/audit")
+    again = api.http.get(
+        "/api/v1/replicators/shop/audit", headers=api.headers("viewer") | {"If-None-Match": first.headers["ETag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_pause_is_carried_out_once_for_one_key_and_audited(api: ApiClient, harness: RunHarness) -> None:
+    key = "a-key-of-the-page"
+    one, again = (api.post(COMMANDS, PAUSE_A, key=key) for _ in range(2))
+    assert (one.status_code, one.json()["status"]) == (202, "done") and again.json()["id"] == one.json()["id"]
+    assert api.get("/replicators/shop/tables/public.a").json()["state"] == "paused"
+    assert api.get("/replicators").json()["replicators"][0]["states"] == {"paused": 1, "replicating": 1}
+    command = harness.state.command(one.json()["id"])
+    assert command is not None and (command.kind, command.requested_by) == (CommandKind.PAUSE, "user-name")
+    other = api.post(COMMANDS, PAUSE_A | {"tables": ["public.b"]}, key=key)
+    assert (other.status_code, other.json()["problems"][0]["code"]) == (409, "CMD002")
+    listed = api.get(COMMANDS).json()["commands"]
+    assert [item["id"] for item in listed] == [command.id]
+    assert api.get(f"{COMMANDS}/{command.id}").json()["outcome"] == command.outcome
+    assert api.post(COMMANDS, {"kind": "resume", "tables": []}).json()["status"] == "done"
+    assert api.get("/replicators").json()["replicators"][0]["states"] == {"replicating": 2}
+
+
+@pytest.mark.parametrize("kind", ["resync", "rewind"])
+def test_a_command_that_can_remove_rows_needs_the_name_of_the_replicator(api: ApiClient, kind: str) -> None:
+    body = {"kind": kind, "tables": ["public.a"], "to": "1"}
+    for confirm in ("", "Shop"):
+        refused = api.post(COMMANDS, body | {"confirm": confirm})
+        assert (refused.status_code, refused.json()["problems"][0]["code"]) == (409, "API004")
+    assert api.get(COMMANDS).json()["commands"] == []
+    assert api.post(COMMANDS, body | {"confirm": "shop"}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"kind": "delete"}, 422),
+        ({"kind": "pause", "table": "public.a"}, 422),
+        ({"kind": "pause", "tables": ["public.z"]}, 404),
+        ({"kind": "pause", "tables": "public.a"}, 422),
+        ({"kind": "pause", "reason": "x" * MAX_BODY_BYTES}, 413),
+    ],
+    ids=["kind", "unknown field", "table", "type", "size"],
+)
+def test_a_bad_request_changes_nothing(api: ApiClient, body: dict[str, Any], status: int) -> None:
+    answer = api.post(COMMANDS, body)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
+    assert answer.json()["status"] == status and api.get(COMMANDS).json()["commands"] == []
+
+
+def test_a_request_that_another_origin_could_send_is_refused(api: ApiClient) -> None:
+    assert api.post(COMMANDS, PAUSE_A, key="").status_code == 403
+    assert api.post(COMMANDS, PAUSE_A, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert api.post(COMMANDS, PAUSE_A, **{"Sec-Fetch-Site": "same-origin"}).status_code == 202
+    for header in ("Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"):
+        assert header in api.get("/replicators").headers
+    assert "access-control-allow-origin" not in api.get("/replicators").headers
+
+
+def test_one_user_who_changes_too_often_waits(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_cdc_provider.ui.access.CHANGES.per_minute", 2)
+    monkeypatch.setattr(
+        "airflow_cdc_provider.ui.access.CHANGES._recent",
+        __import__("collections").defaultdict(__import__("collections").deque),
+    )
+    answers = [api.post(COMMANDS, {"kind": "delete"}).status_code for _ in range(3)]
+    assert answers == [422, 422, 429]
+    limited = api.post(COMMANDS, PAUSE_A)
+    assert 1 <= int(limited.headers["Retry-After"]) <= 61 and limited.json()["status"] == 429
+    assert api.post(COMMANDS, PAUSE_A, role="op").status_code == 202
+
+
+def test_one_key_is_one_run(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    triggered = []
+    monkeypatch.setattr(
+        "airflow_cdc_provider.hooks.dag_runs.trigger_dag", lambda *_, **run: triggered.append(run["run_id"])
+    )
+    first, again = (api.post("/replicators/shop/runs", None, key="the-same-key") for _ in range(2))
+    assert first.json() == again.json() and set(triggered) == {first.json()["run_id"]}
