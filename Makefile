@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly lint bench faults properties mutants docs jars servers java mariadb venv clean
+.PHONY: help demo test nightly lint bench faults properties mutants docs jars servers java mariadb chromium venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -21,11 +21,11 @@ demo: java  ## a shop database, copied and kept exact; KEEP=1 leaves Airflow's p
 	@$(READY)
 	KEEP="$(KEEP)" exec $(PYTHON) -m airflow_cdc_provider.sandbox.demo
 
-test: lint servers mariadb  ## lint, then every layer of tests, with the same seeds each time; LAYERS="core spark" for some
+test: lint servers mariadb chromium  ## lint, then every layer of tests, with the same seeds each time; LAYERS="core spark" for some
 	@$(READY)
 	exec $(PYTHON) -m tests.run_layers $(LAYERS)
 
-nightly: lint servers mariadb  ## every test and fault, new seeds, long rounds; LAYERS="core spark" for some, SEED
+nightly: lint servers mariadb chromium  ## every test and fault, new seeds, long rounds; LAYERS="core spark" for some, SEED
 	@$(READY)
 	export CDC_SEED="$(or $(SEED),$(shell date +%s))"
 	$(PYTHON) -m tests.run_layers --nightly $(LAYERS) && layers=0 || layers=1
@@ -82,6 +82,13 @@ mariadb:
 		apt-get update -qq
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			mariadb-server < /dev/null > /dev/null
+	fi
+
+# A browser for the page. Without it, and without the right to install it, its test is skipped.
+chromium:
+	@if [ "$$(id -u)" = 0 ] && ! command -v chromium > /dev/null && command -v apt-get > /dev/null; then
+		apt-get update -qq
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null
 	fi
 
 java: $(INSTALLED)

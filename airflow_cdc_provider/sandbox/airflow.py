@@ -122,8 +122,9 @@ class EmbeddedAirflow:
         passwords = json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())
         return cast(tuple[str, str], next(iter(passwords.items())))
 
-    def request(self, method: str, path: str, missing_is_fine: bool = False, **options: Any) -> Any:
-        """Call the public REST API (``path`` below ``/api/v2``). Returns the response's JSON, None without a body."""
+    @property
+    def token(self) -> str:
+        """Of the user of ``login``, as Airflow's pages have it in the cookie ``_token``."""
         if not self._token:
             user, password = self.login
             response = requests.post(
@@ -131,10 +132,14 @@ class EmbeddedAirflow:
             )
             response.raise_for_status()
             self._token = response.json()["access_token"]
+        return self._token
+
+    def request(self, method: str, path: str, missing_is_fine: bool = False, **options: Any) -> Any:
+        """Call the public REST API (``path`` below ``/api/v2``). Returns the response's JSON, None without a body."""
         response = requests.request(
             method,
             f"{self.url}/api/v2{path}",
-            headers={"Authorization": f"Bearer {self._token}"},
+            headers={"Authorization": f"Bearer {self.token}"},
             timeout=RESPONSE_LIMIT_S,
             **options,
         )

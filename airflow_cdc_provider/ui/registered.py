@@ -1,4 +1,4 @@
-"""The replicators that the state store knows: those that have run."""
+"""The replicators that have run: those in the state store."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from deltalake import DeltaTable
 
+from tests.e2e import page_journey
 from tests.scenario import Scenario
 from tests.waiting import until
 
@@ -60,6 +61,10 @@ def test_a_run_without_new_changes_starts_no_spark(shop: Scenario) -> None:
     idle = shop.must_tick()
     ran = {task for task, state in idle.items() if state == "success"}
     assert ran == {"run", "open_window", "close_window"}
+
+
+def test_an_operator_sees_the_copies_on_the_page_and_pauses_and_resumes_one(shop: Scenario) -> None:
+    page_journey.walk(shop)
 
 
 def test_a_sensor_waits_in_the_triggerer_until_something_changes(shop: Scenario) -> None:

@@ -21,7 +21,7 @@ from httpx import Response
 from airflow_cdc_provider.ui.app import API, create_app
 
 ROLES = ("viewer", "user", "op", "admin")
-NOBODY = "nobody"
+ANONYMOUS = "anonymous"
 
 
 @dataclass
@@ -40,7 +40,7 @@ class ApiClient:
         return self.http.post(f"{API}{path}", json=body, headers=sent)
 
     def headers(self, role: str) -> dict[str, str]:
-        return {} if role == NOBODY else {"Authorization": f"Bearer {self.tokens[role]}"}
+        return {} if role == ANONYMOUS else {"Authorization": f"Bearer {self.tokens[role]}"}
 
 
 def migrate_database() -> None:

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEnt
 from airflow_cdc_provider.ui.access import GUARDS
 from airflow_cdc_provider.ui.app import create_app
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES
-from tests.provider.api_client import NOBODY, ROLES, ApiClient, add_dags, api_client, migrate_database
+from tests.provider.api_client import ANONYMOUS, ROLES, ApiClient, add_dags, api_client, migrate_database
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 
@@ -60,15 +60,15 @@ def path_of(route: APIRoute) -> str:
 
 @pytest.mark.parametrize("route", routes(), ids=lambda route: f"{min(route.methods)} {route.path}")
 def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: APIRoute) -> None:
-    """Viewers read; who may edit the DAG commands it; nobody gets nothing."""
+    """Viewers read, users who may edit the DAG command it, and a request without a login is refused."""
     assert set(GUARDS) & set(guards(route.dependant)), "a route without a guard"
     (method,) = route.methods
     body = {"kind": "pause", "answer": "leave", "now": False} if "POST" in route.methods else None
     statuses = {}
-    for role in (NOBODY, *ROLES):
+    for role in (ANONYMOUS, *ROLES):
         headers = api.headers(role) | {"Idempotency-Key": f"key-of-{role}"}
         statuses[role] = api.http.request(method, path_of(route), json=body, headers=headers).status_code
-    assert statuses[NOBODY] == 401
+    assert statuses[ANONYMOUS] == 401
     if method == "GET":
         assert 401 not in [statuses[role] for role in ROLES] and 403 not in [statuses[role] for role in ROLES]
     else:

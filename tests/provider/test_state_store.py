@@ -232,7 +232,7 @@ def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> N
     store.owner()
     with open_engine(url).begin() as connection:
         connection.execute(tables.schema.update().values(version=99))
-    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 2"):
+    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 3"):
         StateStore(url).owner()
 
 
@@ -245,7 +245,7 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows(store: StateStore, url: s
     for _ in range(2):
         with open_engine(url).begin() as connection:
             tables.upgrade(connection, (*tables.STEPS, add_colour))
-            assert connection.execute(sa.select(tables.schema)).all() == [(3, owner)]
+            assert connection.execute(sa.select(tables.schema)).all() == [(4, owner)]
             connection.exec_driver_sql("SELECT colour FROM cdc_table")
 
 
@@ -284,3 +284,36 @@ def test_a_missing_driver_and_an_invalid_url_are_refused_with_a_remedy(url: str)
     with pytest.raises(CheckFailed, match=r"STA021.*connection cdc_state.*do: airflow connections") as caught:
         StateStore(url).owner()
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_summary_follows_the_rows_of_its_replicator_alone(store: StateStore) -> None:
+    rows = [TableRow(f"public.{n}", n, TableState.REPLICATING, rows=3) for n in "ab"]
+    store.change_tables("shop", lambda _: rows)
+    store.change_tables("other", lambda _: rows[:1])
+    assert store.summaries(["shop"])["shop"].states == {"replicating": 2}
+    store.change_tables("shop", lambda _: [replace(rows[0], state=TableState.PAUSED)])
+    found = store.summaries(["shop", "other", "unknown"])
+    assert found["shop"].states == {"paused": 1, "replicating": 1} and found["shop"].rows == 6
+    assert (found["other"].tables, found["unknown"].tables) == (1, 0)
+    store.replicators.rename_rows("shop", "store")
+    assert [store.summaries([name])[name].tables for name in ("shop", "store")] == [0, 2]
+    store.replicators.remove_rows("store", lambda entry: entry)
+    assert store.summaries(["store"])["store"].tables == 0
+
+
+def test_a_store_of_an_earlier_version_has_summaries_without_a_run(store: StateStore) -> None:
+    store.change_tables("shop", lambda _: [TableRow("public.a", "a", TableState.REPLICATING)])
+    with store.database.transaction() as connection:
+        tables.summaries.drop(connection)
+        connection.execute(tables.schema.update().values(version=2))
+    upgraded = StateStore(store.database.url)
+    assert upgraded.summaries(["shop"])["shop"].states == {"replicating": 1}
+    upgraded.change_tables("shop", lambda before: [replace(before["public.a"], state=TableState.PAUSED)])
+    assert upgraded.summaries(["shop"])["shop"].states == {"paused": 1}
+
+
+def test_tables_are_read_a_page_at_a_time(store: StateStore) -> None:
+    store.change_tables("shop", lambda _: [TableRow(f"public.{n}", n, TableState.PENDING) for n in "cab"])
+    store.change_tables("other", lambda _: [TableRow("public.d", "d", TableState.PENDING)])
+    assert [row.table for row in store.tables_page("shop", "", 2)] == ["public.a", "public.b"]
+    assert [row.table for row in store.tables_page("shop", "public.b", 2)] == ["public.c"]

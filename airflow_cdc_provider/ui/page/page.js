@@ -3,6 +3,7 @@
 
 const API = "api/v1";
 const REFRESH_MS = 10000;
+const WINDOWS_DRAWN = 48;
 const FILL = {
   replicating: "replicating-fill", snapshotting: "busy-fill", resyncing: "busy-fill", rewinding: "busy-fill",
   paused: "wait-fill", pending: "wait-fill", new: "wait-fill", failing: "bad-fill", blocked: "bad-fill",
@@ -60,6 +61,8 @@ function button(text, act, name) {
 // Words
 
 const number = (value) => (value === null || value === undefined ? "" : Number(value).toLocaleString("en"));
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
+const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 const time = (text) => (text ? `${text.slice(0, 19).replace("T", " ")} UTC` : "");
 
 function duration(seconds) {
@@ -140,7 +143,7 @@ async function command(name, kind, tables) {
   const body = { kind, tables };
   const about = tables.length ? tables.join(", ") : "all tables";
   if (kind in CONFIRMED) {
-    if (!(await confirmed(`${kind} ${about}`, `This ${CONFIRMED[kind]}`, name))) return;
+    if (!(await confirmed(`${capital(kind)} ${about}`, `This ${CONFIRMED[kind]}`, name))) return;
     body.confirm = name;
   }
   await send(`${path(name)}/commands`, body);
@@ -153,7 +156,7 @@ function confirmed(title, text, name) {
   document.getElementById("dialog-title").textContent = title;
   document.getElementById("dialog-text").textContent = text;
   document.getElementById("dialog-name").textContent = name;
-  yes.textContent = title.split(" ")[0];
+  yes.textContent = title.split(" ", 1)[0];
   input.value = "";
   yes.disabled = true;
   input.oninput = () => { yes.disabled = input.value !== name; };
@@ -192,13 +195,13 @@ async function listView() {
   field.addEventListener("change", () => { search = field.value; show(); });
   const heads = ["Replicator", "From and to", "Tables", "Lag", "#Rows", "#Changes", "Waits for a person"];
   const none = search ? "No replicator has this name." : "No replicator has run yet. Unpause a DAG to see it here.";
-  return [field, found.length ? table(`${found.length} replicators`, heads, rows) : element("p", {}, none)];
+  return [field, found.length ? table(counted(found.length, "replicator"), heads, rows) : element("p", {}, none)];
 }
 
 function waiting(one) {
   const parts = [];
-  if (one.questions) parts.push(`${number(one.questions)} questions`);
-  if (one.quarantined) parts.push(`${number(one.quarantined)} records in quarantine`);
+  if (one.questions) parts.push(counted(one.questions, "question"));
+  if (one.quarantined) parts.push(`${counted(one.quarantined, "record")} in quarantine`);
   return parts.join(", ");
 }
 
@@ -207,13 +210,13 @@ async function replicatorView(name) {
   const one = await request(route);
   const [tables, windows, questions, commands] = await Promise.all([
     all(`${route}/tables`, "tables"),
-    optional(`${route}/windows`, "windows"),
+    optional(`${route}/windows?limit=${WINDOWS_DRAWN}`, "windows"),
     one.questions ? optional(`${route}/questions`, "questions") : { items: [] },
     optional(`${route}/commands?limit=10`, "commands"),
   ]);
   const acts = element("p", { class: "actions" },
     button("Run now", () => send(`${route}/runs`, null)),
-    ...["pause", "resume", "verify", "resync"].map((kind) => button(`${kind} all`, () => command(name, kind, []))));
+    ...["pause", "resume", "verify", "resync"].map((kind) => button(`${capital(kind)} all`, () => command(name, kind, []))));
   return [
     facts([["Source", one.source], ["Target", one.targets.map((target) => target.type).join(", ")],
       ["Lag", lag(one)], ["Freshness", duration(one.freshness_s)], ["Rows", number(one.rows)], ["Tables", number(one.tables)],
@@ -251,12 +254,12 @@ function tablesView(name, tables) {
 
 function tableActs(name, one) {
   const kinds = one.state === "paused" || one.state === "blocked" ? ["resume", "resync"] : ["pause", "resync", "verify"];
-  return one.state === "dropped" ? [] : kinds.map((kind) => button(kind, () => command(name, kind, [one.table]), `${kind} ${one.table}`));
+  return one.state === "dropped" ? [] : kinds.map((kind) => button(capital(kind), () => command(name, kind, [one.table]), `${capital(kind)} ${one.table}`));
 }
 
 function questionView(name, question) {
   const answers = question.answers.map((answer) =>
-    button(answer, () => send(`${path(name)}/questions/${encodeURIComponent(question.id)}/answer`, { answer })));
+    button(capital(answer), () => send(`${path(name)}/questions/${encodeURIComponent(question.id)}/answer`, { answer })));
   return element("section", {}, element("h2", {}, `Question about ${question.table}`),
     element("p", {}, question.changes.join("; ")), element("p", { class: "actions" }, ...answers));
 }
@@ -267,15 +270,16 @@ function windowsView({ items, reason }) {
   const most = Math.max(1, ...windows.map((one) => one.records));
   const drawing = document.createElementNS(SVG, "svg");
   const sum = windows.reduce((before, one) => before + one.records, 0);
-  const label = `Records in the last ${windows.length} windows: ${number(sum)}, at most ${number(most)}`;
-  for (const [key, value] of [["class", "windows"], ["viewBox", `0 0 ${windows.length} 10`], ["preserveAspectRatio", "none"], ["role", "img"], ["aria-label", label]]) {
+  const first = WINDOWS_DRAWN - windows.length;
+  const label = `${counted(sum, "record")} in the last ${counted(windows.length, "window")}, at most ${number(most)} in one`;
+  for (const [key, value] of [["class", "windows"], ["viewBox", `0 0 ${WINDOWS_DRAWN} 10`], ["preserveAspectRatio", "none"], ["role", "img"], ["aria-label", label]]) {
     drawing.setAttribute(key, value);
   }
   windows.forEach((one, at) => {
     const height = one.holes.length ? 10 : Math.max(0.15, (10 * one.records) / most);
     const bar = document.createElementNS(SVG, "rect");
     const title = document.createElementNS(SVG, "title");
-    for (const [key, value] of [["x", at + 0.1], ["y", 10 - height], ["width", 0.8], ["height", height]]) bar.setAttribute(key, value);
+    for (const [key, value] of [["x", first + at + 0.1], ["y", 10 - height], ["width", 0.8], ["height", height]]) bar.setAttribute(key, value);
     if (one.holes.length) bar.setAttribute("class", "hole");
     title.textContent = `window ${one.window}, ${time(one.sealed_at)}: ${number(one.records)} records${one.holes.map((hole) => `; ${hole.cause} in ${hole.table}`).join("")}`;
     bar.append(title);
