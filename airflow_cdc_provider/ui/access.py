@@ -40,6 +40,11 @@ def editable(replicator: str, user: User, request: Request) -> str:
     return _require(user, replicator, "PUT")
 
 
+def readable_with_values(replicator: str, user: User) -> str:
+    """As ``readable``, for routes that answer values of rows: they need what a command needs."""
+    return _require(user, replicator, "PUT")
+
+
 def readable_names(user: User) -> frozenset[str]:
     """The DAGs that the user may read."""
     return frozenset(get_auth_manager().get_authorized_dag_ids(user=user, method="GET"))
@@ -62,7 +67,8 @@ def _require(user: BaseUser, replicator: str, method: ResourceMethod) -> str:
 
 Readable = Annotated[str, Depends(readable)]
 Editable = Annotated[str, Depends(editable)]
+ReadableWithValues = Annotated[str, Depends(readable_with_values)]
 ReadableNames = Annotated[frozenset[str], Depends(readable_names)]
 
-GUARDS = (get_user, readable, editable, readable_names)
+GUARDS = (get_user, readable, readable_with_values, editable, readable_names)
 """Every route depends on at least one of them."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
+from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import NotFound
+from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.state.store import StateStore
 
@@ -49,3 +51,17 @@ def opened(state: StateStore, name: str) -> Replicator:
     definition = require_entry(state, name).definition
     require_unchanged(state, definition)
     return open_replicator(definition, secrets_of(definition), state)
+
+
+def require_tables(replicator: Replicator, names: Sequence[str]) -> tuple[str, ...]:
+    """The names. Raises NotFound (API002) for one that is no table of the replicator."""
+    known = known_tables(replicator)
+    for name in names:
+        if known and name not in known:
+            raise NotFound.of(
+                "API002",
+                f"{replicator.name} has no table {name}",
+                found=name[:100],
+                do=did_you_mean(name, known) or "list its tables",
+            )
+    return tuple(names)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
 
 SLOWEST_ANSWER_MS = 60_000.0
+expect.set_options(timeout=SLOWEST_ANSWER_MS)
 GRAVE = frozenset({"serious", "critical"})
 SCREENSHOTS = "SCREENSHOTS"
 """The environment variable with the folder that gets the pictures of the docs, ``docs/images``."""

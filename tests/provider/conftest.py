@@ -62,6 +62,14 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))
 
 
+@pytest.fixture(scope="session")
+def metadata_database() -> None:
+    """The tables of Airflow's own database, in the home of this process."""
+    from tests.provider.api_client import migrate_database
+
+    migrate_database()
+
+
 @pytest.fixture
 def cdc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     from tests.provider.command_line import command_line

@@ -12,10 +12,12 @@ from fastapi.routing import APIRoute
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.ui import access
 from airflow_cdc_provider.ui.access import GUARDS
 from airflow_cdc_provider.ui.app import create_app
+from airflow_cdc_provider.ui.rate import Rate
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES
-from tests.provider.api_client import ANONYMOUS, ROLES, ApiClient, add_dags, api_client, migrate_database
+from tests.provider.api_client import ANONYMOUS, ROLES, ApiClient, add_dags, api_client
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 
@@ -25,14 +27,9 @@ COMMANDS = "/replicators/shop/commands"
 PAUSE_A = {"kind": "pause", "tables": ["public.a"]}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def metadata() -> None:
-    migrate_database()
-    add_dags(["shop", "never_run"])
-
-
 @pytest.fixture
-def api(cdc: CommandLine, harness: RunHarness) -> Iterator[ApiClient]:
+def api(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Iterator[ApiClient]:
+    add_dags(["shop", "never_run"])
     replicated(harness)
     client = api_client()
     with client.http:
@@ -51,7 +48,7 @@ def guards(dependant: Dependant) -> Iterator[Any]:
 
 def path_of(route: APIRoute) -> str:
     values = {"replicator": "shop", "table:path": "public.a", "command_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12}
-    values["question_id"] = "q"
+    values |= {"question_id": "q", "record": "one"}
     path = route.path
     for name, value in values.items():
         path = path.replace("{" + name + "}", value)
@@ -61,19 +58,23 @@ def path_of(route: APIRoute) -> str:
 @pytest.mark.parametrize("route", routes(), ids=lambda route: f"{min(route.methods)} {route.path}")
 def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: APIRoute) -> None:
     """Viewers read, users who may edit the DAG command it, and a request without a login is refused."""
-    assert set(GUARDS) & set(guards(route.dependant)), "a route without a guard"
     (method,) = route.methods
-    body = {"kind": "pause", "answer": "leave", "now": False} if "POST" in route.methods else None
+    used = set(guards(route.dependant))
+    assert set(GUARDS) & used, "a route without a guard"
+    body = None if method == "GET" else {"kind": "pause", "answer": "leave", "decision": "replay", "now": False}
     statuses = {}
     for role in (ANONYMOUS, *ROLES):
         headers = api.headers(role) | {"Idempotency-Key": f"key-of-{role}"}
         statuses[role] = api.http.request(method, path_of(route), json=body, headers=headers).status_code
-    assert statuses[ANONYMOUS] == 401
-    if method == "GET":
-        assert 401 not in [statuses[role] for role in ROLES] and 403 not in [statuses[role] for role in ROLES]
-    else:
-        assert statuses["viewer"] == 403
-        assert not {401, 403} & {statuses[role] for role in ("user", "op", "admin")}
+    assert statuses.pop(ANONYMOUS) == 401
+    if {access.editable, access.readable_with_values} & used:
+        assert statuses.pop("viewer") == 403
+    assert not {401, 403} & set(statuses.values())
+
+
+def test_every_route_that_changes_something_needs_the_right_to_edit() -> None:
+    changing = [route for route in routes() if route.methods != {"GET"}]
+    assert changing and all(access.editable in set(guards(route.dependant)) for route in changing)
 
 
 def test_replicators_are_listed_with_what_a_run_has_seen(api: ApiClient) -> None:
@@ -178,11 +179,7 @@ def test_a_request_that_another_origin_could_send_is_refused(api: ApiClient) -> 
 
 
 def test_one_user_who_changes_too_often_waits(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_cdc_provider.ui.access.CHANGES.per_minute", 2)
-    monkeypatch.setattr(
-        "airflow_cdc_provider.ui.access.CHANGES._recent",
-        __import__("collections").defaultdict(__import__("collections").deque),
-    )
+    monkeypatch.setattr(access, "CHANGES", Rate(2))
     answers = [api.post(COMMANDS, {"kind": "delete"}).status_code for _ in range(3)]
     assert answers == [422, 422, 429]
     limited = api.post(COMMANDS, PAUSE_A)

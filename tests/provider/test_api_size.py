@@ -14,7 +14,7 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.store import StateStore
-from tests.provider.api_client import ApiClient, add_dags, api_client, migrate_database
+from tests.provider.api_client import ApiClient, add_dags, api_client
 from tests.provider.command_line import CommandLine
 from tests.provider.run_harness import RunHarness
 
@@ -26,8 +26,7 @@ LIMIT_S = 1.0
 
 
 @pytest.fixture
-def api(cdc: CommandLine, harness: RunHarness) -> Iterator[ApiClient]:
-    migrate_database()
+def api(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Iterator[ApiClient]:
     add_dags(NAMES)
     first = NAMES[0]
     entry = ReplicatorEntry(replace(harness.replicator.definition, name=first), "2026-01-01")

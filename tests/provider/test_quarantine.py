@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from dataclasses import replace
 
 import pytest
 
 from airflow_cdc_provider.core.decisions.commands import CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
-from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
-from airflow_cdc_provider.core.log.change_log import DataFile, quarantine_path
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.log.quarantine import BadRecord, QuarantinedRecord, QuarantineList
 from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
+from tests.provider.bad_records import TABLE, carry, put_aside, with_bad_records
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
-
-TABLE = "public.a"
-SINCE = "2026-01-01T00:00:00.000+00:00"
-
-
-def put_aside(harness: RunHarness, *ids: str, window: int = 1) -> None:
-    for number, one in enumerate(ids):
-        record = ChangeRecord(TABLE, "unreadable", f"{number:04d}", "s", after="{}")
-        raw = b64encode(b"caf\xe9").decode()
-        bad = BadRecord(one, TABLE, window, '{"lsn": "0/1"}', "pgoutput 1", raw, "no date", SINCE, record)
-        harness.replicator.log.store.create(quarantine_path(TABLE, one), bad.encode())
-
-
-def carry(harness: RunHarness, *ids: str) -> CarryOver:
-    if not ids:
-        return NOTHING
-    listing = QuarantineList(tuple(QuarantinedRecord(one, 1, SINCE, "no date", behind=2) for one in ids))
-    file = DataFile(f"carry/{TABLE}/{'-'.join(ids)}/listing.json", len(ids), 0, "")
-    harness.replicator.log.store.write(file.path, listing.encode())
-    return CarryOver((), {"quarantined": len(ids), "parked": 2 * len(ids)}, file)
 
 
 @pytest.fixture
 def quarantined(harness: RunHarness) -> RunHarness:
-    """Two records of ``public.a`` are in quarantine, each with two parked behind it."""
-    replicated(harness)
-    put_aside(harness, "one", "two")
-    harness.commit("public_a", harness.control(TABLE).fenced(carry=carry(harness, "one", "two"), attempt="merge"))
-    return harness
+    return with_bad_records(harness)
 
 
 def staged_and_merged(harness: RunHarness, run_id: str, *left: str) -> None:

@@ -116,7 +116,8 @@ def replicate(run: DemoRun, database: EmbeddedPostgres, org: OrgProcess) -> bool
 
 def keep_running(run: DemoRun) -> None:
     user, password = run.airflow.login
-    console.print(f"\nAirflow runs until Ctrl-C: {run.airflow.url}\n  user {user}, password {password}", markup=False)
+    page = f"{run.airflow.url}/plugin/replicators"
+    console.print(f"\nReplicators, until Ctrl-C: {page}\n  user {user}, password {password}", markup=False)
     console.print(f"In another terminal:\n  . {run.environment_file()}\n  airflow cdc status shop", markup=False)
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()

@@ -55,7 +55,14 @@ function data(cell, head) {
 }
 
 function button(text, act, name) {
-  return element("button", { type: "button", onclick: act, ...(name ? { "aria-label": name } : {}) }, text);
+  const made = element("button", { type: "button", ...(name ? { "aria-label": name } : {}) }, text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    await act();
+    made.disabled = false;
+    if (document.activeElement === document.body) made.focus();
+  });
+  return made;
 }
 
 // Words
@@ -75,7 +82,7 @@ function duration(seconds) {
 
 function lag(one) {
   const text = one.lag_s === null ? "no copy yet" : duration(one.lag_s);
-  return one.late ? element("span", { class: "late" }, `${text}, late`) : text;
+  return element("span", { class: one.late ? "lag late" : "lag" }, one.late ? `${text}, late` : text);
 }
 
 function state(name) {
@@ -245,11 +252,12 @@ function facts(pairs) {
 function tablesView(name, tables) {
   const rows = tables.map((one) => [
     element("a", { href: `#/${encodeURIComponent(name)}/${encodeURIComponent(one.table)}` }, one.table),
-    state(one.state), lag(one), number(one.rows), number(total(one.changes)), number(one.quarantined || null),
-    element("div", {}, one.reason, one.remedy ? element("div", { class: "faint" }, one.remedy) : null),
+    state(one.state), lag(one), number(one.rows), number(total(one.changes)),
+    element("div", {}, one.reason, one.quarantined ? ` ${counted(one.quarantined, "record")} in quarantine` : null,
+      one.remedy ? element("div", { class: "faint" }, one.remedy) : null),
     element("div", { class: "actions" }, ...tableActs(name, one)),
   ]);
-  return table("Tables", ["Table", "State", "Lag", "#Rows", "#Changes", "#Quarantined", "Reason", "Actions"], rows);
+  return table("Tables", ["Table", "State", "Lag", "#Rows", "#Changes", "Reason", "Actions"], rows);
 }
 
 function tableActs(name, one) {

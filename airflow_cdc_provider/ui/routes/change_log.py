@@ -1,4 +1,4 @@
-"""What the change log has: its last windows, and records in quarantine. Read from staging and targets."""
+"""What the change log has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases
 from airflow_cdc_provider.core.log.change_log import Manifest
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable
 from airflow_cdc_provider.ui.registered import opened
@@ -26,19 +23,6 @@ def list_windows(request: Request, replicator: Readable, limit: Annotated[int, Q
     return json_response(request, {"windows": [_window(one) for one in reversed(found)]})
 
 
-@router.get("/replicators/{replicator}/quarantine")
-def list_quarantine(request: Request, replicator: Readable, table: str = "") -> Response:
-    """The records that could not be applied, without their values. ``table``: only its records."""
-    one = opened(open_state(), replicator)
-    cases = [
-        case
-        for name, target in known_tables(one).items()
-        if table in ("", name) and (control := one.targets.state(name, target).control)
-        for case in open_cases(one, name, control)
-    ]
-    return json_response(request, {"records": [_without_values(case) for case in cases]})
-
-
 def _window(manifest: Manifest) -> dict[str, Any]:
     slices = manifest.tables.values()
     return {
@@ -50,18 +34,4 @@ def _window(manifest: Manifest) -> dict[str, Any]:
         "bytes": sum(file.bytes for one in slices for file in one.files),
         "tables": {name: one.rows for name, one in manifest.tables.items() if one.rows},
         "holes": [{"table": hole.table, "cause": hole.cause, "detail": hole.detail} for hole in manifest.holes],
-    }
-
-
-def _without_values(case: QuarantineCase) -> dict[str, Any]:
-    record = case.record
-    return {
-        "id": record.id,
-        "table": record.table,
-        "window": record.window,
-        "reason": record.reason,
-        "since": case.since,
-        "parked": case.parked,
-        "blocks_table": case.blocks_table,
-        "decision": to_plain(case.decision.kind) if case.decision else None,
     }

@@ -10,20 +10,18 @@ from fastapi import APIRouter, Header, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
-from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.errors import CommandRefused, NotFound
-from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run, trigger_run_once
 from airflow_cdc_provider.hooks.open_questions import close_question
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
+from airflow_cdc_provider.ui.confirmation import require_confirmation
 from airflow_cdc_provider.ui.paging import Limit
-from airflow_cdc_provider.ui.registered import opened, require_entry
+from airflow_cdc_provider.ui.registered import opened, require_entry, require_tables
 from airflow_cdc_provider.ui.responses import json_response
 
 router = APIRouter()
@@ -86,17 +84,10 @@ def get_command(request: Request, replicator: Readable, command_id: uuid.UUID) -
 def create_command(replicator: Editable, body: TableCommand, user: User, key: Key) -> dict[str, Any]:
     """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command."""
     kind = CommandKind(body.kind)
-    if kind in LOSES_ROWS and body.confirm != replicator:
-        raise CommandRefused.of(
-            "API004",
-            f"a {kind} can remove rows from copies and needs a confirmation",
-            where="confirm",
-            found=body.confirm[:100],
-            allowed=replicator,
-            data="nothing was changed",
-        )
+    if kind in LOSES_ROWS:
+        require_confirmation(kind, body.confirm, replicator)
     one = opened(open_state(), replicator)
-    tables = _require_tables(one, body.tables)
+    tables = require_tables(one, body.tables)
     if body.now:
         require_runnable_dag(replicator)
     command = submit_command(one, kind, tables, body.arguments(), key, user.get_name())
@@ -133,16 +124,3 @@ def answer(replicator: Editable, question_id: str, body: QuestionAnswer, user: U
     close_question(replicator, decision)
     run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now else ""
     return {**to_plain(decision), "started_run": run_id}
-
-
-def _require_tables(replicator: Replicator, names: list[str]) -> tuple[str, ...]:
-    known = known_tables(replicator)
-    for name in names:
-        if known and name not in known:
-            raise NotFound.of(
-                "API002",
-                f"{replicator.name} has no table {name}",
-                found=name[:100],
-                do=did_you_mean(name, known) or "list its tables",
-            )
-    return tuple(names)

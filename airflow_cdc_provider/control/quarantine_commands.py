@@ -1,0 +1,139 @@
+"""Submits decisions about records in quarantine, for an operator."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_cdc_provider.control.inventory import known_tables
+from airflow_cdc_provider.control.quarantine import QuarantineCase, open_cases, record_decisions
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
+from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+from airflow_cdc_provider.core.log.quarantine import BadRecord
+from airflow_cdc_provider.core.serde import to_plain
+
+DECISIONS = {CommandKind.REPLAY: DecisionKind.REPLAY, CommandKind.DISCARD: DecisionKind.DISCARD}
+
+
+@dataclass(frozen=True)
+class DecidedRecords:
+    """``cases``: the records that the decision is about; ``ended``: ids that are not in quarantine any more.
+    ``command``: None if nothing is left to decide."""
+
+    cases: Sequence[QuarantineCase]
+    ended: Sequence[str]
+    command: Command | None
+
+
+def cases_of(replicator: Replicator, tables: Collection[str]) -> list[QuarantineCase]:
+    """The records that wait for a decision. ``tables``: of these; of every table if it is empty."""
+    cases = []
+    for table, target in known_tables(replicator).items():
+        if not tables or table in tables:
+            control = replicator.targets.state(table, target).control
+            cases += open_cases(replicator, table, control) if control else []
+    return cases
+
+
+def decide_records(
+    replicator: Replicator,
+    kind: CommandKind,
+    ids: Collection[str],
+    tables: Collection[str],
+    values: Mapping[str, Any],
+    reason: str,
+    by: str,
+    key: str,
+) -> DecidedRecords:
+    """Write a decision for each record, then the command that the next run carries out. ``ids``: of these records; of
+    all in ``tables`` if it is empty. ``values``: corrected values by column, for one record that is applied again.
+
+    Raises CommandRefused: CLI012 for values of several records, CLI013 without any choice, CLI016 and CLI023 for
+    columns that have no such value; NotFound (CLI015) for an id that was never in quarantine."""
+    if values and len(ids) != 1:
+        raise CommandRefused.of("CLI012", "corrected values require exactly one record", found=f"{len(ids)} records")
+    if not ids and not tables:
+        raise CommandRefused.of("CLI013", f"no records given to {kind}", allowed="record ids, or a table for all of it")
+    cases = cases_of(replicator, tables)
+    chosen = [case for case in cases if not ids or case.record.id in ids]
+    waiting = {case.record.id for case in chosen}
+    ended = [record_id for record_id in ids if record_id not in waiting]
+    for record_id in ended:
+        find_bad_record(replicator, record_id)
+    if not chosen:
+        return DecidedRecords((), ended, None)
+    _require_columns(chosen, values)
+    record_decisions(replicator, chosen, DECISIONS[kind], dict(values), reason, by)
+    return DecidedRecords(chosen, ended, _submit(replicator, kind, chosen, key, by))
+
+
+def find_bad_record(replicator: Replicator, record_id: str) -> BadRecord:
+    """The record, even if it is no longer in quarantine. Raises NotFound (CLI015) if it never was."""
+    for table in known_tables(replicator):
+        if record := replicator.log.bad_record(table, record_id):
+            return record
+    raise NotFound.of(
+        "CLI015",
+        f"record {record_id[:40]!r} was never in quarantine",
+        where=replicator.name,
+        do=f"airflow cdc quarantine list {replicator.name}",
+    )
+
+
+def show_record(replicator: Replicator, record_id: str, by: str) -> dict[str, Any]:
+    """The record with its values, and the newest decision about it. Writes an audit entry. Raises as
+    ``find_bad_record``."""
+    record = find_bad_record(replicator, record_id)
+    detail = {"table": record.table, "record": record.id}
+    replicator.state.write_audit(replicator.name, by, "quarantine show", detail)
+    decision = decisions_by_record(replicator.log.decisions(), record.table).get(record.id)
+    return {**to_plain(record), "decision": to_plain(decision)}
+
+
+def without_values(case: QuarantineCase) -> dict[str, Any]:
+    """The record without values of its row; ``show_record`` has these for one record."""
+    record = case.record
+    return {
+        "id": record.id,
+        "table": record.table,
+        "window": record.window,
+        "position": record.position,
+        "reason": record.reason,
+        "codec": record.codec,
+        "since": case.since,
+        "parked": case.parked,
+        "blocks_table": case.blocks_table,
+        "decision": case.decision.kind.value if case.decision else None,
+    }
+
+
+def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any]) -> None:
+    for case in cases:
+        if unknown := [name for name in values if name not in case.columns]:
+            where, allowed = case.record.table, ", ".join(case.columns)
+            raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
+        if hidden := [name for name in values if name in case.hidden]:
+            raise CommandRefused.of(
+                "CLI023",
+                "a value of a column that is hashed, masked or truncated would be stored in clear",
+                where=case.record.table,
+                found=", ".join(hidden),
+                allowed=", ".join(name for name in case.columns if name not in case.hidden),
+                do="correct the row at the source, then discard the record, or resync the table",
+                data="nothing was decided",
+            )
+
+
+def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str, by: str) -> Command:
+    """Submit the command, or return the pending one for the same records."""
+    tables = tuple(sorted({case.record.table for case in cases}))
+    arguments = {"records": sorted(case.record.id for case in cases)}
+    if not key:
+        for other in replicator.state.pending(replicator.name):
+            if (other.kind, other.arguments) == (kind, arguments):
+                return other
+    return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

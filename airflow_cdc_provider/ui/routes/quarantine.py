@@ -1,0 +1,75 @@
+"""Records that could not be applied, and decisions about them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from airflow.utils.types import DagRunTriggeredByType
+from fastapi import APIRouter, Query, Request, Response, status
+from pydantic import BaseModel, ConfigDict, Field
+
+from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records, show_record, without_values
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
+from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
+from airflow_cdc_provider.ui.confirmation import require_confirmation
+from airflow_cdc_provider.ui.registered import opened, require_tables
+from airflow_cdc_provider.ui.responses import json_response
+from airflow_cdc_provider.ui.routes.commands import Key, Reason
+
+router = APIRouter()
+
+MAX_RECORDS = 1000
+
+
+class RecordDecision(BaseModel):
+    """``records``: ids; all in ``tables`` if empty. ``values``: corrected values by column, to apply one record again.
+    ``now``: start a run for it. ``confirm``: the name of the replicator, to discard."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decision: Literal["replay", "discard"]
+    records: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
+    tables: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
+    values: dict[str, Any] = {}
+    reason: Reason = ""
+    now: bool = False
+    confirm: str = ""
+
+
+@router.get("/replicators/{replicator}/quarantine")
+def list_quarantine(
+    request: Request, replicator: Readable, table: Annotated[list[str] | None, Query(max_length=MAX_RECORDS)] = None
+) -> Response:
+    """The records that wait, without their values. ``table``: only of these tables."""
+    one = opened(open_state(), replicator)
+    cases = cases_of(one, require_tables(one, table or ()))
+    return json_response(request, {"records": [without_values(case) for case in cases]})
+
+
+@router.get("/replicators/{replicator}/quarantine/{record}")
+def get_record(request: Request, replicator: ReadableWithValues, record: str, user: User) -> Response:
+    """A record with its values, for those who may edit the DAG. Each request is in the audit log."""
+    return json_response(request, show_record(opened(open_state(), replicator), record, user.get_name()))
+
+
+@router.post("/replicators/{replicator}/quarantine", status_code=status.HTTP_202_ACCEPTED)
+def decide(replicator: Editable, body: RecordDecision, user: User, key: Key) -> dict[str, Any]:
+    """Apply records again, or discard them. The next run carries the decision out."""
+    kind = CommandKind(body.decision)
+    if kind is CommandKind.DISCARD:
+        require_confirmation(kind, body.confirm, replicator)
+    one = opened(open_state(), replicator)
+    tables = require_tables(one, body.tables)
+    if body.now:
+        require_runnable_dag(replicator)
+    decided = decide_records(one, kind, body.records, tables, body.values, body.reason, user.get_name(), key)
+    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now and decided.command else ""
+    return {
+        "command": to_plain(decided.command),
+        "records": [case.record.id for case in decided.cases],
+        "ended": list(decided.ended),
+        "started_run": run_id,
+    }
