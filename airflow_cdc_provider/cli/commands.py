@@ -92,7 +92,9 @@ NOW = StrictArg("--now", help="Trigger a DAG run that carries out the command", 
 WAIT = StrictArg("--wait", help="Wait until the command has finished", action="store_true")
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
 REASON = StrictArg("--reason", help="The reason, shown in the status and in the audit log", default="")
-YES = StrictArg("--yes", help="Allow the new copy to delete more rows than resync.max_delete", action="store_true")
+ALLOW_DELETES = StrictArg(
+    "--yes", help="The name of the replicator: the new copy may delete more rows than resync.max_delete", metavar="NAME"
+)
 REPAIR = StrictArg("--repair", help="Read rows that differ from the source again", action="store_true")
 
 DROP_COPIES = StrictArg("--drop-copies", help="Drop the copies in the target, too", action="store_true")
@@ -228,9 +230,9 @@ DECODE_ARGS = (SOURCE_TYPE, SCHEMA, REGISTRY, OPTION, MESSAGES, DECODE_OUTPUT, J
 COMMAND_ARGS = (NAME, TABLE, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 VERIFY_ARGS = (*COMMAND_ARGS, REPAIR)
 DECIDE_ARGS = (NAME, TABLE, QUESTION, ANSWER, REASON, NOW, *OUTPUT_ARGS)
-REWIND_ARGS = (NAME, TABLE, REWIND_TO, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
+REWIND_ARGS = (NAME, TABLE, REWIND_TO, YES_NAME, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
 REPLAY_ARGS = (NAME, RECORDS, TABLE, VALUES, NOW, WAIT, KEY, REASON, *OUTPUT_ARGS)
-DISCARD_ARGS = (NAME, RECORDS, TABLE, DISCARD_REASON, NOW, WAIT, KEY, *OUTPUT_ARGS)
+DISCARD_ARGS = (NAME, RECORDS, TABLE, DISCARD_REASON, YES_NAME, NOW, WAIT, KEY, *OUTPUT_ARGS)
 SANDBOX_ARGS = (PORT, PUBSUB_PORT, SIZE, LOAD, TLS, KEEPALIVE, OVERFLOW, *OUTPUT_ARGS)
 
 
@@ -276,7 +278,7 @@ def get_cli_commands() -> list[CLICommand]:
                     "Restore an earlier state of tables; the next run applies the change log from there",
                     *REWIND_ARGS,
                 ),
-                _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, YES),
+                _command("resync", "table_commands", "Copy tables again", *COMMAND_ARGS, ALLOW_DELETES),
                 _command("decide", "decide", "List open questions, or answer one", *DECIDE_ARGS),
                 _command("decode", "decode", "Decode saved messages into change records", *DECODE_ARGS),
                 _command("verify", "table_commands", "Compare source and target at one position", *VERIFY_ARGS),

@@ -6,14 +6,13 @@ Each is recorded in the state store before it has an effect, and is finished by 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.footprint_output import footprint_body, footprint_lines
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import FoundReplicator, current_user, find_registered, load_definitions
+from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.delete_replicator import delete_replicator
 from airflow_cdc_provider.control.footprint import find_footprint, own_copies
 from airflow_cdc_provider.control.move_staging import move_staging, require_apart, require_empty
@@ -53,7 +52,8 @@ def delete(args: argparse.Namespace) -> CommandOutput:
     body = {"replicator": name, **footprint_body(footprint, drop_copies)}
     if args.dry_run:
         return CommandOutput(body, lines=footprint_lines(footprint, drop_copies), problems=footprint.problems)
-    _confirm(args, name, footprint_lines(footprint, drop_copies))
+    line = f"see what would be removed with --dry-run, then: airflow cdc delete {name} --yes {name}"
+    confirm_by_name(args, name, "the deletion", line, footprint_lines(footprint, drop_copies))
     if begun is None:
         own_copies(replicator)
     change = begin(state, found.definition, ChangeKind.DELETE, current_user(), drop_copies=drop_copies)
@@ -162,25 +162,6 @@ def _others(state: StateStore, definition: Definition) -> list[Source]:
         if other.name != definition.name
         and (other.source.type, other.source.connection) == (source.type, source.connection)
     ]
-
-
-def _confirm(args: argparse.Namespace, name: str, lines: Sequence[str]) -> None:
-    """The typed name is the yes. Raises CommandRefused (CMD032)."""
-    typed = args.yes
-    if typed is None and sys.stdin.isatty():
-        for line in lines:
-            print(line, file=sys.stderr)
-        typed = input("Type the name of the replicator to delete it: ").strip()
-    if typed != name:
-        raise CommandRefused.of(
-            "CMD032",
-            f"the deletion of {name} is not confirmed",
-            where=name,
-            found=f"{typed!r}" if typed else "no name",
-            allowed=name,
-            do=f"see what would be removed with --dry-run, then: airflow cdc delete {name} --yes {name}",
-            data="nothing was removed",
-        )
 
 
 def _require_form(form: str, text: str) -> None:

@@ -16,6 +16,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.cli.runs import follow_command
+from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.quarantine import QuarantineCase
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records, show_record, without_values
@@ -69,6 +70,8 @@ def replay(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def discard(args: argparse.Namespace) -> CommandOutput:
+    line = f"airflow cdc quarantine discard {args.name} … --yes {args.name}"
+    confirm_by_name(args, find_definition(args.name).name, "the discard of records", line)
     return _decide(args, CommandKind.DISCARD, {})
 
 

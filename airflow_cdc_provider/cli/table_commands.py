@@ -14,6 +14,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import current_user, find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.cli.runs import follow_command
+from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
@@ -35,12 +36,19 @@ def resume(args: argparse.Namespace) -> CommandOutput:
 
 @cli_command
 def rewind(args: argparse.Namespace) -> CommandOutput:
+    line = f"airflow cdc rewind {args.name} --to {args.to} --yes {args.name}"
+    confirm_by_name(args, find_definition(args.name).name, "the rewind", line)
     return _submit(CommandKind.REWIND, args, to=args.to)
 
 
 @cli_command
 def resync(args: argparse.Namespace) -> CommandOutput:
-    return _submit(CommandKind.RESYNC, args, approve_deletes=args.yes)
+    """Without ``--yes``, a copy that would delete too many rows waits."""
+    approved = args.yes is not None
+    if approved:
+        line = f"airflow cdc resync {args.name} --yes {args.name}"
+        confirm_by_name(args, find_definition(args.name).name, "the deletion of rows", line)
+    return _submit(CommandKind.RESYNC, args, approve_deletes=approved)
 
 
 @cli_command

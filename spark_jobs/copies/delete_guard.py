@@ -51,6 +51,6 @@ def require_delete_approval(
         where=job.tables.locate(work.task.target),
         found=f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same",
         allowed=f"resync.max_delete: {allowed:.0%}",
-        do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes",
+        do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes {name}",
         data="the target is unchanged; the change log continues",
     )

@@ -147,7 +147,7 @@ def test_a_command_that_can_remove_rows_needs_the_name_of_the_replicator(api: Ap
     body = {"kind": kind, "tables": ["public.a"], "to": "1"}
     for confirm in ("", "Shop"):
         refused = api.post(COMMANDS, body | {"confirm": confirm})
-        assert (refused.status_code, refused.json()["problems"][0]["code"]) == (409, "API004")
+        assert (refused.status_code, refused.json()["problems"][0]["code"]) == (409, "CMD032")
     assert api.get(COMMANDS).json()["commands"] == []
     assert api.post(COMMANDS, body | {"confirm": "shop"}).status_code == 202
 

@@ -50,7 +50,7 @@ def test_a_decision_is_written_once_and_left_to_the_next_run(api: ApiClient, har
 
 def test_records_are_discarded_only_with_the_name_of_the_replicator(api: ApiClient, harness: RunHarness) -> None:
     body = {"decision": "discard", "tables": [TABLE], "reason": "not needed"}
-    assert api.post(QUARANTINE, body).json()["problems"][0]["code"] == "API004"
+    assert api.post(QUARANTINE, body).json()["problems"][0]["code"] == "CMD032"
     assert harness.replicator.log.decisions() == []
     assert api.post(QUARANTINE, body | {"confirm": "shop"}).json()["records"] == ["one", "two"]
 

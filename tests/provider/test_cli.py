@@ -181,11 +181,14 @@ def test_a_table_is_rewound_when_the_command_returns(cdc: CommandLine, harness: 
     harness.source.change("public.a")
     harness.run("r2")
     assert harness.control("public.a").window == 2
-    result = cdc("rewind", "shop", "--table", "public.a", "--to", "1", "--json")
+    for typed in ((), ("--yes", "shpo")):
+        unconfirmed = cdc("rewind", "shop", "--table", "public.a", "--to", "1", *typed)
+        assert unconfirmed.code == 64 and "CMD032" in unconfirmed.err and harness.control("public.a").window == 2
+    result = cdc("rewind", "shop", "--table", "public.a", "--to", "1", "--yes", "shop", "--json")
     assert (result.code, result.body["status"], result.body["outcome"]) == (0, "done", "rewind: public.a")
     assert harness.control("public.a").window == 1
     assert harness.open("r3").plan.reasons == {"public.a": "windows 2 to 2 are not applied yet"}
-    refused = cdc("rewind", "shop", "--table", "public.a", "--to", "noon", "--json")
+    refused = cdc("rewind", "shop", "--table", "public.a", "--to", "noon", "--yes", "shop", "--json")
     assert (refused.code, refused.body["tables"][0]["problem"]["code"]) == (65, "CMD008")
     assert cdc("rewind", "shop").code == 64, "--to is required"
 
@@ -199,7 +202,8 @@ def test_a_refused_resume_has_a_reason(cdc: CommandLine, harness: RunHarness) ->
 
 def test_a_resync_waits_for_a_run(cdc: CommandLine, harness: RunHarness) -> None:
     replicated(harness)
-    result = cdc("resync", "shop", "--table", "public.b", "--yes", "--json")
+    assert "CMD032" in cdc("resync", "shop", "--table", "public.b", "--yes", "b").err
+    result = cdc("resync", "shop", "--table", "public.b", "--yes", "shop", "--json")
     assert (result.code, result.body["status"]) == (0, "pending")
     assert harness.open("r2").plan.reconcile == ("public.b",)
     (decision,) = harness.replicator.log.store.names("decisions")

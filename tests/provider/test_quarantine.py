@@ -106,7 +106,9 @@ def test_no_record_is_discarded_without_a_reason(cdc: CommandLine, quarantined: 
     unknown = cdc("quarantine", "replay", "shop", "one", "--set", "n=1")
     assert unknown.code == 64 and "allowed: id, name" in unknown.err
     assert quarantined.replicator.log.decisions() == []
-    result = cdc("quarantine", "discard", "shop", "one", "--reason", "test data", "--json")
+    discard = ("quarantine", "discard", "shop", "one", "--reason", "test data")
+    assert "CMD032" in cdc(*discard).err and quarantined.replicator.log.decisions() == []
+    result = cdc(*discard, "--yes", "shop", "--json")
     (decision,) = quarantined.replicator.log.decisions()
     assert (result.code, decision.kind, decision.reason) == (0, "discard", "test data")
     (note,) = quarantined.state.audit("shop", 1)
@@ -124,7 +126,7 @@ def test_a_record_that_blocks_its_table_can_be_decided_before_the_table_resumes(
     harness.commit("public_a", harness.control(TABLE).fenced(blocked))
     (listed,) = cdc("quarantine", "list", "shop", "--json").body["records"]
     assert (listed["id"], listed["blocks_table"]) == ("one", True)
-    result = cdc("quarantine", "discard", "shop", "one", "--reason", "test data")
+    result = cdc("quarantine", "discard", "shop", "one", "--reason", "test data", "--yes", "shop")
     assert result.code == 0 and "run `airflow cdc resume shop --table public.a`" in result.out
     assert harness.open("r2").follow == ("close_window",)
     assert len(harness.state.pending("shop")) == 1, "it waits for the table"

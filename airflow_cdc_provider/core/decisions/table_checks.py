@@ -121,5 +121,5 @@ def repair_line(facts: Facts, table: TableFacts) -> str:
         return line
     return (
         f"copy its rows: set `snapshot: {{mode: initial}}` for the table, then {line}; or start it again without rows: "
-        f"{line} --yes"
+        f"{line} --yes {facts.definition.name}"
     )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer
@@ -19,7 +20,6 @@ from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_ru
 from airflow_cdc_provider.hooks.open_questions import close_question
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
-from airflow_cdc_provider.ui.confirmation import require_confirmation
 from airflow_cdc_provider.ui.paging import Limit
 from airflow_cdc_provider.ui.registered import opened, require_entry, require_tables
 from airflow_cdc_provider.ui.responses import json_response
@@ -29,6 +29,7 @@ router = APIRouter()
 Key = Annotated[str, Header(alias=CSRF_HEADER, min_length=8, max_length=200)]
 Reason = Annotated[str, Field(max_length=1000)]
 
+CONFIRM = "send the name of the replicator as `confirm`"
 LOSES_ROWS = frozenset({CommandKind.REWIND, CommandKind.RESYNC})
 """Commands that can remove rows from a copy: they need the name of the replicator as confirmation."""
 
@@ -85,7 +86,7 @@ def create_command(replicator: Editable, body: TableCommand, user: User, key: Ke
     """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command."""
     kind = CommandKind(body.kind)
     if kind in LOSES_ROWS:
-        require_confirmation(kind, body.confirm, replicator)
+        require_typed_name(f"the {kind}", replicator, body.confirm, CONFIRM)
     one = opened(open_state(), replicator)
     tables = require_tables(one, body.tables)
     if body.now:
@@ -117,7 +118,7 @@ def answer(replicator: Editable, question_id: str, body: QuestionAnswer, user: U
     one = opened(open_state(), replicator)
     found = [question for question in open_questions(one).values() if question.id == question_id]
     if not found:
-        raise NotFound.of("API005", f"{replicator} has no open question {question_id}", do="list the open questions")
+        raise NotFound.of("API004", f"{replicator} has no open question {question_id}", do="list the open questions")
     if body.now:
         require_runnable_dag(replicator)
     decision = answer_open_question(one, found[0], body.answer, user.get_name(), body.reason)

@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records, show_record, without_values
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
-from airflow_cdc_provider.ui.confirmation import require_confirmation
 from airflow_cdc_provider.ui.registered import opened, require_tables
 from airflow_cdc_provider.ui.responses import json_response
-from airflow_cdc_provider.ui.routes.commands import Key, Reason
+from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key, Reason
 
 router = APIRouter()
 
@@ -60,7 +60,7 @@ def decide(replicator: Editable, body: RecordDecision, user: User, key: Key) -> 
     """Apply records again, or discard them. The next run carries the decision out."""
     kind = CommandKind(body.decision)
     if kind is CommandKind.DISCARD:
-        require_confirmation(kind, body.confirm, replicator)
+        require_typed_name(f"the {kind}", replicator, body.confirm, CONFIRM)
     one = opened(open_state(), replicator)
     tables = require_tables(one, body.tables)
     if body.now:
