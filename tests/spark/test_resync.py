@@ -138,10 +138,8 @@ def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
     problem = blocked["public.hard"].problem
     assert problem is not None
     assert problem.what == "the resync of public.hard would delete 21 of 100 rows"
-    assert problem.do.endswith(
-        name = replicator.definition.name
-        assert problem.do.endswith(f"airflow cdc resync {name} --table public.hard --yes {name}")
-    )
+    name = replicator.definition.name
+    assert problem.do.endswith(f"airflow cdc resync {name} --table public.hard --yes {name}")
     assert versions == {table: replicator.target.state(table, table[7:]).version for table in tables}
 
     decision = OperatorDecision(
