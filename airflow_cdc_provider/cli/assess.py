@@ -12,6 +12,7 @@ from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.control.assessments import assess_replicator, only
 from airflow_cdc_provider.core.assessment.copy_rate import CopyRate
+from airflow_cdc_provider.core.assessment.plain import plain_assessment
 from airflow_cdc_provider.core.assessment.support import (
     ColumnAssessment,
     Finding,
@@ -20,7 +21,6 @@ from airflow_cdc_provider.core.assessment.support import (
     TableAssessment,
 )
 from airflow_cdc_provider.core.assessment.texts import duration_text, size_text
-from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import TableState
@@ -111,17 +111,6 @@ def assess(args: argparse.Namespace) -> CommandOutput:
     return CommandOutput(plain_assessment(assessment), listing, list(assessment_lines(assessment)), code=code)
 
 
-def plain_assessment(assessment: ReplicatorAssessment) -> dict[str, Any]:
-    return {
-        "replicator": assessment.replicator,
-        "ready": assessment.ready,
-        "tables": [_plain_table(table) for table in assessment.tables],
-        "findings": to_plain(assessment.findings),
-        "rate": to_plain(assessment.rate),
-        "sizes_unknown": assessment.sizes_unknown,
-    }
-
-
 def table_listing(tables: Iterable[TableAssessment]) -> OutputTable:
     return OutputTable(ASSESSED_TABLES, [_table_cells(table) for table in tables])
 
@@ -150,24 +139,6 @@ def assessment_lines(assessment: ReplicatorAssessment) -> Iterator[str]:
     known = [table.copy_s for table in assessment.tables if table.copy_s is not None]
     if known and assessment.rate:
         yield f"first copies: about {duration_text(sum(known))} in all, at {_rate_text(assessment.rate)}"
-
-
-def _plain_table(table: TableAssessment) -> dict[str, Any]:
-    return {
-        "table": table.table,
-        "target": table.target,
-        "support": table.support.value,
-        "key": list(table.key),
-        "rows": table.size.rows,
-        "bytes": table.size.bytes,
-        "copy_s": table.copy_s,
-        "columns_count": len(table.columns),
-        "columns_not_supported": len(table.with_support(Support.NO)),
-        "columns_partially_supported": len(table.with_support(Support.PARTIAL)),
-        "findings": to_plain(table.findings),
-        "excluded": list(table.excluded),
-        "columns": to_plain(table.columns),
-    }
 
 
 def _table_cells(table: TableAssessment) -> tuple[object, ...]:

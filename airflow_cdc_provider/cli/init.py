@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from airflow_cdc_provider.cli.assess import plain_assessment, table_listing
+from airflow_cdc_provider.cli.assess import table_listing
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.connectors import FORMATS, MESSAGE_SOURCES, SOURCES
@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.assessment.draft import (
     columns_to_exclude,
     with_tables,
 )
+from airflow_cdc_provider.core.assessment.plain import plain_assessment
 from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, DefinitionInvalid
 from airflow_cdc_provider.core.registry import load_class

@@ -7,10 +7,9 @@ import argparse
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
-from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.control.dry_run import dry_run, plain_plan
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
-from airflow_cdc_provider.core.serde import to_plain
 
 
 @cli_command
@@ -18,16 +17,8 @@ def plan(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     preview = dry_run(replicator)
     facts, decision = preview.facts, preview.decision
-    verdicts = [{"table": v.table, "action": v.action.value, "reason": v.reason} for v in decision.table_decisions]
-    body = {
-        "replicator": replicator.name,
-        "next": list(decision.follow),
-        "tables": verdicts,
-        "requests": [{"id": c.id, "kind": c.kind.value, "tables": list(c.tables)} for c in facts.commands],
-        "notes": list(decision.notes),
-        "stop": to_plain(decision.stop),
-    }
-    rows = [(row["table"], row["action"], row["reason"]) for row in verdicts]
+    body = plain_plan(preview)
+    rows = [(row["table"], row["action"], row["reason"]) for row in body["tables"]]
     problems = [v.problem for v in decision.table_decisions if v.problem]
     return CommandOutput(
         body, OutputTable(("table", "action", "reason"), rows), _lines(decision, facts.commands), problems

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_cdc_provider.control.observe import RunContext, observe
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.facts import Facts
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, RunDecision, decide
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import Lane
 
 
@@ -32,3 +34,18 @@ def dry_run(replicator: Replicator) -> DryRun:
     free = {lane: replicator.state.holder(replicator.name, lane) is None for lane in Lane}
     facts = observe(replicator, RunContext("outlook", stream_lane=free[Lane.STREAM], copy_lane=free[Lane.COPY])).facts
     return DryRun(facts, decide(facts))
+
+
+def plain_plan(preview: DryRun) -> dict[str, Any]:
+    """As plain JSON: the command line and the API print the same."""
+    facts, decision = preview.facts, preview.decision
+    return {
+        "replicator": facts.definition.name,
+        "next": list(decision.follow),
+        "tables": [
+            {"table": one.table, "action": one.action.value, "reason": one.reason} for one in decision.table_decisions
+        ],
+        "requests": [{"id": one.id, "kind": one.kind.value, "tables": list(one.tables)} for one in facts.commands],
+        "notes": list(decision.notes),
+        "stop": to_plain(decision.stop),
+    }

@@ -69,6 +69,20 @@ def secrets_of(definition: Definition) -> Secrets:
     )
 
 
+def connection_ids(definition: Definition) -> frozenset[str]:
+    """The connections whose secrets ``secrets_of`` reads."""
+    targets = definition.all_targets
+    named = (
+        definition.source.connection,
+        definition.staging.connection,
+        definition.hash_connection,
+        registry_connection(definition),
+        *(target.connection for target in targets),
+        *(str(target.options.get(STAGE_CONNECTION, "")) for target in targets),
+    )
+    return frozenset(filter(None, named))
+
+
 def _target_secrets(target: Target) -> TargetSecrets:
     try:
         return TargetSecrets(

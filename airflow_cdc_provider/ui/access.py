@@ -3,12 +3,13 @@ commands it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request, status
@@ -57,6 +58,14 @@ def require_same_origin(request: Request) -> None:
         raise HTTPException(
             status.HTTP_403_FORBIDDEN, f"a request that changes something needs the header {CSRF_HEADER}"
         )
+
+
+def require_connections(user: BaseUser, connections: Iterable[str]) -> None:
+    """HTTP 403 for a connection that the user may not read."""
+    for one in sorted(connections):
+        details = ConnectionDetails(conn_id=one)
+        if not get_auth_manager().is_authorized_connection(method="GET", details=details, user=user):
+            raise HTTPException(status.HTTP_403_FORBIDDEN, f"no access to the connection {one}")
 
 
 def _require(user: BaseUser, replicator: str, method: ResourceMethod) -> str:

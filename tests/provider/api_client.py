@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -58,7 +60,8 @@ def add_dags(names: Iterable[str]) -> None:
 
 
 def api_client() -> ApiClient:
-    manager = init_auth_manager()
+    with contextlib.redirect_stdout(io.StringIO()):  # its first start prints a password
+        manager = init_auth_manager()
     users = {role: SimpleAuthManagerUser(username=f"{role}-name", role=role.upper()) for role in ROLES}
     tokens = {role: manager.generate_jwt(user) for role, user in users.items()}
     return ApiClient(TestClient(create_app(), raise_server_exceptions=False), tokens)

@@ -215,11 +215,13 @@ function waiting(one) {
 async function replicatorView(name) {
   const route = path(name);
   const one = await request(route);
-  const [tables, windows, questions, commands] = await Promise.all([
+  const [tables, windows, questions, records, commands, audit] = await Promise.all([
     all(`${route}/tables`, "tables"),
     optional(`${route}/windows?limit=${WINDOWS_DRAWN}`, "windows"),
     one.questions ? optional(`${route}/questions`, "questions") : { items: [] },
+    one.quarantined ? optional(`${route}/quarantine`, "records") : { items: [] },
     optional(`${route}/commands?limit=10`, "commands"),
+    optional(`${route}/audit?limit=10`, "entries"),
   ]);
   const acts = element("p", { class: "actions" },
     button("Run now", () => send(`${route}/runs`, null)),
@@ -231,8 +233,10 @@ async function replicatorView(name) {
     acts,
     ...questions.items.map((question) => questionView(name, question)),
     tablesView(name, tables),
+    records.items.length ? quarantineView(name, records.items) : null,
     windowsView(windows),
     commands.items.length ? commandsView(commands.items) : null,
+    audit.items.length ? auditView(audit.items) : null,
   ];
 }
 
@@ -272,6 +276,23 @@ function questionView(name, question) {
     element("p", {}, question.changes.join("; ")), element("p", { class: "actions" }, ...answers));
 }
 
+function quarantineView(name, records) {
+  const rows = records.map((one) => [
+    one.id, one.table, one.reason, time(one.since), one.blocks_table ? "blocks the table" : number(one.parked), one.decision,
+    element("div", { class: "actions" }, ...["replay", "discard"].map((decision) =>
+      button(capital(decision), () => decide(name, decision, one.id), `${capital(decision)} ${one.id}`)))]);
+  return table("Records in quarantine", ["Record", "Table", "Reason", "Since", "#Held behind it", "Decision", "Actions"], rows);
+}
+
+async function decide(name, decision, record) {
+  const body = { decision, records: [record] };
+  if (decision === "discard") {
+    if (!(await confirmed(`Discard ${record}`, "Its change, and those that depend on it, are lost.", name))) return;
+    body.confirm = name;
+  }
+  await send(`${path(name)}/quarantine`, body);
+}
+
 function windowsView({ items, reason }) {
   if (!items.length) return element("p", { class: "faint" }, reason || "The change log has no windows yet.");
   const windows = [...items].reverse();
@@ -299,6 +320,11 @@ function windowsView({ items, reason }) {
 function commandsView(commands) {
   const rows = commands.map((one) => [time(one.requested_at), one.kind, one.tables.join(", ") || "all tables", one.requested_by, one.status, one.outcome]);
   return table("Last commands", ["At", "Command", "Tables", "By", "Status", "Outcome"], rows);
+}
+
+function auditView(entries) {
+  const detail = (one) => Object.entries(one.detail).map(([key, value]) => `${key}: ${[value].flat().join(", ")}`).join("; ");
+  return table("Audit", ["At", "By", "Action", "Detail"], entries.map((one) => [time(one.at), one.actor, one.action, detail(one)]));
 }
 
 async function tableView(name, tableName) {
