@@ -28,6 +28,8 @@ def in_airflow(shop: Scenario, page: Page) -> None:
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("4 replicating")).to_be_visible()
     picture(page, "replicators")
+    frame.get_by_label("Only what needs attention").check()
+    expect(frame.get_by_text("Nothing needs attention.")).to_be_visible()
     page.goto(f"{shop.airflow.url}/dags/{shop.name}/plugin/replicator")
     frame.get_by_role("button", name=f"Pause {ORDERS}").click()
     expect(state_of(frame, ORDERS)).to_have_text("paused")

@@ -2,7 +2,7 @@
 // The page of replicators. It shows what the API answers; all texts are set as text, never as HTML.
 
 const API = "api/v1";
-const REFRESH_MS = 10000;
+const REFRESH_MS = 30000;
 const WINDOWS_DRAWN = 48;
 const FILL = {
   replicating: "replicating-fill", snapshotting: "busy-fill", resyncing: "busy-fill", rewinding: "busy-fill",
@@ -19,6 +19,7 @@ const place = document.getElementById("place");
 const main = document.getElementById("main");
 const message = document.getElementById("message");
 let search = "";
+let onlyTrouble = false;
 let shown = 0;
 
 // Elements
@@ -189,7 +190,8 @@ function tell(text, done) {
 async function listView() {
   const query = search ? `?search=${encodeURIComponent(search)}` : "";
   const found = await all(`/replicators${query}`, "replicators");
-  const rows = found.map((one) => [
+  const troubled = found.filter(needsAttention);
+  const rows = (onlyTrouble ? troubled : found).map((one) => [
     element("a", { href: `#/${encodeURIComponent(one.name)}` }, one.name),
     `${one.source} → ${one.targets.map((target) => target.type).join(", ")}`,
     states(one.states),
@@ -202,7 +204,23 @@ async function listView() {
   field.addEventListener("change", () => { search = field.value; show(); });
   const heads = ["Replicator", "From and to", "Tables", "Lag", "#Rows", "#Changes", "Waits for a person"];
   const none = search ? "No replicator has this name." : "No replicator has run yet. Unpause a DAG to see it here.";
-  return [field, found.length ? table(counted(found.length, "replicator"), heads, rows) : element("p", {}, none)];
+  const filter = element("input", { type: "checkbox", id: "trouble", ...(onlyTrouble ? { checked: "" } : {}) });
+  filter.addEventListener("change", () => { onlyTrouble = filter.checked; show(); });
+  return [
+    facts([["Replicators", number(found.length)], ["Need attention", number(troubled.length)],
+      ["Late", number(found.filter((one) => one.late).length)], ["Tables", number(found.reduce((sum, one) => sum + one.tables, 0))],
+      ["Blocked or failing tables", number(found.reduce((sum, one) => sum + inTrouble(one), 0))]]),
+    element("p", { class: "actions" }, field, element("label", {}, filter, " Only what needs attention")),
+    rows.length ? table(counted(rows.length, "replicator"), heads, rows) : element("p", {}, found.length ? "Nothing needs attention." : none),
+  ];
+}
+
+function inTrouble(one) {
+  return (one.states.blocked || 0) + (one.states.failing || 0);
+}
+
+function needsAttention(one) {
+  return one.late || inTrouble(one) > 0 || one.questions > 0 || one.quarantined > 0;
 }
 
 function waiting(one) {
