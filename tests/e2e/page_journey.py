@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from tests.e2e.browser import browser_page, grave_faults, picture
+from tests.browser import browser_page, grave_faults, picture
 from tests.scenario import Scenario
 
 ORDERS, CUSTOMERS = "public.orders", "public.customers"
 
 
 def walk(shop: Scenario) -> None:
-    with browser_page(shop.airflow) as page:
+    with browser_page(shop.airflow.url, shop.airflow.token) as page:
         in_airflow(shop, page)
         by_keyboard(shop, page)
         for scheme in ("light", "dark"):

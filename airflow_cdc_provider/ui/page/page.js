@@ -314,7 +314,7 @@ async function decide(name, decision, record) {
 function windowsView({ items, reason }) {
   if (!items.length) return element("p", { class: "faint" }, reason || "The change log has no windows yet.");
   const windows = [...items].reverse();
-  const most = Math.max(1, ...windows.map((one) => one.records));
+  const most = Math.max(...windows.map((one) => one.records));
   const drawing = document.createElementNS(SVG, "svg");
   const sum = windows.reduce((before, one) => before + one.records, 0);
   const first = WINDOWS_DRAWN - windows.length;
@@ -323,7 +323,7 @@ function windowsView({ items, reason }) {
     drawing.setAttribute(key, value);
   }
   windows.forEach((one, at) => {
-    const height = one.holes.length ? 10 : Math.max(0.15, (10 * one.records) / most);
+    const height = one.holes.length ? 10 : Math.max(0.15, (10 * one.records) / Math.max(1, most));
     const bar = document.createElementNS(SVG, "rect");
     const title = document.createElementNS(SVG, "title");
     for (const [key, value] of [["x", first + at + 0.1], ["y", 10 - height], ["width", 0.8], ["height", height]]) bar.setAttribute(key, value);

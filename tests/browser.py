@@ -12,8 +12,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect, sync_playwright
 
-from airflow_cdc_provider.sandbox.airflow import EmbeddedAirflow
-
 SLOWEST_ANSWER_MS = 60_000.0
 expect.set_options(timeout=SLOWEST_ANSWER_MS)
 GRAVE = frozenset({"serious", "critical"})
@@ -22,9 +20,9 @@ SCREENSHOTS = "SCREENSHOTS"
 
 
 @contextmanager
-def browser_page(airflow: EmbeddedAirflow) -> Iterator[Page]:
-    """Every error that the page's scripts or its content policy report fails the block at its end. Without Chromium,
-    the test is skipped on a laptop and fails in CI."""
+def browser_page(url: str, token: str) -> Iterator[Page]:
+    """``token``: of a user of Airflow. Every error that the page's scripts or its content policy report fails the
+    block at its end. Without Chromium, the test is skipped on a laptop and fails in CI."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         message = "no chromium is installed; on Debian: apt-get install chromium"
@@ -36,7 +34,7 @@ def browser_page(airflow: EmbeddedAirflow) -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         context.set_default_timeout(SLOWEST_ANSWER_MS)
-        context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
+        context.add_cookies([{"name": "_token", "value": token, "url": url}])
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda line: errors.append(line.text) if "Content Security Policy" in line.text else None)

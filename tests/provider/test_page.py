@@ -1,0 +1,110 @@
+"""The page in a browser, without an Airflow around it: what it shows of trouble, and what its buttons do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+import uvicorn
+from playwright.sync_api import Page, expect
+
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.sandbox.ports import free_ports
+from tests.browser import browser_page, grave_faults
+from tests.provider.api_client import add_dags, api_client
+from tests.provider.bad_records import with_bad_records
+from tests.provider.command_line import CommandLine
+from tests.provider.run_harness import RunHarness
+
+pytestmark = pytest.mark.server
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@dataclass
+class Shown:
+    page: Page
+    url: str
+    harness: RunHarness
+
+    def open(self, place: str) -> None:
+        self.page.goto(f"{self.url}/{place}")
+        self.page.reload()
+        expect(self.page.get_by_text("as of")).to_be_visible()
+
+
+def in_trouble(harness: RunHarness) -> Callable[[Mapping[str, TableRow]], list[TableRow]]:
+    """``public.a`` has bad records; ``public.b`` has stopped, with a text from the source in its reason."""
+    return lambda before: [
+        replace(before["public.a"], control=harness.control("public.a")),
+        replace(
+            before["public.b"],
+            state=TableState.BLOCKED,
+            reason=f"a column is {HOSTILE}",
+            remedy="airflow cdc resync shop",
+        ),
+    ]
+
+
+@pytest.fixture
+def shown(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Iterator[Shown]:
+    add_dags(["shop"])
+    with_bad_records(harness)
+    harness.state.change_tables("shop", in_trouble(harness))
+    client = api_client()
+    (port,) = free_ports(1)
+    server = uvicorn.Server(uvicorn.Config(client.http.app, host="127.0.0.1", port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    url = f"http://127.0.0.1:{port}"
+    with browser_page(url, client.tokens["user"]) as page:
+        yield Shown(page, url, harness)
+    server.should_exit = True
+    thread.join()
+
+
+def test_trouble_is_shown_and_texts_of_the_source_are_only_texts(shown: Shown) -> None:
+    page = shown.page
+    shown.open("#/")
+    expect(page.get_by_role("row", name="shop")).to_contain_text("1 blocked, 1 replicating")
+    expect(page.get_by_role("row", name="shop")).to_contain_text("2 records in quarantine")
+    page.get_by_label("Only what needs attention").check()
+    expect(page.get_by_role("link", name="shop")).to_be_visible()
+    page.get_by_role("link", name="shop").click()
+    expect(page.get_by_role("table", name="Tables")).to_contain_text(HOSTILE)
+    assert page.locator("img").count() == 0
+    for place in ("#/", "#/shop", "#/shop/public.a"):
+        shown.open(place)
+        assert grave_faults(page) == []
+
+
+def test_a_record_is_applied_again_at_once_and_discarded_only_with_the_typed_name(shown: Shown) -> None:
+    page, log = shown.page, shown.harness.replicator.log
+    shown.open("#/shop")
+    records = page.get_by_role("table", name="Records in quarantine")
+    page.get_by_role("button", name="Replay one").click()
+    expect(records.get_by_role("row", name="one")).to_contain_text("replay")
+    page.get_by_role("button", name="Discard two").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("shop")
+    page.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    expect(records.get_by_role("row", name="two")).to_contain_text("discard")
+    expect(page.get_by_role("table", name="Audit")).to_contain_text("quarantine discard")
+    assert {one.record: (one.kind, one.decided_by) for one in log.decisions()} == {
+        "one": ("replay", "user-name"),
+        "two": ("discard", "user-name"),
+    }
+
+
+def test_an_error_is_shown_in_words_and_an_unknown_place_too(shown: Shown) -> None:
+    page = shown.page
+    shown.open("#/nowhere")
+    expect(page.get_by_role("alert").first).to_contain_text("no replicator nowhere has run")
+    shown.open("#/shop")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("#message")).to_be_visible()
