@@ -41,6 +41,6 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["airflow_cdc_provider.hooks.connections", "airflow_cdc_provider.hooks.spark"],
             }
         ],
-        "extra-links": ["airflow_cdc_provider.links.staging.StagingLink"],
+        "extra-links": ["airflow_cdc_provider.links.replicator.ReplicatorLink"],
         "cli": ["airflow_cdc_provider.cli.commands.get_cli_commands"],
     }

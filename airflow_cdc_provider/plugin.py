@@ -7,12 +7,12 @@ from typing import Any
 
 from airflow.sdk.plugins_manager import AirflowPlugin
 
-from airflow_cdc_provider.links.staging import StagingLink
+from airflow_cdc_provider.links.replicator import ReplicatorLink
 
 
 class CdcPlugin(AirflowPlugin):
     name = "cdc"
-    operator_extra_links = [StagingLink()]  # noqa: RUF012  (declared so by Airflow)
+    operator_extra_links = [ReplicatorLink()]  # noqa: RUF012  (declared so by Airflow)
     external_views = [  # noqa: RUF012
         {
             "name": "Replicators",

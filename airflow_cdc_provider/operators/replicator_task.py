@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, BaseOperatorLink
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.links.replicator import ReplicatorLink
 
 if TYPE_CHECKING:
     import jinja2
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 class HasDefinition:
     """An operator with the definition as a template field: it is shown, but its text is never rendered as a
-    template."""
+    template. Its tasks have a link to the page of the replicator."""
 
+    operator_extra_links: Collection[BaseOperatorLink] = (ReplicatorLink(),)
     template_fields: Collection[str] = ("definition",)
     template_fields_renderers = {"definition": "json"}  # noqa: RUF012  (declared so by Airflow)
 

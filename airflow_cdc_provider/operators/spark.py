@@ -11,7 +11,6 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepRes
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.links.staging import StagingLink
 from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.replicator_task import HasDefinition
@@ -32,14 +31,12 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
     """
 
     template_fields = ("step", "definition")
-    operator_extra_links = (StagingLink(),)
     ui_color = "#fbe3cf"
 
     def __init__(self, *, step: str, definition: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.step = step
         self.definition = definition
-        self.step_folder_url = ""
         self._attempt: Attempt | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -51,7 +48,7 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
                 result = self._attempt.result()
             finally:
                 if self._attempt.folder is not None:
-                    self.step_folder_url = self._attempt.folder.url
+                    self.log.info("step files: %s", self._attempt.folder.url)
         self._log_tables(result)
         return summary(result)
 

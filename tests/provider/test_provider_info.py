@@ -114,10 +114,10 @@ def test_the_entry_points_are_those_of_the_package() -> None:
     assert "\n".join(written) == ENTRY_POINTS
 
 
-def test_the_plugin_is_valid_and_has_the_link_to_the_step_files() -> None:
+def test_the_plugin_is_valid_and_has_the_link_to_the_page() -> None:
     loaded = EntryPoint("cdc", "airflow_cdc_provider.plugin:CdcPlugin", "airflow.plugins").load()
     assert loaded is CdcPlugin
-    assert [link.name for link in CdcPlugin.operator_extra_links] == ["Step files"]
+    assert [link.name for link in CdcPlugin.operator_extra_links] == ["Replicator"]
     assert {base.__name__ for base in CdcPlugin.__mro__} >= {AirflowPlugin.__name__}
     CdcPlugin.validate()
 

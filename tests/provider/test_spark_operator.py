@@ -271,10 +271,14 @@ def test_without_its_spark_connection_nothing_is_submitted(
     assert harness.state.open_attempts(harness.definition.name) == ()
 
 
-def test_the_link_of_a_task_leads_to_its_step_files(harness: StepHarness) -> None:
+def test_a_task_links_to_the_page_of_its_replicator_and_logs_its_step_files(
+    harness: StepHarness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/prefix/")
     harness.plan("public.a", extract=True)
     operator = harness.operator("extract")
     [link] = operator.operator_extra_links
-    assert link.get_link(operator, ti_key=None) == ""  # type: ignore[arg-type]
+    page = f"https://airflow.example.com/prefix/dags/{harness.definition.name}/plugin/replicator"
+    assert link.get_link(operator, ti_key=None) == page  # type: ignore[arg-type]
     operator.execute(context("extract"))
-    assert link.get_link(operator, ti_key=None) == Path(harness.folders("extract")[0].url).as_uri()  # type: ignore[arg-type]
+    assert f"step files: {harness.folders('extract')[0].url}" in capsys.readouterr().out
