@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.api import API_MUTANTS
 from tests.mutants.bigquery import BIGQUERY
 from tests.mutants.binlog import BINLOG
 from tests.mutants.change_log import CHANGE_LOG
@@ -48,6 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *DIRECT_MERGES,
     *ENGINES,
     *QUARANTINE,
+    *API_MUTANTS,
     *DIRTY_KEYS,
     *IDENTITIES,
     *SCHEMA_CHANGES,

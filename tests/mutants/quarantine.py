@@ -87,8 +87,8 @@ QUARANTINE = (
     ),
     Mutant(
         "a request is made before the decision is recorded",
-        "airflow_cdc_provider/cli/quarantine.py",
-        "    record_decisions(replicator, chosen, decision_kind, values, args.reason, current_user())\n",
+        "airflow_cdc_provider/control/quarantine_commands.py",
+        "    record_decisions(replicator, chosen, DECISIONS[kind], dict(values), reason, by)\n",
         "",
         (OPERATOR,),
     ),
