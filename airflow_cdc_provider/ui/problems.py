@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+from airflow.sdk.exceptions import AirflowException
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -37,6 +38,7 @@ STATUS: Sequence[tuple[type[CdcError], HTTPStatus]] = (
 
 def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(CdcError, _of_provider)
+    app.add_exception_handler(AirflowException, _of_airflow)
     app.add_exception_handler(HTTPException, _of_framework)
     app.add_exception_handler(RequestValidationError, _of_request)
 
@@ -61,6 +63,13 @@ def _of_provider(request: Request, error: Exception) -> JSONResponse:
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     headers = {"Retry-After": str(RETRY_AFTER_S)} if error.retryable else None
     return problem_response(request, status, error.problems, headers)
+
+
+def _of_airflow(request: Request, error: Exception) -> JSONResponse:
+    """As a DAG that Airflow has not parsed yet."""
+    found = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    problem = Problem("API006", "Airflow returned an error", found=found, do="look at the DAG in Airflow")
+    return problem_response(request, HTTPStatus.SERVICE_UNAVAILABLE, [problem])
 
 
 def _of_framework(request: Request, error: Exception) -> JSONResponse:

@@ -67,6 +67,7 @@ def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: 
     for role in (ANONYMOUS, *ROLES):
         headers = api.headers(role) | {"Idempotency-Key": f"key-of-{role}"}
         statuses[role] = api.http.request(method, path_of(route), json=body, headers=headers).status_code
+    assert 500 not in statuses.values()
     assert statuses.pop(ANONYMOUS) == 401
     if {access.editable, access.readable_with_values} & used:
         assert statuses.pop("viewer") == 403

@@ -101,7 +101,7 @@ def test_a_record_is_applied_again_at_once_and_discarded_only_with_the_typed_nam
     }
 
 
-def test_an_error_is_shown_in_words_and_an_unknown_place_too(shown: Shown) -> None:
+def test_errors_and_unknown_replicators_are_shown_as_text(shown: Shown) -> None:
     page = shown.page
     shown.open("#/nowhere")
     expect(page.get_by_role("alert").first).to_contain_text("no replicator nowhere has run")
