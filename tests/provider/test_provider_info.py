@@ -114,6 +114,16 @@ def test_the_entry_points_are_those_of_the_package() -> None:
     assert "\n".join(written) == ENTRY_POINTS
 
 
+def test_a_process_that_serves_no_page_loads_the_plugin_without_a_web_framework() -> None:
+    """As every task and the DAG processor do."""
+    program = (
+        "import sys; from airflow_cdc_provider.plugin import CdcPlugin; CdcPlugin.validate(); "
+        "print(sorted({'fastapi', 'starlette', 'airflow_cdc_provider.ui.app'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_plugin_is_valid_and_has_the_link_to_the_page() -> None:
     loaded = EntryPoint("cdc", "airflow_cdc_provider.plugin:CdcPlugin", "airflow.plugins").load()
     assert loaded is CdcPlugin
