@@ -8,7 +8,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, pairs_text
 from airflow_cdc_provider.cli.replicators import find_definitions
 from airflow_cdc_provider.control.replicator import utc_now
-from airflow_cdc_provider.core.metrics import gauges
+from airflow_cdc_provider.core.metrics import gauges, plain_samples
 from airflow_cdc_provider.hooks.state import open_state
 
 COLUMNS = ("metric", "value", "unit", "tags")
@@ -22,9 +22,5 @@ def metrics(args: argparse.Namespace) -> CommandOutput:
         for definition in find_definitions(args.name)
         for sample in gauges(definition.name, state.tables(definition.name).values(), definition.freshness, now)
     ]
-    body = [
-        {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
-        for one in samples
-    ]
     rows = [(one.metric.name, f"{one.value:g}", one.metric.unit, pairs_text(one.tags)) for one in samples]
-    return CommandOutput({"metrics": body}, OutputTable(COLUMNS, rows))
+    return CommandOutput({"metrics": plain_samples(samples)}, OutputTable(COLUMNS, rows))

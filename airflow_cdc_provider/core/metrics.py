@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
@@ -43,6 +44,14 @@ class Sample:
     metric: Metric
     value: float
     tags: Mapping[str, str]
+
+
+def plain_samples(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """As plain JSON: the command line and the API print the same."""
+    return [
+        {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
+        for one in samples
+    ]
 
 
 C, G, T = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.TIMER

@@ -4,7 +4,7 @@ staging and in its target can be found and removed without it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,6 +32,11 @@ class ReplicatorEntries:
         """Of all entries, sorted, without reading them."""
         query = sa.select(t.replicators.c.replicator).order_by(t.replicators.c.replicator)
         return [str(row.replicator) for row in self._database.rows(query)]
+
+    def of(self, replicators: Collection[str]) -> list[ReplicatorEntry]:
+        """The entries of these replicators, sorted by name. For a few hundred: SQLite limits parameters."""
+        query = sa.select(t.replicators).where(t.replicators.c.replicator.in_(replicators))
+        return [_entry(row) for row in self._database.rows(query.order_by(t.replicators.c.replicator))]
 
     def get(self, replicator: str) -> ReplicatorEntry | None:
         with self._database.transaction() as connection:

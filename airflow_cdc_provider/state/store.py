@@ -257,10 +257,14 @@ class StateStore:
         with self.database.transaction() as connection:
             return _table_rows(connection, replicator)
 
+    def table(self, replicator: str, table: str) -> TableRow | None:
+        rows = self.database.rows(_of_replicator(replicator).where(t.table_rows.c.table == table))
+        return _table_row(rows[0]) if rows else None
+
     def tables_page(self, replicator: str, after: str, limit: int) -> tuple[TableRow, ...]:
         """At most ``limit`` rows of tables whose names come after ``after``, by name."""
         query = _of_replicator(replicator).where(t.table_rows.c.table > after).limit(limit)
-        return tuple(from_plain(TableRow, json.loads(row.body)) for row in self.database.rows(query))
+        return tuple(map(_table_row, self.database.rows(query)))
 
     def summaries(self, replicators: Collection[str]) -> dict[str, ReplicatorSummary]:
         """For each of them. One that no run of this version has opened is summarized from its rows."""
@@ -291,7 +295,11 @@ class StateStore:
 def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
     query = _of_replicator(replicator)
     rows = connection.execute(query.with_for_update() if lock else query)
-    return {row.table: from_plain(TableRow, json.loads(row.body)) for row in rows}
+    return {row.table: _table_row(row) for row in rows}
+
+
+def _table_row(row: sa.Row[Any]) -> TableRow:
+    return from_plain(TableRow, json.loads(row.body))
 
 
 def _of_replicator(replicator: str) -> sa.Select[Any]:

@@ -24,11 +24,6 @@ CSRF_HEADER = "Idempotency-Key"
 User = Annotated[BaseUser, Depends(get_user)]
 
 
-def is_allowed(user: BaseUser, replicator: str, method: ResourceMethod) -> bool:
-    details = DagDetails(id=replicator, team_name=DagModel.get_team_name(replicator))
-    return bool(get_auth_manager().is_authorized_dag(method=method, details=details, user=user))
-
-
 def readable(replicator: str, user: User) -> str:
     """The replicator of the path. HTTP 403 if the user may not read its DAG, whether or not it exists."""
     return _require(user, replicator, "GET")
@@ -69,7 +64,8 @@ def require_connections(user: BaseUser, connections: Iterable[str]) -> None:
 
 
 def _require(user: BaseUser, replicator: str, method: ResourceMethod) -> str:
-    if not is_allowed(user, replicator, method):
+    details = DagDetails(id=replicator, team_name=DagModel.get_team_name(replicator))
+    if not get_auth_manager().is_authorized_dag(method=method, details=details, user=user):
         raise HTTPException(status.HTTP_403_FORBIDDEN, f"no access to the DAG {replicator}")
     return replicator
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
@@ -10,6 +10,7 @@ from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.nearest import did_you_mean
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.state.store import StateStore
 
@@ -31,24 +32,22 @@ def entries_after(
     state: StateStore, after: str, search: str, allowed: Collection[str], limit: int
 ) -> list[ReplicatorEntry]:
     """At most ``limit`` entries of ``allowed`` whose names come after ``after`` and contain ``search``, by name."""
-    names = (one for one in state.replicators.names() if one > after and one in allowed and search in one)
-    return list(_first(state, names, limit))
-
-
-def _first(state: StateStore, names: Iterable[str], limit: int) -> Iterable[ReplicatorEntry]:
-    for name in names:
-        if limit == 0:
-            return
-        entry = state.replicators.get(name)
-        if entry is not None and not entry.gone:
-            limit -= 1
-            yield entry
+    names = [one for one in state.replicators.names() if one > after and one in allowed and search in one]
+    found: list[ReplicatorEntry] = []
+    for start in range(0, len(names), limit):
+        found += [entry for entry in state.replicators.of(names[start : start + limit]) if not entry.gone]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def opened(state: StateStore, name: str) -> Replicator:
-    """With its connections, by the definition of its last run. Raises as ``require_entry``, and Blocked (CMD020 to
-    CMD023) while it is deleted, renamed or moved."""
-    definition = require_entry(state, name).definition
+    """By the definition of its last run. Raises as ``require_entry`` and ``open_definition``."""
+    return open_definition(state, require_entry(state, name).definition)
+
+
+def open_definition(state: StateStore, definition: Definition) -> Replicator:
+    """With its connections. Raises Blocked (CMD020 to CMD023) while the replicator is deleted, renamed or moved."""
     require_unchanged(state, definition)
     return open_replicator(definition, secrets_of(definition), state)
 

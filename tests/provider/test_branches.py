@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,10 +27,8 @@ STREAM = {"extract", "stage", "merge", "find_holes"}
 
 
 @pytest.fixture(scope="module")
-def run_dag() -> Iterator[Callable[..., dict[str, set[str]]]]:
+def run_dag(metadata_database: None) -> Iterator[Callable[..., dict[str, set[str]]]]:
     """Runs the DAG once and returns the tasks by their state."""
-    command = [sys.executable, "-m", "airflow", "db", "migrate"]
-    subprocess.run(command, check=True, capture_output=True, env=dict(os.environ))
     file = Path(os.environ["AIRFLOW_HOME"], "dags", "branches.py")
     file.parent.mkdir(exist_ok=True)
     file.write_text("from tests.provider.branches import skeleton\n\ndag = skeleton()  # an Airflow DAG\n")

@@ -33,6 +33,12 @@ class ReplicatorSummary:
     def tables(self) -> int:
         return sum(self.states.values())
 
+    def lag_s(self, now: str) -> float | None:
+        """The longest lag of a table; None if there is no copy yet."""
+        if not self.fresh_at:
+            return None
+        return max(0.0, (parse_utc(now) - parse_utc(self.fresh_at)).total_seconds())
+
     def is_late(self, allowed: timedelta, now: str) -> bool:
         """Whether at least one table is late. ``allowed``: the ``freshness`` of the definition."""
         return bool(self.aging_since) and parse_utc(now) - parse_utc(self.aging_since) > allowed

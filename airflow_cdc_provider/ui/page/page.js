@@ -12,7 +12,6 @@ const FILL = {
 const SVG = "http://www.w3.org/2000/svg";
 const CONFIRMED = {
   resync: "copies the tables again. Rows that the source does not have are removed from the copies.",
-  rewind: "takes the tables back to an earlier state. The next run applies the change log from there.",
 };
 
 const place = document.getElementById("place");
@@ -28,7 +27,6 @@ function element(name, properties, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties || {})) {
     if (key === "class") made.className = value;
-    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined).map(asNode));
@@ -40,7 +38,7 @@ function asNode(child) {
 }
 
 function table(caption, heads, rows) {
-  const head = element("tr", {}, ...heads.map((one) => heading(one)));
+  const head = element("tr", {}, ...heads.map(heading));
   const body = rows.map((row) => element("tr", {}, ...row.map((cell, at) => data(cell, heads[at]))));
   return element("div", { class: "scroll" },
     element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body)));
@@ -91,7 +89,7 @@ function state(name) {
 }
 
 function states(counts) {
-  const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  const all = total(counts);
   const words = Object.entries(counts).map(([name, count]) => `${count} ${name}`).join(", ") || "no tables";
   const bar = element("div", { class: "bar", "aria-hidden": "true" });
   for (const [name, count] of Object.entries(counts)) {
@@ -102,8 +100,8 @@ function states(counts) {
   return element("div", {}, bar, element("span", {}, words));
 }
 
-function total(changes) {
-  return Object.values(changes).reduce((sum, one) => sum + one, 0);
+function total(counts) {
+  return Object.values(counts).reduce((sum, one) => sum + one, 0);
 }
 
 // The API

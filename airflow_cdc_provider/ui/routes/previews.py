@@ -9,16 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from airflow_cdc_provider.control.assessments import assess_replicator, only
 from airflow_cdc_provider.control.dry_run import dry_run, plain_plan
-from airflow_cdc_provider.control.replicator import open_replicator
-from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.assessment.plain import plain_assessment
 from airflow_cdc_provider.core.errors import DefinitionInvalid
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.hooks.connections import connection_ids, secrets_of
+from airflow_cdc_provider.hooks.connections import connection_ids
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.loader import load_text
 from airflow_cdc_provider.ui.access import Editable, Readable, User, require_connections
-from airflow_cdc_provider.ui.registered import opened
+from airflow_cdc_provider.ui.registered import open_definition, opened
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES, json_response
 
 router = APIRouter()
@@ -75,6 +73,5 @@ def check_draft(replicator: Editable, body: Draft, user: User) -> dict[str, Any]
         entry = state.replicators.get(replicator)
         used = connection_ids(entry.definition) if entry and not entry.gone else frozenset[str]()
         require_connections(user, connection_ids(definition) - used)
-        require_unchanged(state, definition)
-        answer["plan"] = plain_plan(dry_run(open_replicator(definition, secrets_of(definition), state)))
+        answer["plan"] = plain_plan(dry_run(open_definition(state, definition)))
     return answer

@@ -12,10 +12,9 @@ from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEnt
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import NotFound
-from airflow_cdc_provider.core.metrics import gauges
+from airflow_cdc_provider.core.metrics import gauges, plain_samples
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable, ReadableNames
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
@@ -72,7 +71,7 @@ def get_table(request: Request, replicator: Readable, table: str) -> Response:
     """A table, with the schema of its copy and what is known of its state."""
     state = open_state()
     entry = require_entry(state, replicator)
-    row = state.tables(replicator).get(table)
+    row = state.table(replicator, table)
     if row is None:
         raise NotFound.of(
             "API002", f"{replicator} has no table {table}", do="list its tables", allowed="a source table"
@@ -91,11 +90,7 @@ def list_metrics(request: Request, replicator: Readable) -> Response:
     state = open_state()
     entry = require_entry(state, replicator)
     samples = gauges(replicator, state.tables(replicator).values(), entry.definition.freshness, utc_now())
-    items = [
-        {"metric": one.metric.name, "value": one.value, "unit": one.metric.unit, "tags": dict(one.tags)}
-        for one in samples
-    ]
-    return json_response(request, {"metrics": items})
+    return json_response(request, {"metrics": plain_samples(samples)})
 
 
 @router.get("/replicators/{replicator}/audit")
@@ -107,13 +102,12 @@ def list_audit(request: Request, replicator: Readable, limit: Limit = 50) -> Res
 def _listed(entry: ReplicatorEntry, summary: ReplicatorSummary, now: str) -> dict[str, Any]:
     definition = entry.definition
     allowed = definition.freshness
-    lag_s = (parse_utc(now) - parse_utc(summary.fresh_at)).total_seconds() if summary.fresh_at else None
     return {
         "name": definition.name,
         "source": definition.source.type,
         "targets": [{"name": target.name, "type": target.type} for target in definition.all_targets],
         "freshness_s": allowed.total_seconds(),
-        "lag_s": lag_s if lag_s is None else max(0.0, lag_s),
+        "lag_s": summary.lag_s(now),
         "late": summary.is_late(allowed, now),
         "tables": summary.tables,
         **to_plain(summary),
