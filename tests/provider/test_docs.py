@@ -11,14 +11,20 @@ from pathlib import Path
 import pytest
 import yaml
 from airflow.cli.cli_config import GroupCommand
+from fastapi.routing import APIRoute
 
 from airflow_cdc_provider.cli.commands import get_cli_commands
 from airflow_cdc_provider.loader import load_text
+from airflow_cdc_provider.ui.app import API, create_app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in (ROOT.glob("*.md"), (ROOT / "docs").rglob("*.md")) for path in path)
+OTHER_ROUTES = {"POST /auth/token"}
+"""Of Airflow."""
 HISTORY = ROOT / "CHANGELOG.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NAMED_COMMAND = re.compile(r"`airflow cdc ([a-z][^`]*)`")
+NAMED_ROUTE = re.compile(r"`((?:GET|POST) /[^`\s]*)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:airflow_cdc_provider|spark_jobs|tests|dags|docs|docker)/[\w./-]+|[a-z_]+/[\w/]+\.py)`")
 REPLICATOR = {"name", "source", "target", "tables", "staging"}
@@ -97,6 +103,31 @@ def test_every_command_is_valid(page: Path) -> None:
             parser().parse_args(words)
         except SystemExit as error:
             pytest.fail(f"{line}: exit {error.code}")
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_named_subcommand_exists(page: Path) -> None:
+    (whole,) = get_cli_commands()
+    for text in NAMED_COMMAND.findall(page.read_text()):
+        command, words = whole, text.split()
+        while isinstance(command, GroupCommand) and words:
+            by_name = {one.name: one for one in command.subcommands}
+            assert words[0] in by_name, f"airflow cdc {text}"
+            command = by_name[words.pop(0)]
+
+
+def test_every_named_route_exists() -> None:
+    routes = {
+        f"{min(route.methods)} {placeholders(route.path.removeprefix(API))}"
+        for route in create_app().routes
+        if isinstance(route, APIRoute)
+    }
+    named = {placeholders(route) for page in PAGES for route in NAMED_ROUTE.findall(page.read_text())}
+    assert named - routes - OTHER_ROUTES == set()
+
+
+def placeholders(path: str) -> str:
+    return re.sub(r"\{.*?\}", "{}", path)
 
 
 def test_every_named_make_target_exists() -> None:
