@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, decisions_by_record
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
-from airflow_cdc_provider.core.log.quarantine import BadRecord
+from airflow_cdc_provider.core.log.quarantine import BadRecord, is_record_id
 from airflow_cdc_provider.core.serde import to_plain
 
 DECISIONS = {CommandKind.REPLAY: DecisionKind.REPLAY, CommandKind.DISCARD: DecisionKind.DISCARD}
@@ -73,7 +73,7 @@ def decide_records(
 
 def find_bad_record(replicator: Replicator, record_id: str) -> BadRecord:
     """The record, even if it is no longer in quarantine. Raises NotFound (CLI015) if it never was."""
-    for table in known_tables(replicator):
+    for table in known_tables(replicator) if is_record_id(record_id) else ():
         if record := replicator.log.bad_record(table, record_id):
             return record
     raise NotFound.of(

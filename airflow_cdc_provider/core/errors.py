@@ -5,6 +5,8 @@
     ├── CheckFailed           correct an external system (grants, settings); carries all problems
     ├── NotInstalled          install the named extra
     ├── CommandRefused        the requested command is not possible
+    │   ├── KeyUsed               its idempotency key belongs to another command
+    │   └── VersionChanged        the tables are not as the requester has seen them
     ├── NotFound              there is no such replicator, table, record or file
     ├── Blocked               no retry can help; an operator must decide
     │   ├── PositionLost      the source no longer serves the position
@@ -96,6 +98,14 @@ class NotInstalled(CdcError):
 
 class CommandRefused(CdcError):
     exit_code = 64
+
+
+class KeyUsed(CommandRefused):
+    pass
+
+
+class VersionChanged(CommandRefused):
+    pass
 
 
 class NotFound(CdcError):

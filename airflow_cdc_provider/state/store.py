@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary, summarize
-from airflow_cdc_provider.core.errors import CommandRefused
+from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
@@ -91,8 +91,8 @@ class StateStore:
         key: str,
         by: str,
     ) -> Command:
-        """Store a command. For a key that exists already, the existing command is returned; raises CommandRefused
-        (CMD002) if it differs."""
+        """Store a command. For a key that exists already, the existing command is returned; raises KeyUsed (CMD002)
+        if it differs."""
         command = Command(
             id=str(uuid.uuid4()),
             replicator=replicator,
@@ -109,7 +109,7 @@ class StateStore:
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
             existing = _command(connection.execute(query).one())
         if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
-            raise CommandRefused.of(
+            raise KeyUsed.of(
                 "CMD002",
                 "this key was used for another command",
                 where=f"{replicator}, key {key}",
@@ -144,6 +144,11 @@ class StateStore:
 
     def command(self, command_id: str) -> Command | None:
         rows = self.database.rows(sa.select(t.commands).where(t.commands.c.id == command_id))
+        return _command(rows[0]) if rows else None
+
+    def command_of_key(self, replicator: str, key: str) -> Command | None:
+        query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
+        rows = self.database.rows(query)
         return _command(rows[0]) if rows else None
 
     def recent_commands(self, replicator: str, limit: int) -> tuple[Command, ...]:

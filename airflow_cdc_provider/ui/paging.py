@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from fastapi import HTTPException, Query, status
+
+from airflow_cdc_provider.ui.texts import NO_CONTROLS
 
 Item = TypeVar("Item")
 
@@ -18,11 +21,14 @@ Cursor = Annotated[str, Query(max_length=2000)]
 
 
 def after(cursor: str) -> str:
-    """The name after which the page begins. HTTP 400 for a text that is no cursor."""
+    """The name after which the page begins. HTTP 422 for a text that is no cursor."""
     try:
-        return base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
+        name = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError, ValueError):
-        raise HTTPException(status.HTTP_400_BAD_REQUEST, "the cursor is not one of this list") from None
+        name = "\0"
+    if not re.match(NO_CONTROLS, name):
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "the cursor is not one of this list")
+    return name
 
 
 def page(found: Sequence[Item], limit: int, name: Callable[[Item], str]) -> tuple[Sequence[Item], dict[str, Any]]:

@@ -17,17 +17,23 @@ from airflow_cdc_provider.core.errors import (
     CdcError,
     CommandRefused,
     DefinitionInvalid,
+    KeyUsed,
     NotFound,
     Problem,
     Retryable,
+    VersionChanged,
 )
 from airflow_cdc_provider.core.serde import to_plain
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:airflow-cdc-provider:problem:"
 RETRY_AFTER_S = 10
+UNPARSED = HTTPStatus.BAD_REQUEST
+"""FastAPI's answer to a body that is no text, or too deep to parse: it is a bad body as others are."""
 STATUS: Sequence[tuple[type[CdcError], HTTPStatus]] = (
     (NotFound, HTTPStatus.NOT_FOUND),
+    (KeyUsed, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (VersionChanged, HTTPStatus.PRECONDITION_FAILED),
     (CommandRefused, HTTPStatus.CONFLICT),
     (DefinitionInvalid, HTTPStatus.UNPROCESSABLE_ENTITY),
     (Blocked, HTTPStatus.CONFLICT),
@@ -41,6 +47,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(AirflowException, _of_airflow)
     app.add_exception_handler(HTTPException, _of_framework)
     app.add_exception_handler(RequestValidationError, _of_request)
+    app.add_exception_handler(Exception, _of_bug)
 
 
 def problem_response(
@@ -75,7 +82,14 @@ def _of_airflow(request: Request, error: Exception) -> JSONResponse:
 def _of_framework(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     problem = Problem("", str(error.detail))
-    return problem_response(request, error.status_code, [problem], dict(error.headers or {}))
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if error.status_code == UNPARSED else error.status_code
+    return problem_response(request, status, [problem], dict(error.headers or {}))
+
+
+def _of_bug(request: Request, error: Exception) -> JSONResponse:
+    """Without its text, which may contain values. The log of the API server has it."""
+    problem = Problem("API009", "internal error", do="look at the log of the API server, and report it")
+    return problem_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, [problem])
 
 
 def _of_request(request: Request, error: Exception) -> JSONResponse:

@@ -23,6 +23,7 @@ HEADERS = {
     "Cache-Control": "no-cache, private",
 }
 MAX_BODY_BYTES = 64 * 1024
+JSON = "application/json"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Next = Callable[[Request], Awaitable[Response]]
@@ -34,7 +35,7 @@ def json_response(request: Request, body: object) -> Response:
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     if tag in (one.strip() for one in request.headers.get("If-None-Match", "").split(",")):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
-    return Response(content, media_type="application/json", headers={"ETag": tag})
+    return Response(content, media_type=JSON, headers={"ETag": tag})
 
 
 async def add_headers_and_bound_bodies(request: Request, call_next: Next) -> Response:
@@ -47,11 +48,14 @@ def _refusal(request: Request) -> Response | None:
     if request.method in SAFE:
         return None
     length = request.headers.get("Content-Length", "")
-    if not length.isdecimal():
+    if not length.isdecimal() or "Transfer-Encoding" in request.headers:
         return _refused(request, HTTPStatus.LENGTH_REQUIRED, "the request has no Content-Length", "")
     if int(length) > MAX_BODY_BYTES:
         status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         return _refused(request, status, "the body is too large", f"{MAX_BODY_BYTES} bytes")
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if int(length) and media_type != JSON:
+        return _refused(request, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has another media type", JSON)
     return None
 
 

@@ -9,6 +9,7 @@ API, SUMMARIES, STATE = (
     "tests/core/test_summaries.py",
     "tests/provider/test_state_store.py",
 )
+REFUSALS = "tests/provider/test_api_refusals.py"
 ACCESS = "airflow_cdc_provider/ui/access.py"
 
 API_MUTANTS = (
@@ -22,16 +23,44 @@ API_MUTANTS = (
     Mutant(
         "an API reader may command",
         ACCESS,
-        'CHANGES.require(user.get_id())\n    return _require(user, replicator, "PUT")',
-        'CHANGES.require(user.get_id())\n    return _require(user, replicator, "GET")',
+        "CHANGES.require(user.get_id())\n    return _require_editable(user, replicator)",
+        "CHANGES.require(user.get_id())\n    return replicator",
         (API,),
     ),
     Mutant(
         "an API reader sees values of rows",
         ACCESS,
-        'they need what a command needs."""\n    return _require(user, replicator, "PUT")',
-        'they need what a command needs."""\n    return _require(user, replicator, "GET")',
+        'they need what a command needs."""\n    return _require_editable(user, replicator)',
+        'they need what a command needs."""\n    return replicator',
         ("tests/provider/test_api_quarantine.py",),
+    ),
+    Mutant(
+        "an API request about a DAG that the user may not read is answered",
+        ACCESS,
+        '    if not _may(user, replicator, "GET"):\n',
+        '    if not _may(user, replicator, "GET") and False:\n',
+        (REFUSALS,),
+    ),
+    Mutant(
+        "an API command about a stale version is carried out",
+        "airflow_cdc_provider/core/decisions/state_versions.py",
+        "for row in rows)\n    return",
+        "for row in ())\n    return",
+        (REFUSALS,),
+    ),
+    Mutant(
+        "an API request repeated with its version is refused",
+        "airflow_cdc_provider/ui/routes/commands.py",
+        "    if seen and one.state.command_of_key(replicator, key) is None:\n",
+        "    if seen:\n",
+        (REFUSALS,),
+    ),
+    Mutant(
+        "the id of a record names any file",
+        "airflow_cdc_provider/control/quarantine_commands.py",
+        " if is_record_id(record_id) else ():",
+        ":",
+        (REFUSALS,),
     ),
     Mutant(
         "an API draft uses any connection",

@@ -24,6 +24,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 DISCARDED = "discarded"
 """Name of the count of records that an operator discarded."""
 
+LONGEST_ID = 64
+
 RECORD_CODEC = "change record"
 """The codec of records that could be decoded: their bytes are the change record as JSON."""
 
@@ -85,6 +87,11 @@ def record_id(record: ChangeRecord) -> str:
     if own_key(record) is None and (content := undecoded(record)):
         parts.append(content.raw or record.event_id)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def is_record_id(text: str) -> bool:
+    """Whether the text can be the name of a file of a bad record."""
+    return text.isascii() and text.isalnum() and len(text) <= LONGEST_ID
 
 
 def undecoded(record: ChangeRecord) -> UndecodedRecord | None:

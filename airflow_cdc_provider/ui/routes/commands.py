@@ -6,12 +6,13 @@ import uuid
 from typing import Annotated, Any, Literal
 
 from airflow.utils.types import DagRunTriggeredByType
-from fastapi import APIRouter, Header, Request, Response, status
+from fastapi import APIRouter, Header, HTTPException, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.decisions.state_versions import require_version
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
@@ -23,11 +24,12 @@ from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
 from airflow_cdc_provider.ui.paging import Limit
 from airflow_cdc_provider.ui.registered import opened, require_entry, require_tables
 from airflow_cdc_provider.ui.responses import json_response
+from airflow_cdc_provider.ui.texts import NO_CONTROLS, Id, Line
 
 router = APIRouter()
 
 Key = Annotated[str, Header(alias=CSRF_HEADER, min_length=8, max_length=200)]
-Reason = Annotated[str, Field(max_length=1000)]
+Version = Annotated[str, Header(alias="If-Match", max_length=200)]
 
 CONFIRM = "send the name of the replicator as `confirm`"
 LOSES_ROWS = frozenset({CommandKind.REWIND, CommandKind.RESYNC})
@@ -42,9 +44,9 @@ class TableCommand(BaseModel):
 
     kind: Literal["pause", "resume", "rewind", "resync", "verify"]
     tables: Annotated[list[str], Field(max_length=1000)] = []
-    reason: Reason = ""
+    reason: Line = ""
     now: bool = False
-    to: Annotated[str, Field(max_length=100)] = ""
+    to: Annotated[str, Field(max_length=100, pattern=NO_CONTROLS)] = ""
     approve_deletes: bool = False
     repair: bool = False
     confirm: str = ""
@@ -63,7 +65,7 @@ class QuestionAnswer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     answer: Answer
-    reason: Reason = ""
+    reason: Line = ""
     now: bool = False
 
 
@@ -82,15 +84,22 @@ def get_command(request: Request, replicator: Readable, command_id: uuid.UUID) -
 
 
 @router.post("/replicators/{replicator}/commands", status_code=status.HTTP_202_ACCEPTED)
-def create_command(replicator: Editable, body: TableCommand, user: User, key: Key) -> dict[str, Any]:
-    """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command."""
+def create_command(
+    replicator: Editable, body: TableCommand, user: User, key: Key, seen: Version = ""
+) -> dict[str, Any]:
+    """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command. ``If-Match``: the
+    ``version`` of the replicator as its sender has seen it; a rewind needs it."""
     kind = CommandKind(body.kind)
+    if kind is CommandKind.REWIND and not seen:
+        raise HTTPException(status.HTTP_428_PRECONDITION_REQUIRED, "a rewind needs the header If-Match")
     if kind in LOSES_ROWS:
         require_typed_name(f"the {kind}", replicator, body.confirm, CONFIRM)
     one = opened(open_state(), replicator)
     tables = require_tables(one, body.tables)
     if body.now:
         require_runnable_dag(replicator)
+    if seen and one.state.command_of_key(replicator, key) is None:
+        require_version(replicator, seen, one.state.tables(replicator).values())
     command = submit_command(one, kind, tables, body.arguments(), key, user.get_name())
     started = body.now and not command.finished
     run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if started else ""
@@ -113,7 +122,7 @@ def list_questions(request: Request, replicator: Readable) -> Response:
 
 
 @router.post("/replicators/{replicator}/questions/{question_id}/answer", status_code=status.HTTP_202_ACCEPTED)
-def answer(replicator: Editable, question_id: str, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
+def answer(replicator: Editable, question_id: Id, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
     """Answer a question. Answering again in the same way changes nothing."""
     one = opened(open_state(), replicator)
     found = [question for question in open_questions(one).values() if question.id == question_id]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow.api_fastapi.core_api.security import get_user
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import FileResponse
 
+from airflow_cdc_provider.ui.access import signed_in
 from airflow_cdc_provider.ui.responses import json_response
 
 FILES = Path(__file__).parents[1] / "page"
 
-router = APIRouter(dependencies=[Depends(get_user)])
+router = APIRouter(dependencies=[Depends(signed_in)])
 
 
 @router.get("/")

@@ -17,7 +17,8 @@ from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
 from airflow_cdc_provider.ui.registered import opened, require_tables
 from airflow_cdc_provider.ui.responses import json_response
-from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key, Reason
+from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key
+from airflow_cdc_provider.ui.texts import Id, Line
 
 router = APIRouter()
 
@@ -34,7 +35,7 @@ class RecordDecision(BaseModel):
     records: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
     tables: Annotated[list[str], Field(max_length=MAX_RECORDS)] = []
     values: dict[str, Any] = {}
-    reason: Reason = ""
+    reason: Line = ""
     now: bool = False
     confirm: str = ""
 
@@ -50,7 +51,7 @@ def list_quarantine(
 
 
 @router.get("/replicators/{replicator}/quarantine/{record}")
-def get_record(request: Request, replicator: ReadableWithValues, record: str, user: User) -> Response:
+def get_record(request: Request, replicator: ReadableWithValues, record: Id, user: User) -> Response:
     """A record with its values, for those who may edit the DAG. Each request is in the audit log."""
     return json_response(request, show_record(opened(open_state(), replicator), record, user.get_name()))
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.core.decisions.state_versions import state_version
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import NotFound
@@ -20,6 +21,7 @@ from airflow_cdc_provider.ui.access import Readable, ReadableNames
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
 from airflow_cdc_provider.ui.registered import entries_after, require_entry
 from airflow_cdc_provider.ui.responses import json_response
+from airflow_cdc_provider.ui.texts import TableName
 
 router = APIRouter()
 
@@ -53,6 +55,7 @@ def get_replicator(request: Request, replicator: Readable) -> Response:
         "registered_at": entry.registered_at,
         "lanes": {lane.value: state.holder(replicator, lane) for lane in Lane},
         "pending": to_plain(state.pending(replicator)),
+        "version": state_version(state.tables(replicator).values()),
     }
     return json_response(request, body)
 
@@ -67,7 +70,7 @@ def list_tables(request: Request, replicator: Readable, limit: Limit = 100, curs
 
 
 @router.get("/replicators/{replicator}/tables/{table:path}")
-def get_table(request: Request, replicator: Readable, table: str) -> Response:
+def get_table(request: Request, replicator: Readable, table: TableName) -> Response:
     """A table, with the schema of its copy and what is known of its state."""
     state = open_state()
     entry = require_entry(state, replicator)
