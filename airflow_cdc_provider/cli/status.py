@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.footprint import left_note
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
+from airflow_cdc_provider.core.decisions.stream_positions import plain_positions
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
@@ -73,6 +74,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
     body = {
         "replicators": names,
+        "positions": {name: plain_positions(state.positions.get(name), state.tables(name).values()) for name in names},
         "tables": tables,
         "requests": commands,
         "lanes": lanes,

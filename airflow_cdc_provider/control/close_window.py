@@ -77,7 +77,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     acknowledged = 0
     if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):
         if decision.lost is None:
-            acknowledged = _acknowledge(replicator, decision, rows, log)
+            acknowledged = _acknowledge(replicator, decision, rows, log, at)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     complete_commands(replicator, decision, rows, results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
@@ -150,7 +150,9 @@ def _all_cursors_known(decision: RunDecision, rows: Mapping[str, TableRow]) -> b
     return all(table in rows and rows[table].control is not None for table in unread)
 
 
-def _acknowledge(replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow], log: LogFacts) -> int:
+def _acknowledge(
+    replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow], log: LogFacts, at: str
+) -> int:
     """Acknowledge what every table in the stream has applied. A table that could not be read counts with its last known
     cursor."""
     cursors = []
@@ -162,6 +164,8 @@ def _acknowledge(replicator: Replicator, decision: RunDecision, rows: Mapping[st
     window = acknowledgeable(log.sealed, cursors)
     if manifest := log.manifests.get(window):
         replicator.source.acknowledge(manifest.hi)
+        seen = {"window": log.sealed, "read": dict(log.hi), "confirmed": dict(manifest.hi), "confirmed_at": at}
+        replicator.state.positions.update(replicator.name, **seen)
     return window
 
 

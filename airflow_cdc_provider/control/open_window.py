@@ -60,6 +60,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
     if fenced:
         observation = observe(replicator, run, use_index=False)
+    if limit := observation.facts.stream.limit:
+        state.positions.update(name, end=dict(limit), end_at=observation.facts.at)
     decision = decide(observation.facts)
     if decision.reopen:
         reopen_stream(replicator, observation.facts, log_info)

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.database import Database, insert, now
+from airflow_cdc_provider.state.positions import PositionEntries
 from airflow_cdc_provider.state.replicators import ReplicatorEntries
 from airflow_cdc_provider.state.summaries import read_summaries, write_summary
 
@@ -34,6 +35,7 @@ class StateStore:
     def __init__(self, url: str) -> None:
         self.database = Database(url)
         self.replicators = ReplicatorEntries(self.database)
+        self.positions = PositionEntries(self.database)
 
     def owner(self) -> str:
         """The id of this store, created once. Target tables record it, so that two stores never share a table."""

@@ -91,7 +91,14 @@ summaries = Table(
     Column("body", Text, nullable=False),
 )
 
-KEPT_BY_RENAME = (commands, attempts, claims, table_rows, summaries)
+positions = Table(
+    "cdc_position",
+    metadata,
+    Column("replicator", String(250), primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+KEPT_BY_RENAME = (commands, attempts, claims, table_rows, summaries, positions)
 OF_REPLICATOR = (leases, *KEPT_BY_RENAME)
 """The tables whose rows belong to one replicator and are removed with it."""
 
@@ -121,7 +128,11 @@ def _summaries(connection: Connection) -> None:
     summaries.create(connection, checkfirst=True)
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators, _summaries)
+def _positions(connection: Connection) -> None:
+    positions.create(connection, checkfirst=True)
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators, _summaries, _positions)
 """Step n upgrades a store from version n to n + 1. Steps are only added, never changed."""
 
 

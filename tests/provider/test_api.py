@@ -110,6 +110,23 @@ def test_tables_have_the_fields_of_status_and_a_page_at_a_time(api: ApiClient, c
     assert api.get("/replicators/shop/tables", params={"cursor": "§"}).status_code == 422
 
 
+def test_positions_are_those_that_the_last_run_has_seen(api: ApiClient, cdc: CommandLine, harness: RunHarness) -> None:
+    """Also while the source does not answer."""
+    harness.source.change("public.a")
+    assert harness.run("r2").problems == ()
+    harness.source.change("public.b")
+    harness.source.write(up=False)
+    positions = api.get("/replicators/shop").json()["positions"]
+    source = positions["source"]
+    assert (source["end"], source["read"], source["confirmed"]) == ({"slot": "101"},) * 3
+    assert source["end_at"] <= source["confirmed_at"] and source["window"] == 2
+    assert {name: one["window"] for name, one in positions["cursors"].items()} == {"public.a": 2, "public.b": 1}
+    assert [one["position"] for one in positions["windows"]] == [{"slot": "100"}, {"slot": "101"}]
+    table = api.get("/replicators/shop/tables/public.a").json()
+    assert table["cursor"] == positions["cursors"]["public.a"] | {"position": {"slot": "101"}}
+    assert cdc("status", "shop", "--json").body["positions"] == {"shop": positions}
+
+
 def test_what_is_not_there_is_a_problem_in_the_form_of_rfc_9457(api: ApiClient) -> None:
     for path, code in (("/replicators/never_run", "API001"), ("/replicators/shop/tables/public.z", "API002")):
         answer = api.get(path)

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from airflow_cdc_provider.core.assessment.copy_rate import COPIES
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.stream_positions import StreamPositions
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -222,6 +223,14 @@ def test_any_other_database_is_refused(url: str) -> None:
     assert "geheim" not in str(caught.value)
 
 
+def test_positions_are_updated_by_field(store: StateStore) -> None:
+    store.positions.update("shop", end={"slot": "7"}, end_at="2026-01-01")
+    store.positions.update("shop", window=2, read={"slot": "5"}, confirmed={"slot": "4"}, confirmed_at="2026-01-02")
+    store.positions.update("shop", end={"slot": "8"})
+    seen = StreamPositions({"slot": "8"}, "2026-01-01", 2, {"slot": "5"}, {"slot": "4"}, "2026-01-02")
+    assert (store.positions.get("shop"), store.positions.get("other")) == (seen, StreamPositions())
+
+
 def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:
     for number in range(5):
         store.write_audit("shop", "ann", "pause", {"number": number})
@@ -232,7 +241,7 @@ def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> N
     store.owner()
     with open_engine(url).begin() as connection:
         connection.execute(tables.schema.update().values(version=99))
-    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 3"):
+    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 4"):
         StateStore(url).owner()
 
 
@@ -245,7 +254,7 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows(store: StateStore, url: s
     for _ in range(2):
         with open_engine(url).begin() as connection:
             tables.upgrade(connection, (*tables.STEPS, add_colour))
-            assert connection.execute(sa.select(tables.schema)).all() == [(4, owner)]
+            assert connection.execute(sa.select(tables.schema)).all() == [(len(tables.STEPS) + 1, owner)]
             connection.exec_driver_sql("SELECT colour FROM cdc_table")
 
 

@@ -10,6 +10,7 @@ from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.decisions.state_versions import state_version
+from airflow_cdc_provider.core.decisions.stream_positions import plain_cursor, plain_positions
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import NotFound
@@ -46,16 +47,19 @@ def list_replicators(
 
 @router.get("/replicators/{replicator}")
 def get_replicator(request: Request, replicator: Readable) -> Response:
-    """A replicator, with its definition, the runs that hold its lanes, and commands that are not finished."""
+    """A replicator, with its definition, the runs that hold its lanes, commands that are not finished, and the
+    positions of its source and its copies."""
     state = open_state()
     entry = require_entry(state, replicator)
+    rows = state.tables(replicator).values()
     body = _listed(entry, state.summaries([replicator])[replicator], utc_now())
     body |= {
         "definition": to_plain(entry.definition),
         "registered_at": entry.registered_at,
         "lanes": {lane.value: state.holder(replicator, lane) for lane in Lane},
         "pending": to_plain(state.pending(replicator)),
-        "version": state_version(state.tables(replicator).values()),
+        "version": state_version(rows),
+        "positions": plain_positions(state.positions.get(replicator), rows),
     }
     return json_response(request, body)
 
@@ -83,6 +87,7 @@ def get_table(request: Request, replicator: Readable, table: TableName) -> Respo
     body = _status(row, entry, utc_now()) | {
         "table_state": to_plain(control.state) if control else None,
         "schema": to_plain(control.schema) if control else None,
+        "cursor": plain_cursor(control),
     }
     return json_response(request, body)
 
