@@ -3,77 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from functools import partial
-from importlib import import_module
-from typing import Any, NoReturn
 
 from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
 
-from airflow_cdc_provider.cli.exit_codes import USAGE
+from airflow_cdc_provider.cli.arguments import ArgWithEpilog, StrictArg, positive_number
 from airflow_cdc_provider.connectors import SAVED
 
-
-class StrictArg(Arg):
-    """An argument whose parser exits with code 64 and the command's usage on stderr, for unknown options too."""
-
-    def __init__(self, *flags: str, **options: Any) -> None:
-        self.flags = flags
-        self.kwargs = options
-
-    def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(*self.flags, **self.kwargs)
-        parser.error = partial(_exit_with_usage, parser)  # type: ignore[method-assign]
-        parser.parse_known_args = partial(_parse_strictly, parser)  # type: ignore[method-assign,assignment]
-
-
-class ArgWithEpilog(StrictArg):
-    """An argument that adds an epilog to the help of its command: ``EPILOG`` of ``epilog_module``, imported on use."""
-
-    def __init__(self, *flags: str, epilog_module: str, **options: Any) -> None:
-        super().__init__(*flags, **options)
-        self._epilog_module = epilog_module
-
-    def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
-        super().add_to_parser(parser)
-        parser.format_help = partial(_format_help_with_epilog, parser, self._epilog_module)  # type: ignore[method-assign]
-
-
-def _format_help_with_epilog(parser: argparse.ArgumentParser, module: str) -> str:
-    parser.epilog = import_module(module).EPILOG
-    return argparse.ArgumentParser.format_help(parser)
-
-
-def _exit_with_usage(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    parser.print_usage(sys.stderr)
-    parser.exit(USAGE, f"{parser.prog}: {message}\n")
-
-
-def _parse_strictly(
-    parser: argparse.ArgumentParser, args: Any = None, namespace: argparse.Namespace | None = None
-) -> tuple[argparse.Namespace, list[str]]:
-    parsed, unknown = argparse.ArgumentParser.parse_known_args(parser, args, namespace)
-    if unknown:
-        from airflow_cdc_provider.core.nearest import did_you_mean
-
-        known = [flag for action in parser._actions for flag in action.option_strings]
-        message = f"unrecognized arguments: {' '.join(unknown)}. {did_you_mean(unknown[0], known)}"
-        _exit_with_usage(parser, message.rstrip(". "))
-    return parsed, unknown
-
-
-def _positive_number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
 FILES = StrictArg("files", help="YAML files of replicators", nargs="+", metavar="FILE")
-NAME = StrictArg("name", help="The name of the replicator, or its YAML file", metavar="NAME")
-ANY_NAME = StrictArg(
-    "name", help="The name of a replicator, or its YAML file (default: all replicators)", nargs="?", metavar="NAME"
+NAME = StrictArg(
+    "name", help="The name of the replicator, or its YAML file", metavar="NAME", completer="replicator_names"
 )
-TABLE = StrictArg("--table", help="A source table; may be repeated (default: all tables)", action="append", default=[])
+ANY_NAME = StrictArg(
+    "name",
+    help="The name of a replicator, or its YAML file (default: all replicators)",
+    nargs="?",
+    metavar="NAME",
+    completer="replicator_names",
+)
+TABLE = StrictArg(
+    "--table",
+    help="A source table; may be repeated (default: all tables)",
+    action="append",
+    default=[],
+    completer="table_names",
+)
 # Airflow keeps its log lines off stdout for commands that have an argument "output".
 OUTPUT = StrictArg(*ARG_OUTPUT.flags, **ARG_OUTPUT.kwargs)
 JSON = StrictArg(
@@ -85,9 +38,7 @@ JSON = StrictArg(
     default=argparse.SUPPRESS,
 )
 OUTPUT_ARGS = (OUTPUT, JSON)
-LIMIT = StrictArg(
-    "--limit", help="The number of entries, newest first (default: 50)", type=_positive_number, default=50
-)
+LIMIT = StrictArg("--limit", help="The number of entries, newest first (default: 50)", type=positive_number, default=50)
 NOW = StrictArg("--now", help="Trigger a DAG run that carries out the command", action="store_true")
 WAIT = StrictArg("--wait", help="Wait until the command has finished", action="store_true")
 KEY = StrictArg("--key", help="Idempotency key: a repeated command with the same key has no effect")
@@ -145,6 +96,7 @@ SOURCE_TYPE = ArgWithEpilog(
     help=f"The source type of the messages. Allowed values: {', '.join(sorted(SAVED))}",
     required=True,
     metavar="TYPE",
+    completer="message_types",
     epilog_module="airflow_cdc_provider.cli.decode_help",
 )
 SCHEMA = StrictArg("--schema", help="A JSON file with the table schemas, for messages without a schema", metavar="FILE")
@@ -170,10 +122,14 @@ DECODE_OUTPUT = StrictArg(
         "help": "Output format. Allowed values: json, yaml, plain, table (default: JSON lines, one per record)",
     },
 )
-TABLE_NAME = StrictArg("table", help="A source table", metavar="TABLE")
+TABLE_NAME = StrictArg("table", help="A source table", metavar="TABLE", completer="table_names")
 
 NEW_SOURCE_TYPE = StrictArg(
-    "--source-type", help="The source type of the new replicator", required=True, metavar="TYPE"
+    "--source-type",
+    help="The source type of the new replicator",
+    required=True,
+    metavar="TYPE",
+    completer="source_types",
 )
 CONNECTION = StrictArg("--connection", help="The Airflow connection of the source", metavar="ID")
 NEW_NAME = StrictArg("--name", help="The name of the replicator (default: from the connection)", default="")
@@ -187,7 +143,13 @@ SOURCE_OPTION = StrictArg(
 PATTERNS = StrictArg(
     "--tables", help="Tables, or patterns with * and ? (default: all tables)", nargs="+", default=[], metavar="PATTERN"
 )
-TARGET_TYPE = StrictArg("--target-type", help="The target type (default: delta)", default="delta", metavar="TYPE")
+TARGET_TYPE = StrictArg(
+    "--target-type",
+    help="The target type (default: delta)",
+    default="delta",
+    metavar="TYPE",
+    completer="target_types",
+)
 TARGET_CONNECTION = StrictArg("--target-connection", help="The Airflow connection of the target", metavar="ID")
 LOCATION = StrictArg("--location", help="The folder or URL of the target's tables")
 TARGET_OPTION = StrictArg(
