@@ -26,6 +26,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_cdc_provider.operators.spark",
                     "airflow_cdc_provider.operators.window",
                     "airflow_cdc_provider.operators.reconcile",
+                    "airflow_cdc_provider.operators.monitor",
                 ],
             }
         ],

@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
+from airflow_cdc_provider.hooks.notifiers import notifier_problems
 from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
@@ -40,6 +41,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
         *problems_of(lambda: _check_staging(replicator)),
         *problems_of(lambda: _check_spark(replicator)),
         *verification_problems(replicator.definition, replicator.source),
+        *notifier_problems(replicator.definition.notify),
     ]
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)

@@ -36,11 +36,12 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 @dataclass(frozen=True)
 class CloseResult:
     """``moved``: copies whose data changed in this run, name → target table. ``problems``: why the run must fail.
-    ``samples``: metrics of the run."""
+    ``of_run``: those that are not of a table. ``samples``: metrics of the run."""
 
     rows: tuple[TableRow, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    of_run: tuple[Problem, ...] = ()
     acknowledged: int = 0
     samples: tuple[Sample, ...] = ()
 
@@ -50,7 +51,7 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
     try:
         decision = read_decision(replicator, run_id)
         if decision is None:
-            return CloseResult(problems=(_not_opened(run_id),))
+            return _not_opened(run_id)
         return _close(replicator, decision, failed, log_info)
     finally:
         for claim in replicator.state.claims(replicator.name):
@@ -89,10 +90,12 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     current = [row for copy, row in {**before, **rows}.items() if replicator.targets.has(copy)]
     for line in _late_tables(current, replicator.definition.freshness):
         log_info(line)
-    problems = _problems(decision, list(rows.values()), failed, results)
+    of_run = tuple(problem for problem in (decision.stop, decision.lost) if problem)
+    problems = (*of_run, *_problems(decision, list(rows.values()), failed, results))
     retries = state.retries(name, plan.run_id)
     end = RunEnd(plan.run_id, before, rows, results, log, problems, retries, at)
-    return CloseResult(tuple(rows.values()), moved, problems, acknowledged, run_samples(replicator.definition, end))
+    samples = run_samples(replicator.definition, end)
+    return CloseResult(tuple(rows.values()), moved, problems, of_run, acknowledged, samples)
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
@@ -211,18 +214,18 @@ def _problems(
         if row.state in (TableState.FAILING, TableState.BLOCKED)
     ]
     steps = [results.step_problem(task_id) for task_id in failed]
-    replicator = [problem for problem in (decision.stop, decision.lost) if problem]
     due = {task.table for task in decision.plan.named(decision.plan.compare) if not task.rewritten}
     compared = [row for row in rows if row.table in due and not decision.plan.commands]
     differing = [difference_problem(decision.replicator, row.table, row.verified) for row in compared if row.verified]
-    return (*replicator, *steps, *tables, *filter(None, differing), *decision.unselected)
+    return (*steps, *tables, *filter(None, differing), *decision.unselected)
 
 
-def _not_opened(run_id: str) -> Problem:
-    return Problem(
+def _not_opened(run_id: str) -> CloseResult:
+    problem = Problem(
         "RUN001",
         "the run has no decision: open_window did not finish",
         where=f"run {run_id}",
         do="see the log of open_window",
         data="nothing was read, written or acknowledged",
     )
+    return CloseResult(problems=(problem,), of_run=(problem,))

@@ -18,6 +18,10 @@ class ReplicatorLink(BaseOperatorLink):
     name = "Replicator"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        base = conf.get("api", "base_url", fallback="").rstrip("/")
-        name: str = operator.definition["name"]  # type: ignore[attr-defined]
-        return f"{base}/dags/{quote(name)}/plugin/replicator"
+        return page_of(operator.definition["name"])  # type: ignore[attr-defined]
+
+
+def page_of(replicator: str) -> str:
+    """The URL of its page."""
+    base = conf.get("api", "base_url", fallback="").rstrip("/")
+    return f"{base}/dags/{quote(replicator)}/plugin/replicator"

@@ -218,7 +218,7 @@ class Builder:
             self._refuse(
                 "DEF031", f"{shown(key.text)} requires a unit", value, found=shown(text), allowed="k, m, g or t: `2g`"
             )
-        if form in COLUMN_FORMS and (error := FORMS[form].error(text)):
+        if form in (*COLUMN_FORMS, "message") and (error := FORMS[form].error(text)):
             what = f"{shown(key.text)} cannot be cast to this type" if form == "cast" else error
             self._refuse(FORMS[form].code, what, value, found=shown(text), allowed=FORMS[form].allowed)
         if form == "spark" and (allowed := expected_format(key.text, text)):

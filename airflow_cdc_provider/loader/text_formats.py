@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from croniter import croniter
 
+from airflow_cdc_provider.core.spec import notifications
 from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, PLACEHOLDERS, unknown_placeholders
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.storage import locations
@@ -59,6 +60,11 @@ def _target(text: str) -> str:
 
 def _shard(text: str) -> str:
     return f"unknown placeholder {{{unknown[0]}}}" if (unknown := unknown_placeholders(text)) else ""
+
+
+def _message(text: str) -> str:
+    unknown = notifications.unknown_placeholders(text)
+    return f"unknown placeholder {{{unknown[0]}}}" if unknown else ""
 
 
 def _cast(text: str) -> str:
@@ -141,6 +147,16 @@ FORMS: dict[str, TextFormat] = {
         "1 to 200 printable characters; placeholders: " + ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS),
         r"^[^\x00-\x1f]{1,200}$",
         _shard,
+    ),
+    "notifier": TextFormat(
+        "DEF090",
+        "the import path of a notifier: `package.module.Class`",
+        r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
+    ),
+    "message": TextFormat(
+        "DEF090",
+        "text; placeholders: " + ", ".join(f"`{{{name}}}`" for name in notifications.PLACEHOLDERS),
+        check=_message,
     ),
     "spark": TextFormat("DEF030", "a mapping of Spark settings"),
     "version": TextFormat("DEF012", "1; a higher version requires a newer airflow-cdc-provider"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +14,25 @@ from airflow_cdc_provider.control.close_window import CloseResult, close_window
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes
-from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, PAUSE_STREAM, RunDecision
+from airflow_cdc_provider.control.replicator import utc_now
+from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
+from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, OPEN_WINDOW, PAUSE_STREAM, RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.errors import CdcError, Problem
+from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias, asset_name, asset_uri
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send
+from airflow_cdc_provider.operators.notices import notify
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+OPENING_PROBLEM = "problem"
+"""The key under which open_window leaves the reason of its failure."""
 LANE_RETRY_DELAY = timedelta(seconds=10)
 """How long a run that waits for a lane frees its worker slot before it tries again."""
 
@@ -40,7 +48,7 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
     ui_color = "#dfe9f3"
 
     def execute(self, context: Context) -> None:
-        with as_airflow_failures():
+        with as_airflow_failures(), _reported(context):
             decision = open_window(self.replicator(), run_of(context), self.log.info)
         self._log_decision(decision)
         if decision.stop:
@@ -56,6 +64,16 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
             self.log.info("%s: %s. %s", verdict.table, verdict.action, verdict.problem or verdict.reason)
         for problem in decision.unselected:
             self.log.warning("%s", problem)
+
+
+@contextmanager
+def _reported(context: Context) -> Iterator[None]:
+    """What fails here is the reason of the run's end, which close_window tells."""
+    try:
+        yield
+    except CdcError as error:
+        context["ti"].xcom_push(OPENING_PROBLEM, to_plain(error.problems[0]))
+        raise
 
 
 def run_of(context: Context) -> RunContext:
@@ -101,6 +119,7 @@ class CloseWindowOperator(ReplicatorTask):
             replicator = self.replicator()
             result = close_window(replicator, run_id, failed_tasks(context), self.log.info)
         self._report(replicator.definition, result, context)
+        notify(replicator.state, replicator.definition, context, alerts_of_run(result, context))
         if result.problems:
             raise AirflowFailException("\n".join(str(problem) for problem in result.problems))
         return {"moved": list(result.moved.values()), "acknowledged": result.acknowledged}
@@ -113,6 +132,14 @@ class CloseWindowOperator(ReplicatorTask):
         for copy, table in result.moved.items() if alias in self.outlets else ():
             asset = Asset(name=asset_name(definition.name, copy, table), uri=asset_uri(definition, copy, table))
             context["outlet_events"][alias].add(asset)
+
+
+def alerts_of_run(result: CloseResult, context: Context) -> list[Alert]:
+    """At most one. The problem of an opening that failed tells more than that there was none."""
+    if not result.of_run:
+        return []
+    opening = context["ti"].xcom_pull(task_ids=OPEN_WINDOW, key=OPENING_PROBLEM)
+    return [alert_of_run(from_plain(Problem, opening) if opening else result.of_run[0], utc_now())]
 
 
 def failed_tasks(context: Context) -> Sequence[str]:

@@ -19,12 +19,14 @@ from sqlalchemy.engine import Connection
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary, summarize
 from airflow_cdc_provider.core.errors import KeyUsed
-from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
+from airflow_cdc_provider.state.alerts import Alerts
 from airflow_cdc_provider.state.database import Database, insert, now
 from airflow_cdc_provider.state.positions import PositionEntries
 from airflow_cdc_provider.state.replicators import ReplicatorEntries
+from airflow_cdc_provider.state.rows import attempt_of, command_of, command_values, table_row
 from airflow_cdc_provider.state.summaries import read_summaries, write_summary
 
 
@@ -36,6 +38,7 @@ class StateStore:
         self.database = Database(url)
         self.replicators = ReplicatorEntries(self.database)
         self.positions = PositionEntries(self.database)
+        self.alerts = Alerts(self.database)
 
     def owner(self) -> str:
         """The id of this store, created once. Target tables record it, so that two stores never share a table."""
@@ -106,10 +109,10 @@ class StateStore:
             requested_at=_utc(),
         )
         with self.database.transaction() as connection:
-            if insert(connection, t.commands, **_command_values(command)):
+            if insert(connection, t.commands, **command_values(command)):
                 return command
             query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
-            existing = _command(connection.execute(query).one())
+            existing = command_of(connection.execute(query).one())
         if (existing.kind, existing.tables, existing.arguments) != (command.kind, command.tables, command.arguments):
             raise KeyUsed.of(
                 "CMD002",
@@ -128,7 +131,7 @@ class StateStore:
             .where(t.commands.c.replicator == replicator, t.commands.c.status.in_(open_states))
             .order_by(t.commands.c.number)
         )
-        return tuple(_command(row) for row in self.database.rows(query))
+        return tuple(command_of(row) for row in self.database.rows(query))
 
     def start(self, command_id: str, run_id: str) -> bool:
         """Mark a command as started by a run. A later run may take over what an earlier one did not finish."""
@@ -146,12 +149,12 @@ class StateStore:
 
     def command(self, command_id: str) -> Command | None:
         rows = self.database.rows(sa.select(t.commands).where(t.commands.c.id == command_id))
-        return _command(rows[0]) if rows else None
+        return command_of(rows[0]) if rows else None
 
     def command_of_key(self, replicator: str, key: str) -> Command | None:
         query = sa.select(t.commands).where(t.commands.c.replicator == replicator, t.commands.c.key == key)
         rows = self.database.rows(query)
-        return _command(rows[0]) if rows else None
+        return command_of(rows[0]) if rows else None
 
     def recent_commands(self, replicator: str, limit: int) -> tuple[Command, ...]:
         """Newest first, finished or not."""
@@ -161,7 +164,7 @@ class StateStore:
             .order_by(t.commands.c.number.desc())
             .limit(limit)
         )
-        return tuple(_command(row) for row in self.database.rows(query))
+        return tuple(command_of(row) for row in self.database.rows(query))
 
     def _change_command(self, command_id: str, **values: Any) -> bool:
         return self.database.changes_row(
@@ -191,7 +194,7 @@ class StateStore:
             .where(t.attempts.c.replicator == replicator, t.attempts.c.closed_at == "")
             .order_by(t.attempts.c.opened_at, t.attempts.c.id)
         )
-        return tuple(map(_attempt, self.database.rows(query)))
+        return tuple(map(attempt_of, self.database.rows(query)))
 
     def ended_attempts(self, replicator: str, kinds: Collection[str], limit: int) -> tuple[AttemptRow, ...]:
         """The last attempts of these kinds whose end was observed, newest first."""
@@ -201,7 +204,7 @@ class StateStore:
             .order_by(t.attempts.c.opened_at.desc(), t.attempts.c.id)
             .limit(limit)
         )
-        return tuple(map(_attempt, self.database.rows(query)))
+        return tuple(map(attempt_of, self.database.rows(query)))
 
     def retries(self, replicator: str, run_id: str) -> int:
         """How many jobs of the run were submitted again."""
@@ -266,12 +269,12 @@ class StateStore:
 
     def table(self, replicator: str, table: str) -> TableRow | None:
         rows = self.database.rows(_of_replicator(replicator).where(t.table_rows.c.table == table))
-        return _table_row(rows[0]) if rows else None
+        return table_row(rows[0]) if rows else None
 
     def tables_page(self, replicator: str, after: str, limit: int) -> tuple[TableRow, ...]:
         """At most ``limit`` rows of tables whose names come after ``after``, by name."""
         query = _of_replicator(replicator).where(t.table_rows.c.table > after).limit(limit)
-        return tuple(map(_table_row, self.database.rows(query)))
+        return tuple(map(table_row, self.database.rows(query)))
 
     def summaries(self, replicators: Collection[str]) -> dict[str, ReplicatorSummary]:
         """For each of them. One that no run of this version has opened is summarized from its rows."""
@@ -302,19 +305,11 @@ class StateStore:
 def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> dict[str, TableRow]:
     query = _of_replicator(replicator)
     rows = connection.execute(query.with_for_update() if lock else query)
-    return {row.table: _table_row(row) for row in rows}
-
-
-def _table_row(row: sa.Row[Any]) -> TableRow:
-    return from_plain(TableRow, json.loads(row.body))
+    return {row.table: table_row(row) for row in rows}
 
 
 def _of_replicator(replicator: str) -> sa.Select[Any]:
     return sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
-
-
-def _attempt(row: sa.Row[Any]) -> AttemptRow:
-    return AttemptRow(**{**row._mapping, "tables": tuple(json.loads(row.tables))})
 
 
 def _utc() -> str:
@@ -327,13 +322,3 @@ def _lease(statement: Any, replicator: str, lane: str) -> Any:
 
 def _claim(statement: Any, replicator: str, table: str) -> Any:
     return statement.where(t.claims.c.replicator == replicator, t.claims.c.table == table)
-
-
-def _command_values(command: Command) -> dict[str, Any]:
-    plain = to_plain(command)
-    return {**plain, **{name: json.dumps(plain[name]) for name in ("tables", "arguments", "result")}}
-
-
-def _command(row: sa.Row[Any]) -> Command:
-    plain = {**row._mapping, **{name: json.loads(row._mapping[name]) for name in ("tables", "arguments", "result")}}
-    return from_plain(Command, plain)

@@ -98,7 +98,26 @@ positions = Table(
     Column("body", Text, nullable=False),
 )
 
-KEPT_BY_RENAME = (commands, attempts, claims, table_rows, summaries, positions)
+alerts = Table(
+    "cdc_alert",
+    metadata,
+    Column("replicator", String(250), primary_key=True),
+    Column("table", String(250), primary_key=True),
+    Column("id", String(100), primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+notices = Table(
+    "cdc_notice",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("replicator", String(250), nullable=False, index=True),
+    Column("body", Text, nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Column("delivered", Text, nullable=False),
+)
+
+KEPT_BY_RENAME = (commands, attempts, claims, table_rows, summaries, positions, alerts, notices)
 OF_REPLICATOR = (leases, *KEPT_BY_RENAME)
 """The tables whose rows belong to one replicator and are removed with it."""
 
@@ -132,7 +151,12 @@ def _positions(connection: Connection) -> None:
     positions.create(connection, checkfirst=True)
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators, _summaries, _positions)
+def _alerts(connection: Connection) -> None:
+    alerts.create(connection, checkfirst=True)
+    notices.create(connection, checkfirst=True)
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_first, _replicators, _summaries, _positions, _alerts)
 """Step n upgrades a store from version n to n + 1. Steps are only added, never changed."""
 
 

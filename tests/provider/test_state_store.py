@@ -14,9 +14,11 @@ import pytest
 import sqlalchemy as sa
 
 from airflow_cdc_provider.core.assessment.copy_rate import COPIES
+from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.stream_positions import StreamPositions
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
+from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -241,7 +243,7 @@ def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> N
     store.owner()
     with open_engine(url).begin() as connection:
         connection.execute(tables.schema.update().values(version=99))
-    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 4"):
+    with pytest.raises(CheckFailed, match=r"STA002.*schema version 99.*allowed: up to 5"):
         StateStore(url).owner()
 
 
@@ -319,6 +321,36 @@ def test_a_store_of_an_earlier_version_has_summaries_without_a_run(store: StateS
     assert upgraded.summaries(["shop"])["shop"].states == {"replicating": 1}
     upgraded.change_tables("shop", lambda before: [replace(before["public.a"], state=TableState.PAUSED)])
     assert upgraded.summaries(["shop"])["shop"].states == {"paused": 1}
+
+
+def test_alerts_and_what_is_to_be_sent_change_together_and_follow_a_rename(store: StateStore) -> None:
+    late = Alert("public.a", "late", NotifyOn.LATE, "2026-01-01", "old")
+    run = Alert(WHOLE_REPLICATOR, "failing", NotifyOn.FAILING, "2026-01-01", "no route to host")
+    store.alerts.change("shop", [late, run], whole_replicator=True)
+    store.alerts.change("shop", [late], whole_replicator=False)
+    assert set(store.alerts.open("shop")) == {late, run}
+    sent = store.alerts.waiting("shop")
+    assert [one.notice.alert for one in sent] == [late, run]
+    store.alerts.delivered(sent[:1], "one")
+    store.alerts.delivered(sent[:1], "two")
+    assert [one.delivered for one in store.alerts.waiting("shop")] == [("one", "two"), ()]
+    store.alerts.remove([sent[0].number])
+    store.alerts.change("shop", [], whole_replicator=True)
+    told = [one.notice for one in store.alerts.waiting("shop")]
+    assert [notice.alert.kind for notice in told] == [NotifyOn.FAILING, NotifyOn.RECOVERED, NotifyOn.RECOVERED]
+    store.replicators.rename_rows("shop", "store")
+    assert store.alerts.replicators() == {"store"}
+    store.replicators.remove_rows("store", lambda entry: entry)
+    assert store.alerts.replicators() == frozenset()
+
+
+def test_a_store_of_the_fourth_version_gets_alerts(store: StateStore) -> None:
+    store.owner()
+    with store.database.transaction() as connection:
+        tables.alerts.drop(connection)
+        tables.notices.drop(connection)
+        connection.execute(tables.schema.update().values(version=4))
+    assert StateStore(store.database.url).alerts.replicators() == frozenset()
 
 
 def test_tables_are_read_a_page_at_a_time(store: StateStore) -> None:

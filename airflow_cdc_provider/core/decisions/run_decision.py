@@ -25,7 +25,7 @@ from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_ch
 from airflow_cdc_provider.core.table.states import HOLDS_ACKNOWLEDGEMENT, TableState
 
 SNAPSHOT, EXTRACT, STAGE, VERIFY = "snapshot", "extract", "stage", "verify"
-PAUSE_STREAM, CLOSE_WINDOW = "reconcile.pause_stream", "close_window"
+OPEN_WINDOW, PAUSE_STREAM, CLOSE_WINDOW = "open_window", "reconcile.pause_stream", "close_window"
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,8 @@ def summarize(rows: Collection[TableRow]) -> ReplicatorSummary:
         rows=sum(row.rows or 0 for row in copied),
         changes=sum(sum(row.changes.values()) for row in copied),
         quarantined=sum(row.carry.quarantined for row in copied),
-        questions=sum(_waits_for_answer(row) for row in rows),
+        questions=sum(row.open_question is not None for row in rows),
         fresh_at=min((row.fresh_at for row in copied if row.fresh_at), default=""),
         aging_since=min((since for row in copied if (since := aging_since(row))), default=""),
         seen_at=max((row.seen_at for row in rows), default=""),
-    )
-
-
-def _waits_for_answer(row: TableRow) -> bool:
-    return bool(
-        row.question or (row.verified and row.verified.question) or (row.control and row.control.state.question)
     )

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.spec.engines import LOCAL_ROWS, LOCAL_UPLOAD_ROWS
 from airflow_cdc_provider.core.spec.fields import Scalar as Scalar
 from airflow_cdc_provider.core.spec.fields import doc as doc
 from airflow_cdc_provider.core.spec.history import History
+from airflow_cdc_provider.core.spec.notifications import Notification
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotDefaults, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
@@ -263,6 +264,7 @@ class Definition:
     )
     verify: Verify = doc("Comparisons of the copies with their source, by a schedule.", Verify)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
+    notify: tuple[Notification, ...] = doc("Who is told of trouble with tables, and how.", tuple)
     resync: Resync = doc("Limits of a resync.", Resync)
     hash_connection: str = doc(
         "Airflow connection whose password is the key of `columns.hash`: at least 16 characters. A change of the "

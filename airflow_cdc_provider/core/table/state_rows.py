@@ -92,6 +92,12 @@ class TableRow:
     def carry(self) -> CarryOver:
         return self.control.carry if self.control else NOTHING
 
+    @property
+    def open_question(self) -> Question | None:
+        """What the table waits for, or what is asked about rows that differ from the source."""
+        of_state = self.control.state.question if self.control else None
+        return of_state or self.question or (self.verified.question if self.verified else None)
+
 
 @dataclass(frozen=True)
 class AuditEntry:

@@ -246,6 +246,8 @@ app.router.routes[:0] = [
     Route("/storage/v1/b/{bucket}/o/{name:path}", remove_object, methods=["DELETE"]),
 ]
 
+sys.modules["pandas"] = None  # type: ignore[assignment]  # DuckDB looks for it in each query
+
 if __name__ == "__main__":
     folder = Path(sys.argv[3])
     settings.data_dir, settings.gcs_local_root = folder / "data", folder / "buckets"

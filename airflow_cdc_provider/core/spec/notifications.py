@@ -1,0 +1,42 @@
+"""Notifications of operators, as the YAML has them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_cdc_provider.core.spec.fields import doc
+
+
+class NotifyOn(StrEnum):
+    BLOCKED = "blocked"
+    FAILING = "failing"
+    LATE = "late"
+    QUESTION = "question"
+    QUARANTINE = "quarantine"
+    RECOVERED = "recovered"
+
+
+PLACEHOLDERS = ("replicator", "kind", "tables", "since", "reason", "remedy", "link", "title", "text")
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notification:
+    on: tuple[NotifyOn, ...] = doc(
+        "Events of which it tells, each once: a table is `blocked`, `failing` or `late`, waits for the answer to a "
+        "`question`, has records in `quarantine`, or has `recovered` from all of that; by default all.",
+        tuple(NotifyOn),
+        non_empty=True,
+    )
+    via: str = doc("Import path of an Airflow notifier.", form="notifier")
+    arguments: dict[str, str] = doc(
+        f"Arguments of the notifier, texts with placeholders: {', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}. "
+        "`{text}` is the whole message.",
+        form="message",
+    )
+
+
+def unknown_placeholders(text: str) -> list[str]:
+    return [name for name in PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
