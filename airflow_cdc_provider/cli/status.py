@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
+from airflow_cdc_provider.core.table.attainment import meets
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
@@ -56,16 +57,17 @@ def status(args: argparse.Namespace) -> CommandOutput:
     definitions = [*listed, *(entry.definition for entry in without_yaml.values())]
     tables: list[dict[str, Any]] = []
     rows = []
-    commands, withheld, left = [], [], list[str]()
+    commands, missed, withheld, left = [], list[str](), list[str](), list[str]()
     for definition in definitions:
         index = state.tables(definition.name).values()
         copying = copy_progress(definition, index)
         for row in index:
             fresh, progress = freshness(row, definition.freshness, now), copying.get(row.table)
-            tables.append({"replicator": definition.name, **table_status(row, fresh, progress)})
+            tables.append({"replicator": definition.name, **table_status(row, fresh, progress, definition.objective)})
             shown = replace(row, reason=progress_text(progress, now)) if progress else row
             rows.append(_cells(definition.name, shown, fresh))
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
+            missed += [*_missed(definition, row)]
             left += [] if target_of_copy(row.table) in definition.target_names else [left_note(row.table)]
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
@@ -86,7 +88,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         },
     }
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
-    lines += [*_retained_lines(retained), *withheld, *left]
+    lines += [*_retained_lines(retained), *missed, *withheld, *left]
     lines += [*_change_lines(definitions, entries)]
     lines += [
         f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml
@@ -94,6 +96,15 @@ def status(args: argparse.Namespace) -> CommandOutput:
     if not tables:
         lines.append("no tables yet: no run has finished open_window")
     return CommandOutput(body, OutputTable(COLUMNS, rows), lines)
+
+
+def _missed(definition: Definition, row: TableRow) -> Iterator[str]:
+    share = row.attainment.share()
+    if meets(share, definition.objective) is False:
+        yield (
+            f"{definition.name}: {row.table} was not late in {share:.2%} of the last 30 days; its objective is"
+            f" {definition.objective}"
+        )
 
 
 def _without_yaml(entries: Mapping[str, ReplicatorEntry], name: str | None) -> dict[str, ReplicatorEntry]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
@@ -10,6 +12,7 @@ from airflow_cdc_provider.core.log.change_log import table_of_folder
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
+from airflow_cdc_provider.core.table.attainment import rebuilt
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
@@ -29,6 +32,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
     """Rebuild the index of a replicator from targets and staging alone. Paused and blocked tables keep their state. A
     table of another state store is taken over by a fence: from then on the target rejects commits of that store."""
     state, owner, at = replicator.state, replicator.state.owner(), utc_now()
+    allowed, manifests = replicator.definition.freshness, [*replicator.log.manifests(1)]
     rows = []
     for table, target_table in tables_in_staging(replicator).items():
         current = replicator.targets.state(table, target_table)
@@ -37,7 +41,10 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
             continue
         if control.owner != owner:
             control = commit_fence(replicator, table, target_table, current, actor, owner=owner)
-        rows.append(current_row(table, target_table, control, None, at))
+        source = source_table(table)
+        waited = [(one.sealed_at, one.commit_ts_min or "" if source in one.tables else "") for one in manifests]
+        row = current_row(table, target_table, control, None, at)
+        rows.append(replace(row, attainment=rebuilt(waited, allowed)))
     failpoint("rebuild.before")
     state.change_tables(replicator.name, lambda _: rows)
     state.write_audit(replicator.name, actor, "state rebuild", {"tables": [row.table for row in rows]})

@@ -58,6 +58,9 @@ C, G, T = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.TIMER
 
 LAG = Metric("cdc.lag", G, "seconds", OF_TABLE, "the copy has all changes of the source that are older than this")
 LATE = Metric("cdc.late", G, "0 or 1", OF_TABLE, "whether the lag, or the wait for a first copy, exceeds `freshness`")
+ATTAINMENT = Metric(
+    "cdc.attainment", G, "0 to 1", OF_TABLE, "the share of the last 30 days in which the copy was not late"
+)
 TABLES = Metric("cdc.tables", G, "tables", ("state",), "tables in each state; 0 for states without tables")
 ROWS = Metric("cdc.rows", G, "rows", OF_TABLE, "rows in the target, as last counted")
 WINDOW = Metric("cdc.window", G, "window", OF_TABLE, "the last window of the change log that the copy has")
@@ -82,7 +85,7 @@ COST = Metric("cdc.cost", C, "named by `unit`", (*OF_TABLE, "unit"), "what the t
 PHASE = Metric("cdc.phase", T, "milliseconds", ("step", "phase"), "duration of a phase of a Spark job")
 
 METRICS = (
-    *(LAG, LATE, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING),
+    *(LAG, LATE, ATTAINMENT, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING),
     *(INSERTS, UPDATES, DELETES, COPIED, DDL, ERRORS, RETRIES, RECORDS, BYTES, COST, PHASE),
 )
 
@@ -106,6 +109,9 @@ def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str
     fresh = freshness(row, allowed, now)
     if fresh.lag_s is not None:
         yield Sample(LAG, fresh.lag_s, tags)
+    share = row.attainment.share()
+    if share is not None:
+        yield Sample(ATTAINMENT, share, tags)
     if row.rows is not None:
         yield Sample(ROWS, row.rows, tags)
     yield Sample(LATE, int(fresh.late), tags)

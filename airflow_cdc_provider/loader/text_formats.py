@@ -148,6 +148,9 @@ FORMS: dict[str, TextFormat] = {
         r"^[^\x00-\x1f]{1,200}$",
         _shard,
     ),
+    "percent": TextFormat(
+        "DEF091", "50% to 100%, with at most three decimals: `99.5%`", r"^(100|[5-9][0-9](\.[0-9]{1,3})?)%$"
+    ),
     "notifier": TextFormat(
         "DEF090",
         "the import path of a notifier: `package.module.Class`",

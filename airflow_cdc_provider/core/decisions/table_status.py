@@ -7,16 +7,20 @@ from typing import Any
 from airflow_cdc_provider.core.decisions.freshness import Freshness
 from airflow_cdc_provider.core.log.copy_progress import CopyProgress
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.attainment import meets
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import TableRow
 
 
-def table_status(row: TableRow, fresh: Freshness, progress: CopyProgress | None) -> dict[str, Any]:
-    """The fields of the row without its control record, of its freshness, and of a running copy."""
+def table_status(row: TableRow, fresh: Freshness, progress: CopyProgress | None, objective: str) -> dict[str, Any]:
+    """The fields of the row without its control record, of its freshness, and of a running copy. ``objective``: of the
+    definition."""
     plain: dict[str, Any] = to_plain(row)
-    del plain["control"]
+    del plain["control"], plain["attainment"]
     carry = row.carry
     freshness_fields: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
     copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
-    return plain | freshness_fields | waiting | {"catching_up": is_catching_up(row), "copying": copying}
+    share = row.attainment.share()
+    attained = {"attainment": share, "meets_objective": meets(share, objective)}
+    return plain | freshness_fields | attained | waiting | {"catching_up": is_catching_up(row), "copying": copying}

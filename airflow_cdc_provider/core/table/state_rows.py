@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
+from airflow_cdc_provider.core.table.attainment import Attainment
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.states import TableState
@@ -60,8 +61,8 @@ class TableRow:
     nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
     ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
-    ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``control``: the record
-    as last read."""
+    ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``attainment``: how
+    long the copy was late. ``control``: the record as last read."""
 
     table: str
     target: str
@@ -86,6 +87,7 @@ class TableRow:
     withheld: tuple[str, ...] = ()
     question: Question | None = None
     verified: Verified | None = None
+    attainment: Attainment = field(default_factory=Attainment)
     control: ControlRecord | None = None
 
     @property

@@ -123,4 +123,5 @@ def _listed(entry: ReplicatorEntry, summary: ReplicatorSummary, now: str) -> dic
 
 
 def _status(row: TableRow, entry: ReplicatorEntry, now: str) -> dict[str, Any]:
-    return table_status(row, freshness(row, entry.definition.freshness, now), None)
+    definition = entry.definition
+    return table_status(row, freshness(row, definition.freshness, now), None, definition.objective)
