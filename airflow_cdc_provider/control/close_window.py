@@ -7,6 +7,7 @@ repeated after a crash.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -35,11 +36,13 @@ from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY, 
 
 @dataclass(frozen=True)
 class CloseResult:
-    """``moved``: copies whose data changed in this run, name → target table. ``problems``: why the run must fail.
+    """``moved``: copies whose data changed in this run, name → target table; ``counts``: their rows by operation.
+    ``problems``: why the run must fail.
     ``of_run``: those that are not of a table. ``samples``: metrics of the run."""
 
     rows: tuple[TableRow, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     of_run: tuple[Problem, ...] = ()
     acknowledged: int = 0
@@ -97,7 +100,15 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     retries = state.retries(name, plan.run_id)
     end = RunEnd(plan.run_id, before, rows, results, log, problems, retries, at)
     samples = run_samples(replicator.definition, end)
-    return CloseResult(tuple(rows.values()), moved, problems, of_run, acknowledged, samples)
+    counts = {copy: _counts(results, copy) for copy in moved}
+    return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)
+
+
+def _counts(results: Results, copy: str) -> Mapping[str, int]:
+    counts = Counter[str]()
+    for result in results.of_writing_steps(copy):
+        counts.update(result.counts)
+    return dict(counts)
 
 
 def _measured(row: TableRow, before: TableRow | None, allowed: timedelta, at: str) -> TableRow:

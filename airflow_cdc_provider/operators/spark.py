@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
+from airflow_cdc_provider.core.lineage.copies import copies_of
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.state import open_state
@@ -38,6 +39,7 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
         self.step = step
         self.definition = definition
         self._attempt: Attempt | None = None
+        self._result: StepResult | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         ti = context["ti"]
@@ -45,7 +47,7 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
             definition = from_plain(Definition, self.definition)
             self._attempt = Attempt(StepKind(self.step), definition, ti.run_id, ti.task_id, ti.try_number, open_state())
             try:
-                result = self._attempt.result()
+                result = self._result = self._attempt.result()
             finally:
                 if self._attempt.folder is not None:
                     self.log.info("step files: %s", self._attempt.folder.url)
@@ -56,6 +58,15 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
         """Kill the driver. The attempt stays open until this task or the next one has seen the driver's end."""
         if self._attempt is not None:
             self._attempt.kill()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """The lineage of the copies that this step wrote or compared. Airflow's provider for OpenLineage calls it."""
+        from airflow_cdc_provider.operators.lineage import operator_lineage
+
+        if self._attempt is None or self._result is None:
+            return None
+        copies = copies_of(self._attempt.run.plan().tables, self._result)
+        return operator_lineage(self._attempt.definition, self._attempt.secrets, copies)
 
     def _log_tables(self, result: StepResult) -> None:
         """One line per table. Failing and blocked tables fail close_window, not this task."""

@@ -131,7 +131,15 @@ class CloseWindowOperator(ReplicatorTask):
         alias = AssetAlias(asset_alias(definition.name))
         for copy, table in result.moved.items() if alias in self.outlets else ():
             asset = Asset(name=asset_name(definition.name, copy, table), uri=asset_uri(definition, copy, table))
-            context["outlet_events"][alias].add(asset)
+            context["outlet_events"][alias].add(asset, extra=_event(result, copy))
+
+
+def _event(result: CloseResult, copy: str) -> dict[str, Any]:
+    """What a consumer of the asset reads: up to which window and time the copy is, its rows as last counted, and what
+    this run changed."""
+    row = next((row for row in result.rows if row.table == copy), None)
+    known = {"window": row.window, "fresh_at": row.fresh_at, "rows": row.rows} if row else {}
+    return {"table": copy, "changes": dict(result.counts.get(copy, {})), **known}
 
 
 def alerts_of_run(result: CloseResult, context: Context) -> list[Alert]:

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
+from airflow_cdc_provider.core.table.attainment import Attainment
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema
@@ -79,6 +80,26 @@ def test_status_shows_the_lag_and_late_tables(cdc: CommandLine, harness: RunHarn
     assert " s, late" in cdc("status", "shop").out
     path.write_text(path.read_text() + "freshness: 3650d\n")
     assert cdc("status", "shop", "--json").body["tables"][0]["late"] is False
+
+
+def test_the_share_of_time_is_measured_at_the_end_of_runs_and_a_missed_objective_is_named(
+    cdc: CommandLine, harness: RunHarness
+) -> None:
+    replicated(harness)
+    path = harness.folder / "dags/replicators/shop.yaml"
+    path.write_text(path.read_text() + "objective: 99.5%\n")
+    assert cdc("status", "shop", "--json").body["tables"][0]["attainment"] is None
+    hours_ago = [(datetime.now(UTC) - timedelta(hours=hours)).isoformat(timespec="milliseconds") for hours in range(5)]
+    row = replace(harness.state.tables("shop")["public.a"], fresh_at=hours_ago[3])
+    aged = replace(row, attainment=Attainment(hours_ago[4], hours_ago[3]))
+    harness.state.change_tables("shop", lambda _: [aged])
+    harness.source.change("public.a")
+    harness.run("r2")
+    one, other = cdc("status", "shop", "--json").body["tables"]
+    assert one["attainment"] == pytest.approx(0.5, abs=0.01) and one["meets_objective"] is False
+    assert other["attainment"] == 1 and other["meets_objective"] is True
+    assert "public.a was not late in 5" in cdc("status", "shop").out
+    assert "its objective is 99.5%" in cdc("status", "shop").out
 
 
 def test_a_run_logs_late_tables(harness: RunHarness) -> None:

@@ -1,0 +1,1 @@
+"""Which columns of a source a copy is made of. Pure."""
