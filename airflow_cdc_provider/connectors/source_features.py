@@ -246,6 +246,15 @@ class DelaysCapture(Protocol):
 
 
 @runtime_checkable
+class HearsWriter(Protocol):
+    """A source that is written by another program, and may notice that this has stopped."""
+
+    def silent_since(self) -> datetime | None:
+        """The last sign of the writer, if there should have been one since; None if all is well or that is unknown.
+        UTC. Raises SourceUnavailable."""
+
+
+@runtime_checkable
 class CapturesLater(Protocol):
     """A source whose stream contains a commit some time after queries show it."""
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 
-from airflow_cdc_provider.connectors.source_features import DelaysCapture
+from airflow_cdc_provider.connectors.source_features import DelaysCapture, HearsWriter
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
@@ -116,15 +117,27 @@ class ClosingRows:
         return recovered_row(row, self.at) if recovered else row
 
     def _fresh_at(self, passed: int) -> str:
-        """When the run read the source's status, less the source's capture delay, if the table has everything up to
-        then; else the time of the last commit that it has applied, empty if that is unknown."""
+        """When the run has seen the source, if the table has everything up to then; else the time of the last commit
+        that it has applied. Empty if that is unknown."""
         manifest = self.log.manifests.get(min(passed, self.log.sealed))
         commit_ts = manifest.commit_ts_max or "" if manifest else ""
         if passed < self.log.sealed or (commit_ts and not self.results.extracted_all):
             return commit_ts
+        return self._seen_at
+
+    @cached_property
+    def _seen_at(self) -> str:
+        """When the run read the source's status, less its capture delay; the last sign of its writer if this has fallen
+        silent; empty if it cannot be asked about it."""
         source = self.replicator.source
         delay = source.capture_delay() if isinstance(source, DelaysCapture) else timedelta()
-        return (parse_utc(self.decision.at) - delay).isoformat(timespec="milliseconds")
+        seen = parse_utc(self.decision.at) - delay
+        if isinstance(source, HearsWriter):
+            try:
+                seen = min(seen, source.silent_since() or seen)
+            except UNREADABLE:
+                return ""
+        return seen.isoformat(timespec="milliseconds")
 
 
 def _newer(control: ControlRecord | None, row: TableRow | None) -> ControlRecord | None:

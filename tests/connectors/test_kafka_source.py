@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -168,3 +170,17 @@ def test_a_wrong_password_is_reported_without_secrets(topics: Topics) -> None:
 def test_missing_topics_are_reported(topics: Topics) -> None:
     (problem,) = topics.source().check([])
     assert (problem.code, problem.allowed) == ("SRC083", f"{topics.prefix}.*")
+
+
+def test_a_silent_writer_is_noticed_unless_a_topic_of_heartbeats_goes_on(topics: Topics) -> None:
+    topic = topics.make("d.t")
+    assert topics.source(max_silence=1.0).silent_since() is None
+    topics.send(topic, messages())
+    time.sleep(1.5)
+    since = topics.source(max_silence=1.0).silent_since()
+    assert since is not None and abs((datetime.now(UTC) - since).total_seconds()) < WAIT_S
+    assert topics.source().silent_since() is None and topics.source(max_silence=3600.0).silent_since() is None
+    topics.send(topics.make("heartbeat"), messages(1)[:1])
+    assert topics.source(max_silence=3600.0).silent_since() is None
+    later = topics.source(max_silence=1.0).last_arrival()
+    assert later is not None and later > since

@@ -128,6 +128,19 @@ def test_the_lag_of_a_source_that_is_read_with_a_delay_includes_the_delay(
     assert [one["late"] for one in cdc("status", "shop", "--json").body["tables"]] == [True, True]
 
 
+def test_the_copies_of_a_source_whose_writer_is_silent_age_from_its_last_sign_on(
+    harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent: list[datetime | None] = [None]
+    monkeypatch.setattr("tests.provider.run_harness.FileSource.silent_since", lambda self: silent[0], raising=False)
+    replicated(harness)
+    fresh = {row.table: row.fresh_at for row in harness.state.tables("shop").values()}
+    silent[0] = datetime.now(UTC) - timedelta(hours=1)
+    assert {row.table: row.fresh_at for row in harness.run("r2").rows} == fresh, "they are no older than before"
+    silent[0] = None
+    assert all(row.fresh_at > fresh[row.table] for row in harness.run("r3").rows)
+
+
 def test_the_lag_of_tables_grows_while_their_source_does_not_answer(cdc: CommandLine, harness: RunHarness) -> None:
     replicated(harness)
     before = cdc("status", "shop", "--json").body["tables"]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import chain
 
@@ -106,6 +106,10 @@ class FilesSource(FeedSource):
     @cached_property
     def _listed(self) -> Listing:
         return Listing(self.folder.files)
+
+    def last_arrival(self) -> datetime | None:
+        newest = max((file.modified_ms for file in self._listed), default=None)
+        return None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)
 
     def read_heads(self) -> list[Message]:
         with ThreadPoolExecutor(READERS) as pool:

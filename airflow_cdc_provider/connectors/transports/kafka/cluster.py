@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -118,6 +119,15 @@ class Cluster:
             futures = self._list_offsets(channels, admin.OffsetSpec.for_timestamp(at_ms))
             offsets = {channel: future.result().offset for channel, future in futures.items()}
         return {channel: offset if (offset := offsets[channel]) >= 0 else spans[channel].end for channel in channels}
+
+    def last_arrival(self, channels: Sequence[Channel]) -> datetime | None:
+        """The largest timestamp of a message in these partitions; None if they are empty."""
+        if not channels:
+            return None
+        with self._translated_errors("listing offsets"):
+            futures = self._list_offsets(channels, admin.OffsetSpec.max_timestamp())
+            newest = max(future.result().timestamp for future in futures.values())
+        return datetime.fromtimestamp(newest / 1000, UTC) if newest >= 0 else None
 
     def read(self, ranges: Sequence[OffsetRange], **settings: str) -> Iterator[Message]:
         """Every message in these ranges, in the order of each partition; at most one range per partition. ``settings``:

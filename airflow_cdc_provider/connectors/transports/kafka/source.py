@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
@@ -129,6 +130,10 @@ class KafkaSource(FeedSource):
             for partition in partitions
         ]
         return self.cluster.spans(channels)
+
+    def last_arrival(self) -> datetime | None:
+        """Of all topics of `topics`, so that one of heartbeats may be among them."""
+        return self.cluster.last_arrival(list(self._spans))
 
     def read_heads(self) -> list[Message]:
         return self._heads_at({channel: span.begin for channel, span in self._spans.items()})

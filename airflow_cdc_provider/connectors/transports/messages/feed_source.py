@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar
 
@@ -46,6 +46,7 @@ class FeedSource(KeepsNoState, ABC):
     def __init__(self, source: Source, options: FeedOptions) -> None:
         self.format = Format(options.format, source.options)
         self._schemas_path = options.schemas
+        self._max_silence = options.max_silence
         self._schemas: RegisteredSchemas | None = None
         self._registry: RegistryClient | None = None
 
@@ -67,6 +68,14 @@ class FeedSource(KeepsNoState, ABC):
     @abstractmethod
     def read_heads(self) -> list[Message]:
         """The first messages of every topic or file."""
+
+    @abstractmethod
+    def last_arrival(self) -> datetime | None:
+        """When the newest message was written, of any topic or file; None if there is none. UTC."""
+
+    def silent_since(self) -> datetime | None:
+        last = self.last_arrival() if self._max_silence else None
+        return last if last and self._max_silence and datetime.now(UTC) - last > self._max_silence else None
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import ClassVar
 
 from airflow_cdc_provider.core.spec.fields import doc
@@ -16,4 +17,9 @@ class FeedOptions:
     format: str = doc("Format of the messages; the keys of the format are siblings of this key.", choices="formats")
     schemas: str = doc(
         "Absolute path of a JSON file with the schemas of tables whose messages have none; read on the worker.", ""
+    )
+    max_silence: timedelta | None = doc(
+        "The writer sends a message, or a heartbeat, at least this often. In a longer silence the copies age from its "
+        "last message on. Without this key a silent feed is one without changes.",
+        None,
     )
