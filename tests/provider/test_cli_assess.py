@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from airflow_cdc_provider.control import assessments
+from airflow_cdc_provider.core.assessment.copy_rate import CopyRate
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.serde import to_plain
@@ -139,6 +141,17 @@ def test_missing_statistics_do_not_stop_an_assessment(
     result = cdc("assess", "shop", "--json")
     assert (result.code, result.body["tables"][0]["rows"]) == (0, None)
     assert result.body["sizes_unknown"] == "a privilege is missing (VIEW DATABASE STATE denied)"
+
+
+def test_before_the_first_copy_the_rate_of_the_source_type_determines_the_copy_time(
+    cdc: CommandLine, shop: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assessments, "DEFAULT_RATES", {"file": CopyRate(5_000, 1 << 20)})
+    shop.source.write(sizes={"public.a": {"rows": 60_000}, "public.b": {"rows": 10, "bytes": 30 << 20}})
+    body = cdc("assess", "shop", "--json").body
+    assert ([table["copy_s"] for table in body["tables"]], body["rate"]["copies"]) == ([12.0, 30.0], 0)
+    text = " ".join(cdc("assess", "shop").out.split())
+    assert "5,000 rows or 1 MiB per second (a default, measured on a busy machine with two cores)" in text
 
 
 def test_earlier_copies_of_the_replicator_determine_the_copy_time(cdc: CommandLine, shop: RunHarness) -> None:
