@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.steps import TableResult
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition, TableRule, Target
@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.runtime.sessions import new_session
+from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.binlog.test_mysql_pipeline import Server, sql
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, definition
 
@@ -66,47 +67,67 @@ def connected(mariadb: EmbeddedMariaDB, **more: Any) -> Iterator[Server]:
         yield connection
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+@dataclass
+class RepairPipeline(PollingPipeline):
+    database: Database | None = None
+
+    @property
+    def secrets(self) -> Secrets:
+        return Secrets(self.connection, self.database.connection if self.database else ConnectionInfo())
+
+
+@pytest.fixture(params=["delta", "iceberg", "postgres", "mysql"])
 def shop(
     tmp_path: Path, server: Server, mariadb: EmbeddedMariaDB, spark: SparkSession, request: pytest.FixtureRequest
-) -> PollingPipeline:
-    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
-    copied = definition(tmp_path, "mysql", {"databases": ("repair",)}, RULES)
-    copied = replace(copied, target=Target(request.param, f"{tmp_path}/lake"))
-    made = PollingPipeline(tmp_path, spark, copied, info, "id", lambda _: {})
-    made.run_successfully()
-    made.run_until_idle()
-    return made
+) -> Iterator[RepairPipeline]:
+    kind, info = request.param, ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
+    with ExitStack() as stack:
+        database = None
+        if kind in ("postgres", "mysql"):
+            of_target = mariadb if kind == "mysql" else request.getfixturevalue("postgres")
+            database = stack.enter_context(new_schema(kind, of_target, "repaired"))
+        copied = definition(tmp_path, "mysql", {"databases": ("repair",)}, RULES)
+        copied = replace(copied, target=database.target if database else Target(kind, f"{tmp_path}/lake"))
+        made = RepairPipeline(tmp_path, spark, copied, info, "id", lambda _: {}, database)
+        made.run_successfully()
+        made.run_until_idle()
+        yield made
 
 
-def damage(shop: PollingPipeline, *statements: str) -> None:
-    target, session = shop.replicator().targets.only, new_session(shop.spark)
-    names = {table: target.locate(shop.target(f"repair.{table}")) for table in ("items", "words")}
+def damage(shop: RepairPipeline, *statements: str) -> None:
+    """In a database each row has an order."""
+    tables = {table: shop.target(f"repair.{table}") for table in ("items", "words")}
+    if shop.database:
+        names = {table: f"{shop.database.schema}.{name}" for table, name in tables.items()}
+        shop.database.execute(*(text.format(**names, order=", _cdc_order", zero=", '0'") for text in statements))
+        return
+    session, target = new_session(shop.spark), shop.replicator().targets.only
+    names = {table: target.locate(name) for table, name in tables.items()}
     if shop.definition.target.type == "delta":
         names = {table: f"delta.`{location}`" for table, location in names.items()}
     else:
         for name, value in spark_settings(catalog_location(shop.definition.target, shop.secrets.target)).items():
             session.conf.set(name, value)
     for text in statements:
-        session.sql(text.format(**names))
+        session.sql(text.format(**names, order="", zero=""))
 
 
-def compared(shop: PollingPipeline, **arguments: Any) -> dict[str, TableResult]:
+def compared(shop: RepairPipeline, **arguments: Any) -> dict[str, TableResult]:
     shop.record_command(CommandKind.VERIFY, **arguments)
     return shop.results(shop.run_successfully(), "verify")
 
 
 @pytest.mark.nightly
 def test_rows_that_differ_are_repaired_while_rows_change(
-    shop: PollingPipeline, server: Server, mariadb: EmbeddedMariaDB
+    shop: RepairPipeline, server: Server, mariadb: EmbeddedMariaDB
 ) -> None:
     damage(
         shop,
         "UPDATE {items} SET price = 1, seen = NULL WHERE id = 17",
         "DELETE FROM {items} WHERE id IN (1, 2999)",
-        "INSERT INTO {items} (id, v) VALUES (70000, 'extra')",
+        "INSERT INTO {items} (id, v{order}) VALUES (70000, 'extra'{zero})",
         "UPDATE {words} SET v = -1 WHERE n = 30",
-        "INSERT INTO {words} (w, n, v) VALUES ('zé', 5000, 1)",
+        "INSERT INTO {words} (w, n, v{order}) VALUES ('zé', 5000, 1{zero})",
     )
     with writing(mariadb):
         found = compared(shop, repair=True)
@@ -123,7 +144,7 @@ def test_rows_that_differ_are_repaired_while_rows_change(
 
 
 @pytest.mark.nightly
-def test_all_rows_are_compared_in_turns_by_the_schedule_and_repaired(shop: PollingPipeline) -> None:
+def test_all_rows_are_compared_in_turns_by_the_schedule_and_repaired(shop: RepairPipeline) -> None:
     damage(shop, "UPDATE {items} SET tiny = 101 WHERE id IN (2, 1500, 2998)", "DELETE FROM {words} WHERE n = 500")
     verify = Verify(timedelta(microseconds=1), OnDifference.ON, sample=0.4)
     shop.definition = replace(shop.definition, verify=verify)
