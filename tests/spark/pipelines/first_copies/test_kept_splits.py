@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, kept_copy_path
+from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, KeptSplit, kept_copy_path
 from airflow_cdc_provider.connectors.sources.mysql.source import MysqlSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
@@ -23,12 +29,14 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.hooks import drivers
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.faults import attempts
 from tests.faults.injection import Injection
 from tests.faults.matrix import KILL, Case, Failpoint
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -37,6 +45,7 @@ TABLE = f"{DATABASE}.t"
 ROWS = 40_000
 SPLITS = 4
 WRITES_PER_FILE = 20
+MARK = "kept"
 CHANGES = (
     "UPDATE t SET n = n + 1 WHERE id % 1000 = 7",
     "DELETE FROM t WHERE id IN (5, 20005, 39999)",
@@ -90,6 +99,21 @@ class KeptPipeline(Pipeline):
         path = kept_copy_path(TABLE)
         return KeptCopy.decode(self.replicator().log.store.read(path), path)
 
+    def mark_a_kept_row(self) -> int:
+        """Of the first split that is kept, one that no change concerns. Returns its key."""
+        store = self.replicator().log.store
+        paths = [file.path for file in store.files(copy_folder(TABLE)) if "/rows/" in file.path]
+        path = str(KeptSplit.decode(store.read(paths[0]), paths[0]).result)
+        with store.open_input(path) as content:
+            rows = pq.read_table(content)
+        first = rows.to_pylist()[1]
+        others = rows.filter(pc.not_equal(rows["id"], first["id"]))
+        changed = pa.Table.from_pylist([{**first, "n": 0, "v": MARK}], schema=rows.schema)
+        store.delete(path)
+        with store.open_output(path) as content:
+            pq.write_table(pa.concat_tables([others, changed]), content)
+        return int(first["id"])
+
     def state(self) -> TableState:
         return self.replicator().state.tables(self.definition.name)[TABLE].state
 
@@ -101,8 +125,13 @@ def kept(
     """``request.param``: the target; Spark's tasks load rows into a database."""
     kind = getattr(request, "param", "delta")
     login = {"host": mariadb.host, "port": mariadb.port, "user": mariadb.user, "password": mariadb.password}
-    with pymysql.connect(**login, autocommit=True) as server, new_schema("mysql", mariadb, TARGET) as database:  # type: ignore[arg-type]
-        target = Target("delta", f"{tmp_path}/lake") if kind == "delta" else database.target
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(pymysql.connect(**login, autocommit=True))  # type: ignore[arg-type]
+        database = None
+        if kind in ("mysql", "postgres"):
+            of_target = mariadb if kind == "mysql" else request.getfixturevalue("postgres")
+            database = stack.enter_context(new_schema(kind, of_target, TARGET))
+        target = database.target if database else Target("delta", f"{tmp_path}/lake")
         definition = Definition(
             name="kept",
             source=Source("mysql", "source", options={"databases": (DATABASE,)}),
@@ -110,11 +139,10 @@ def kept(
             tables=(TableRule(TABLE),),
             staging=Staging(f"{tmp_path}/staging"),
         )
-        if kind != "delta":
+        if database:
             definition = replace(definition, spark=replace(definition.spark, engine=EngineMode.SPARK))
         info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
-        made = KeptPipeline(tmp_path, spark, definition, info=info, server=server)
-        made.database = None if kind == "delta" else database
+        made = KeptPipeline(tmp_path, spark, definition, info=info, server=server, database=database)
         made.sql(f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}")
         made.sql("CREATE TABLE t (id int PRIMARY KEY, n int, v varchar(20))")
         made.sql(f"INSERT INTO t SELECT seq, seq * 2, 'v' FROM seq_1_to_{ROWS}")
@@ -206,6 +234,44 @@ def test_a_driver_that_is_killed_in_a_split_leaves_the_splits_before_it(kept: Ke
     kept.sql(*CHANGES)
     kept.run_until_idle()
     assert kept.copy() == kept.truth()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kept", ["postgres"], indirect=True)
+def test_a_driver_that_is_killed_in_a_copy_into_a_database_leaves_the_splits_before_it(
+    kept: KeptPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of a kept split is marked, so that a split that is read again would show."""
+    snapshot = kept.definition.snapshot
+    kept.definition = replace(kept.definition, snapshot=replace(snapshot, parallel=1, max_rows_per_second=5_000))
+    submitted, marked = list[str](), threading.Event()
+
+    def environment() -> dict[str, str] | None:
+        """The first try runs in a driver of its own, the others in this process, the second one not before the mark."""
+        submitted.append("")
+        return {} if len(submitted) == 1 else None if marked.wait(LIMIT_S) else {}
+
+    monkeypatch.setattr(attempts, "armed", SimpleNamespace(get=environment))
+    dag_run = kept.dag_run()
+    running = threading.Thread(target=kept.execute, args=(dag_run,))
+    running.start()
+    until(lambda: kept.kept_splits() >= 1, "a split is kept")
+    for pid in (pid for pids in drivers.running(f"{kept.folder}/staging").values() for pid in pids):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: len(submitted) == 2, "the copy is tried again")
+    begun = kept.kept_copy()
+    assert 1 <= kept.kept_splits() < SPLITS
+    key = kept.mark_a_kept_row()
+    kept.sql(*CHANGES)
+    marked.set()
+    running.join()
+    assert dag_run.states["snapshot"] == "success", dag_run.problems
+    kept.run_until_idle()
+    assert kept.control(TABLE).floor == begun.copy.floor
+    found, truth = kept.copy(), kept.truth()
+    assert found.pop(key) == (0, MARK), "the split was not read again"
+    del truth[key]
+    assert found == truth
 
 
 @pytest.mark.nightly
