@@ -4,8 +4,10 @@ commands, killed steps, and targets that come and go."""
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +22,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.core.table.copies import copy_name
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -92,6 +95,13 @@ class TargetsPipeline(Pipeline):
 
     def row(self, copy: str) -> TableRow:
         return self.replicator().state.tables(self.definition.name)[copy]
+
+    def forget_comparison(self, copy: str, since: timedelta) -> None:
+        """Its last comparison, and its copy, become that old."""
+        at = (datetime.now(UTC) - since).isoformat(timespec="milliseconds")
+        with sqlite3.connect(self.folder / "state.db") as index:
+            old = "UPDATE cdc_table SET body = json_set(body, '$.verified', NULL, '$.since', ?) WHERE \"table\" = ?"
+            index.execute(old, (at, copy))
 
     def states(self) -> dict[str, TableState]:
         return {copy: row.state for copy, row in self.replicator().state.tables(self.definition.name).items()}
@@ -284,6 +294,35 @@ def test_a_step_that_is_killed_between_the_targets_has_the_same_result(
     shop.run_successfully(between=tasks.append)
     assert not token.exists(), "it was killed"
     shop.run_until_idle()
+    shop.assert_exact()
+
+
+@pytest.mark.nightly
+def test_the_comparison_of_each_copy_is_due_recorded_and_repaired_on_its_own(shop: TargetsPipeline) -> None:
+    shop.run_successfully()
+    shop.run_until_idle()
+    copies = {*TABLES, WAREHOUSE, copy_name(ORDERS, "wh")}
+    shop.warehouse.execute(f"DELETE FROM {shop.warehouse.schema}.client WHERE id = 1")
+    shop.definition = replace(shop.definition, verify=Verify(timedelta(microseconds=1)))
+    dag_run = shop.run()
+    assert failed_only(dag_run, WAREHOUSE) and "VER006" in dag_run.problems[0]
+    assert {copy: one.detail["identical"] for copy, one in shop.results(dag_run, "verify").items()} == {
+        copy: copy != WAREHOUSE for copy in copies
+    }
+    first = {copy: shop.row(copy).verified for copy in copies}
+    assert {copy for copy, one in first.items() if one and not one.identical} == {WAREHOUSE}
+    shop.down = True
+    assert failed_only(shop.run(), WAREHOUSE, copy_name(ORDERS, "wh"))
+    second = {copy: shop.row(copy).verified for copy in copies}
+    assert {copy for copy in copies if second[copy] != first[copy]} == {*TABLES}, "those of the lake are compared again"
+    shop.down = False
+    shop.definition = replace(shop.definition, verify=Verify(timedelta(days=1), OnDifference.ON))
+    shop.run_until_idle()
+    shop.forget_comparison(WAREHOUSE, since=timedelta(days=2))
+    found = shop.results(shop.run_successfully(), "verify")
+    repaired = {copy: one.detail["repaired"] for copy, one in found.items() if "identical" in one.detail}
+    assert repaired == {WAREHOUSE: 1}, "the others catch up without a comparison"
+    assert {copy for copy in copies if shop.row(copy).verified != second[copy]} == {WAREHOUSE}
     shop.assert_exact()
 
 
