@@ -17,12 +17,12 @@ from airflow_cdc_provider.operators.monitor import MonitorOperator
 
 START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
 LONGEST = timedelta(minutes=10)
-"""Of one look. A notifier that hangs must not stop the next one."""
-DOC = "Tells operators which copies have become late, from outside the runs of the replicators."
+"""Of one run. A notifier that hangs must not stop the next one."""
+DOC = "Notifies operators of late copies, from outside the runs of the replicators."
 
 
 def build_monitor_dag(dag_file: str | Path, schedule: Any = "*/5 * * * *") -> DAG:
-    """The DAG ``cdc_monitor``. ``schedule``: how often it looks, as in any DAG."""
+    """The DAG ``cdc_monitor``. ``schedule``: of its runs, as in any DAG."""
     with DAG(
         "cdc_monitor",
         description="late copies of all replicators",
@@ -34,6 +34,6 @@ def build_monitor_dag(dag_file: str | Path, schedule: Any = "*/5 * * * *") -> DA
         tags={"cdc"},
         doc_md=DOC,
     ) as dag:
-        MonitorOperator(task_id="look", execution_timeout=LONGEST)
+        MonitorOperator(task_id="monitor", execution_timeout=LONGEST)
     dag.fileloc = str(dag_file)
     return dag

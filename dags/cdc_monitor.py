@@ -1,4 +1,4 @@
-"""An Airflow DAG that tells when a copy is late, from outside the runs of the replicators."""
+"""An Airflow DAG that notifies of late copies, from outside the runs of the replicators."""
 
 from airflow_cdc_provider.monitor_dag import build_monitor_dag
 

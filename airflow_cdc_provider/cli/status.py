@@ -99,10 +99,10 @@ def status(args: argparse.Namespace) -> CommandOutput:
 
 
 def _missed(definition: Definition, row: TableRow) -> Iterator[str]:
-    share = row.attainment.share()
-    if meets(share, definition.objective) is False:
+    fraction = row.attainment.fraction()
+    if meets(fraction, definition.objective) is False:
         yield (
-            f"{definition.name}: {row.table} was not late in {share:.2%} of the last 30 days; its objective is"
+            f"{definition.name}: {row.table} was not late in {fraction:.2%} of the last 30 days; its objective is"
             f" {definition.objective}"
         )
 

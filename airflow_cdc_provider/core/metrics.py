@@ -59,7 +59,7 @@ C, G, T = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.TIMER
 LAG = Metric("cdc.lag", G, "seconds", OF_TABLE, "the copy has all changes of the source that are older than this")
 LATE = Metric("cdc.late", G, "0 or 1", OF_TABLE, "whether the lag, or the wait for a first copy, exceeds `freshness`")
 ATTAINMENT = Metric(
-    "cdc.attainment", G, "0 to 1", OF_TABLE, "the share of the last 30 days in which the copy was not late"
+    "cdc.attainment", G, "0 to 1", OF_TABLE, "the part of the last 30 days in which the copy was not late"
 )
 TABLES = Metric("cdc.tables", G, "tables", ("state",), "tables in each state; 0 for states without tables")
 ROWS = Metric("cdc.rows", G, "rows", OF_TABLE, "rows in the target, as last counted")
@@ -109,9 +109,9 @@ def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str
     fresh = freshness(row, allowed, now)
     if fresh.lag_s is not None:
         yield Sample(LAG, fresh.lag_s, tags)
-    share = row.attainment.share()
-    if share is not None:
-        yield Sample(ATTAINMENT, share, tags)
+    fraction = row.attainment.fraction()
+    if fraction is not None:
+        yield Sample(ATTAINMENT, fraction, tags)
     if row.rows is not None:
         yield Sample(ROWS, row.rows, tags)
     yield Sample(LATE, int(fresh.late), tags)

@@ -25,8 +25,8 @@ AT_ONCE = 200
 
 
 class MonitorOperator(BaseOperator):
-    """Tell operators which copies have become late, whatever the reason: a paused DAG, a run that hangs, a triggerer
-    that ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables.
+    """Notify operators of copies that have become late, for any reason: a paused DAG, a run that hangs, a triggerer that
+    ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables.
 
     Returns the late tables of each replicator that has some.
     """
@@ -44,12 +44,12 @@ class MonitorOperator(BaseOperator):
         return late
 
     def _late_tables(self, state: StateStore, names: list[str], context: Context) -> dict[str, list[str]]:
-        """Rows are read only of replicators that have trouble, or had some when they were last seen."""
-        late, summaries, told = {}, state.summaries(names), state.alerts.replicators()
+        """Rows are read only of replicators that have a problem, or had one when they were last seen."""
+        late, summaries, noticed = {}, state.summaries(names), state.alerts.replicators()
         for entry in state.replicators.of(names):
             definition, name = entry.definition, entry.definition.name
-            trouble = needs_attention(summaries[name], definition.freshness, utc_now())
-            if not entry.gone and (trouble or name in told):
+            has_problem = needs_attention(summaries[name], definition.freshness, utc_now())
+            if not entry.gone and (has_problem or name in noticed):
                 alerts = notify(state, definition, context, None)
                 self._send_metrics(state, definition)
                 if tables := self._named(name, alerts):

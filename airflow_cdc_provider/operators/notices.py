@@ -33,7 +33,7 @@ KEPT = timedelta(days=7)
 
 
 def notify(state: StateStore, definition: Definition, context: Context, of_run: Sequence[Alert] | None) -> list[Alert]:
-    """Tell the receivers of ``notify`` what they were not told. ``of_run``: the alerts that are not of a table; None if
+    """Send the receivers of ``notify`` what they have not got. ``of_run``: the alerts that are not of a table; None if
     they are unknown. Returns the open alerts of tables. Does nothing while another process does it."""
     rows = [
         row for row in state.tables(definition.name).values() if target_of_copy(row.table) in definition.target_names

@@ -68,7 +68,7 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
 
 @contextmanager
 def _reported(context: Context) -> Iterator[None]:
-    """What fails here is the reason of the run's end, which close_window tells."""
+    """What fails here is the reason of the run's end, which close_window notifies."""
     try:
         yield
     except CdcError as error:
@@ -143,7 +143,7 @@ def _event(result: CloseResult, copy: str) -> dict[str, Any]:
 
 
 def alerts_of_run(result: CloseResult, context: Context) -> list[Alert]:
-    """At most one. The problem of an opening that failed tells more than that there was none."""
+    """At most one. The problem of an opening that failed says more than that there was none."""
     if not result.of_run:
         return []
     opening = context["ti"].xcom_pull(task_ids=OPEN_WINDOW, key=OPENING_PROBLEM)

@@ -1,6 +1,6 @@
 """The open alerts of replicators, and the notices that are to be sent.
 
-Both change in one transaction, so an alert is told once however often its trouble is seen. A notice stays until its
+Both change in one transaction, so an alert is notified once however often its problem is seen. A notice stays until its
 receivers have it: a process that dies while it sends one sends it again. The lease of a lane lets one process at a time
 do this for a replicator.
 """

@@ -1,4 +1,4 @@
-"""What operators are told of: each alert once, and the recovery of each table once."""
+"""Notifications of operators: each alert once, and the recovery of each table once."""
 
 from __future__ import annotations
 
@@ -39,20 +39,22 @@ alerts = st.builds(
     st.sampled_from(["public.a", "public.b", WHOLE_REPLICATOR]),
     kinds,
 )
-looks = st.lists(st.lists(alerts, max_size=4, unique_by=lambda alert: alert.key), max_size=6)
+observations = st.lists(st.lists(alerts, max_size=4, unique_by=lambda alert: alert.key), max_size=6)
 
 
 def row(state: TableState = TableState.REPLICATING, **fields: object) -> TableRow:
     return replace(TableRow("public.t", "t", state, since=HOUR_AGO, fresh_at=NOW), **fields)  # type: ignore[arg-type]
 
 
-@given(looks)
-def test_an_alert_is_told_when_it_opens_and_the_recovery_when_a_table_has_none_left(looks: list[list[Alert]]) -> None:
+@given(observations)
+def test_an_alert_is_sent_when_it_opens_and_the_recovery_when_a_table_has_none_left(
+    observations: list[list[Alert]],
+) -> None:
     known: list[Alert] = []
-    for current in looks:
-        told = notices(known, current, NOW)
-        opened = [notice.alert.key for notice in told if not notice.ended]
-        recovered = [notice.alert.table for notice in told if notice.ended]
+    for current in observations:
+        sent = notices(known, current, NOW)
+        opened = [notice.alert.key for notice in sent if not notice.ended]
+        recovered = [notice.alert.table for notice in sent if notice.ended]
         assert Counter(opened) == Counter({alert.key for alert in current} - {alert.key for alert in known})
         before, after = {alert.table for alert in known}, {alert.table for alert in current}
         assert Counter(recovered) == Counter(before - after)
@@ -60,7 +62,7 @@ def test_an_alert_is_told_when_it_opens_and_the_recovery_when_a_table_has_none_l
         known = current
 
 
-def test_each_trouble_of_a_row_is_an_alert_with_its_reason_and_remedy() -> None:
+def test_each_problem_of_a_row_is_an_alert_with_its_reason_and_remedy() -> None:
     blocked = row(TableState.BLOCKED, reason="two rows have one key", remedy="airflow cdc resync shop")
     [alert] = alerts_of([blocked], ALLOWED, NOW)
     assert (alert.kind, alert.reason, alert.remedy, alert.since) == (
@@ -88,7 +90,7 @@ def test_a_table_that_waits_for_an_answer_is_a_question_and_not_blocked_and_the_
     assert [notice.alert for notice in notices([first], [second], NOW)] == [second]
 
 
-def test_only_a_receiver_of_the_trouble_is_told_of_its_end() -> None:
+def test_only_a_receiver_of_the_trouble_is_notified_of_its_end() -> None:
     ended = Notice(Alert("public.t", "recovered", NotifyOn.RECOVERED, NOW, ""), (NotifyOn.BLOCKED,))
     assert ended.concerns({NotifyOn.BLOCKED, NotifyOn.RECOVERED})
     assert not ended.concerns({NotifyOn.LATE, NotifyOn.RECOVERED})
@@ -148,5 +150,5 @@ def test_a_replicator_with_an_alert_needs_attention(rows: list[TableRow]) -> Non
         assert needs_attention(summarize(rows), ALLOWED, NOW)
 
 
-def test_an_entry_tells_everything_unless_it_says_otherwise() -> None:
+def test_an_entry_has_all_events_by_default() -> None:
     assert Notification(via="a.B", arguments={}).on == tuple(NotifyOn)

@@ -125,7 +125,7 @@ def test_a_first_copy_replaces_all_rows_and_a_failed_one_writes_none() -> None:
     assert copies_of([TASK], StepResult(StepKind.EXTRACT, "a", (done,))) == []
 
 
-def test_a_comparison_tells_whether_the_copy_is_identical() -> None:
+def test_a_comparison_shows_whether_the_copy_is_identical() -> None:
     compared = TableResult("public.items", Outcome.DONE, detail={"identical": False})
     [copy] = copies_of([TASK], StepResult(StepKind.VERIFY, "a", (compared,)))
     assert (copy.rows, copy.identical) == (None, False)

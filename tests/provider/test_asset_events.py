@@ -13,7 +13,7 @@ from tests.provider.command_line import replicated
 from tests.provider.run_harness import RunHarness
 
 
-def test_an_event_tells_how_far_the_copy_is_and_what_the_run_changed(harness: RunHarness) -> None:
+def test_an_event_has_the_position_of_the_copy_and_the_changes_of_the_run(harness: RunHarness) -> None:
     replicated(harness)
     harness.source.change("public.a")
     result = harness.run("r2")

@@ -82,7 +82,7 @@ def test_status_shows_the_lag_and_late_tables(cdc: CommandLine, harness: RunHarn
     assert cdc("status", "shop", "--json").body["tables"][0]["late"] is False
 
 
-def test_the_share_of_time_is_measured_at_the_end_of_runs_and_a_missed_objective_is_named(
+def test_attainment_is_measured_at_the_end_of_runs_and_a_missed_objective_is_named(
     cdc: CommandLine, harness: RunHarness
 ) -> None:
     replicated(harness)

@@ -1,4 +1,4 @@
-"""Notifications through Airflow's notifiers: once for each trouble, again if the sender dies, and by the monitor if no
+"""Notifications through Airflow's notifiers: once for each problem, again if the sender dies, and by the monitor if no
 run ends."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.smtp_server import SmtpServer, smtp_server
 
 SENT: list[str] = []
 FAULTS: list[BaseException] = []
-HERE = f"{__name__}.Recorder"
+RECORDER = f"{__name__}.Recorder"
 CONTEXT: Any = {}
 
 
@@ -59,7 +59,7 @@ def _nothing_sent() -> Iterator[None]:
 
 
 def entry(text: str = "{title}", *on: NotifyOn) -> Notification:
-    return Notification(on=on or tuple(NotifyOn), via=HERE, arguments={"text": text})
+    return Notification(on=on or tuple(NotifyOn), via=RECORDER, arguments={"text": text})
 
 
 def with_notify(harness: RunHarness, *entries: Notification) -> Definition:
@@ -72,7 +72,7 @@ def set_row(harness: RunHarness, table: str = "public.a", **fields: Any) -> None
     harness.state.change_tables("shop", lambda rows: [replace(rows[table], **fields)])
 
 
-def tell(harness: RunHarness, definition: Definition, result: CloseResult | None = None) -> list[str]:
+def sent_at_end(harness: RunHarness, definition: Definition, result: CloseResult | None = None) -> list[str]:
     """What is sent at the end of a run."""
     SENT.clear()
     of_run = [alert_of_run(problem, utc_now()) for problem in (result.of_run if result else ())]
@@ -90,25 +90,25 @@ def failed_run(harness: RunHarness, run_id: str) -> CloseResult:
     return harness.close(run_id)
 
 
-def test_a_trouble_is_told_once_and_its_end_once(harness: RunHarness) -> None:
+def test_a_problem_is_notified_once_and_its_end_once(harness: RunHarness) -> None:
     replicated(harness)
     definition = with_notify(harness)
-    assert tell(harness, definition) == []
+    assert sent_at_end(harness, definition) == []
     set_row(harness, state=TableState.BLOCKED, reason="two rows have one key")
-    assert tell(harness, definition) == ["shop: public.a is blocked"]
-    assert tell(harness, definition) == []
+    assert sent_at_end(harness, definition) == ["shop: public.a is blocked"]
+    assert sent_at_end(harness, definition) == []
     set_row(harness, state=TableState.REPLICATING, reason="")
-    assert tell(harness, definition) == ["shop: public.a is in order again"]
-    assert tell(harness, definition) == []
+    assert sent_at_end(harness, definition) == ["shop: public.a is in order again"]
+    assert sent_at_end(harness, definition) == []
     assert harness.state.alerts.replicators() == frozenset()
 
 
-def test_a_source_that_does_not_answer_is_told_once_for_the_replicator(harness: RunHarness) -> None:
+def test_a_source_that_does_not_answer_is_notified_once_for_the_replicator(harness: RunHarness) -> None:
     replicated(harness)
     definition = with_notify(harness)
-    assert tell(harness, definition, failed_run(harness, "r2")) == ["shop: the replicator is failing"]
-    assert tell(harness, definition, failed_run(harness, "r3")) == []
-    assert tell(harness, definition, harness.run("r4")) == ["shop: the replicator is in order again"]
+    assert sent_at_end(harness, definition, failed_run(harness, "r2")) == ["shop: the replicator is failing"]
+    assert sent_at_end(harness, definition, failed_run(harness, "r3")) == []
+    assert sent_at_end(harness, definition, harness.run("r4")) == ["shop: the replicator is in order again"]
 
 
 def test_the_reason_of_a_failed_opening_is_that_of_the_alert(harness: RunHarness) -> None:
@@ -139,10 +139,10 @@ def test_each_receiver_gets_the_events_it_asked_for(harness: RunHarness) -> None
     )
     set_row(harness, "public.a", state=TableState.BLOCKED)
     set_row(harness, "public.b", state=TableState.FAILING, error="timeout", failing_since=utc_now())
-    assert sorted(tell(harness, definition)) == ["one blocked", "two failing"]
+    assert sorted(sent_at_end(harness, definition)) == ["one blocked", "two failing"]
     set_row(harness, "public.a", state=TableState.REPLICATING)
     set_row(harness, "public.b", state=TableState.REPLICATING)
-    assert tell(harness, definition) == ["one recovered"]
+    assert sent_at_end(harness, definition) == ["one recovered"]
 
 
 def test_what_one_notifier_could_not_send_is_sent_later_and_delays_no_other(
@@ -152,10 +152,10 @@ def test_what_one_notifier_could_not_send_is_sent_later_and_delays_no_other(
     definition = with_notify(harness, entry("one {tables}"), entry("two {tables}"))
     set_row(harness, state=TableState.BLOCKED)
     FAULTS.append(ConnectionError("no route to host"))
-    assert tell(harness, definition) == ["two public.a"]
+    assert sent_at_end(harness, definition) == ["two public.a"]
     assert "NTF002" in caplog.text and "no route to host" in caplog.text
-    assert tell(harness, definition) == ["one public.a"]
-    assert tell(harness, definition) == []
+    assert sent_at_end(harness, definition) == ["one public.a"]
+    assert sent_at_end(harness, definition) == []
 
 
 def test_a_sender_that_dies_after_it_sent_sends_again_and_loses_nothing(harness: RunHarness) -> None:
@@ -164,9 +164,9 @@ def test_a_sender_that_dies_after_it_sent_sends_again_and_loses_nothing(harness:
     set_row(harness, state=TableState.BLOCKED)
     FAULTS.append(SystemExit())
     with pytest.raises(SystemExit):
-        tell(harness, definition)
-    assert tell(harness, definition) == ["shop: public.a is blocked"]
-    assert tell(harness, definition) == []
+        sent_at_end(harness, definition)
+    assert sent_at_end(harness, definition) == ["shop: public.a is blocked"]
+    assert sent_at_end(harness, definition) == []
 
 
 def test_what_cannot_be_delivered_for_a_week_is_given_up(
@@ -177,27 +177,27 @@ def test_what_cannot_be_delivered_for_a_week_is_given_up(
     set_row(harness, state=TableState.BLOCKED)
     monkeypatch.setattr(notices, "KEPT", timedelta())
     FAULTS.append(ConnectionError("gone"))
-    assert tell(harness, definition) == [] and "given up" in caplog.text
+    assert sent_at_end(harness, definition) == [] and "given up" in caplog.text
     assert harness.state.alerts.waiting("shop") == ()
 
 
-def test_one_process_at_a_time_tells(harness: RunHarness) -> None:
+def test_one_process_at_a_time_sends(harness: RunHarness) -> None:
     replicated(harness)
     definition = with_notify(harness)
     set_row(harness, state=TableState.BLOCKED)
     assert harness.state.acquire("shop", notices.LANE, "another process", 60)
-    assert tell(harness, definition) == []
+    assert sent_at_end(harness, definition) == []
     harness.state.release("shop", notices.LANE, "another process")
-    assert tell(harness, definition) == ["shop: public.a is blocked"]
+    assert sent_at_end(harness, definition) == ["shop: public.a is blocked"]
 
 
-def test_the_monitor_tells_of_a_late_table_without_a_run(
+def test_the_monitor_notifies_of_a_late_table_without_a_run(
     cdc: CommandLine, harness: RunHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     replicated(harness)
     with_notify(harness)
     long_ago = (datetime.now(UTC) - timedelta(days=2)).isoformat(timespec="milliseconds")
-    monitor = MonitorOperator(task_id="look")
+    monitor = MonitorOperator(task_id="monitor")
     assert monitor.execute(CONTEXT) == {} and SENT == []
     set_row(harness, fresh_at=long_ago)
     assert monitor.execute(CONTEXT) == {"shop": ["public.a"]}
@@ -210,9 +210,9 @@ def test_the_monitor_tells_of_a_late_table_without_a_run(
 def test_the_monitor_leaves_the_alert_of_a_run_open(cdc: CommandLine, harness: RunHarness) -> None:
     replicated(harness)
     definition = with_notify(harness)
-    assert len(tell(harness, definition, failed_run(harness, "r2"))) == 1
+    assert len(sent_at_end(harness, definition, failed_run(harness, "r2"))) == 1
     SENT.clear()
-    MonitorOperator(task_id="look").execute(CONTEXT)
+    MonitorOperator(task_id="monitor").execute(CONTEXT)
     assert SENT == []
 
 
@@ -253,7 +253,7 @@ def test_airflows_own_mail_notifier_sends_the_message_with_escaped_html(harness:
         ("no.such.module.Notifier", {}, "No module named"),
         ("airflow.sdk.BaseHook", {}, "a type"),
         ("airflow.sdk.NoSuch", {}, "no such name"),
-        (HERE, {"txt": "{title}"}, "txt"),
+        (RECORDER, {"txt": "{title}"}, "txt"),
     ],
 )
 def test_a_notifier_that_cannot_be_used_is_named_by_check(via: str, arguments: dict[str, str], found: str) -> None:
@@ -267,4 +267,4 @@ def test_deleted_replicators_are_not_monitored(cdc: CommandLine, harness: RunHar
     replicated(harness)
     row = TableRow("public.t", "t", TableState.BLOCKED)
     harness.state.change_tables("gone", lambda _: [row])
-    assert MonitorOperator(task_id="look").execute(CONTEXT) == {}
+    assert MonitorOperator(task_id="monitor").execute(CONTEXT) == {}

@@ -336,8 +336,8 @@ def test_alerts_and_what_is_to_be_sent_change_together_and_follow_a_rename(store
     assert [one.delivered for one in store.alerts.waiting("shop")] == [("one", "two"), ()]
     store.alerts.remove([sent[0].number])
     store.alerts.change("shop", [], whole_replicator=True)
-    told = [one.notice for one in store.alerts.waiting("shop")]
-    assert [notice.alert.kind for notice in told] == [NotifyOn.FAILING, NotifyOn.RECOVERED, NotifyOn.RECOVERED]
+    sent = [one.notice for one in store.alerts.waiting("shop")]
+    assert [notice.alert.kind for notice in sent] == [NotifyOn.FAILING, NotifyOn.RECOVERED, NotifyOn.RECOVERED]
     store.replicators.rename_rows("shop", "store")
     assert store.alerts.replicators() == {"store"}
     store.replicators.remove_rows("store", lambda entry: entry)

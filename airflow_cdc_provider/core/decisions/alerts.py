@@ -1,6 +1,7 @@
-"""What operators are told: an alert opens when a table gets a trouble, and closes when the trouble is over. Pure.
+"""Alerts: one opens when a problem of a table begins, and closes when it is over. Pure.
 
-An alert is told once, however many runs it lasts. When a table has none left, its recovery is told.
+Operators are notified of an alert once, however many runs it lasts, and once of the recovery of a table that has no
+alert any more.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class Alert:
 
 @dataclass(frozen=True)
 class Notice:
-    """What is to be told. ``ended``: kinds of the alerts whose end a recovery is."""
+    """A notification of an alert, or of a recovery. ``ended``: kinds of the alerts whose end a recovery is."""
 
     alert: Alert
     ended: tuple[NotifyOn, ...] = ()
 
     def concerns(self, on: Collection[NotifyOn]) -> bool:
-        """Whether a receiver of these events is told. Of a recovery, if it was told of the trouble."""
+        """Whether a receiver of these events gets it: a recovery, if it got one of the alerts that ended."""
         return self.alert.kind in on and (not self.ended or bool(set(self.ended) & set(on)))
 
 
@@ -108,7 +109,7 @@ def _of_row(row: TableRow, allowed: timedelta, now: str) -> Iterator[Alert]:
 
 
 def notices(known: Sequence[Alert], current: Sequence[Alert], now: str) -> list[Notice]:
-    """What is to be told after the alerts were ``known`` and are now ``current``. Both are of the same tables."""
+    """What is to be sent after the alerts were ``known`` and are now ``current``. Both are of the same tables."""
     before = {alert.key for alert in known}
     opened = [Notice(alert) for alert in current if alert.key not in before]
     troubled = {alert.table for alert in current}

@@ -21,6 +21,6 @@ def table_status(row: TableRow, fresh: Freshness, progress: CopyProgress | None,
     freshness_fields: dict[str, Any] = to_plain(fresh)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
     copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
-    share = row.attainment.share()
-    attained = {"attainment": share, "meets_objective": meets(share, objective)}
+    fraction = row.attainment.fraction()
+    attained = {"attainment": fraction, "meets_objective": meets(fraction, objective)}
     return plain | freshness_fields | attained | waiting | {"catching_up": is_catching_up(row), "copying": copying}

@@ -265,11 +265,11 @@ class Definition:
     verify: Verify = doc("Comparisons of the copies with their source, by a schedule.", Verify)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
     objective: str = doc(
-        "Least share of the last 30 days in which a copy is not late (`99.5%`); a lower one is shown as missed.",
+        "Smallest part of the last 30 days in which a copy must not be late (`99.5%`); less is shown as missed.",
         "",
         form="percent",
     )
-    notify: tuple[Notification, ...] = doc("Who is told of trouble with tables, and how.", tuple)
+    notify: tuple[Notification, ...] = doc("Notifications of problems of tables, through notifiers of Airflow.", tuple)
     resync: Resync = doc("Limits of a resync.", Resync)
     hash_connection: str = doc(
         "Airflow connection whose password is the key of `columns.hash`: at least 16 characters. A change of the "

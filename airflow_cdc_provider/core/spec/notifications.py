@@ -25,7 +25,7 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 @dataclass(frozen=True, kw_only=True)
 class Notification:
     on: tuple[NotifyOn, ...] = doc(
-        "Events of which it tells, each once: a table is `blocked`, `failing` or `late`, waits for the answer to a "
+        "Events that are notified, each once: a table is `blocked`, `failing` or `late`, waits for the answer to a "
         "`question`, has records in `quarantine`, or has `recovered` from all of that; by default all.",
         tuple(NotifyOn),
         non_empty=True,

@@ -37,7 +37,7 @@ class Attainment:
                 start = midnight
         return Attainment(self.since, max(self.at, now), late)
 
-    def share(self) -> float | None:
+    def fraction(self) -> float | None:
         """The fraction of the last 30 days in which the copy was not late, 0 to 1. None before two measurements."""
         if not self.at or self.since == self.at:
             return None
@@ -56,9 +56,9 @@ def rebuilt(windows: Iterable[tuple[str, str]], allowed: timedelta) -> Attainmen
     return attainment
 
 
-def meets(share: float | None, objective: str) -> bool | None:
-    """Whether a share meets the ``objective`` of the YAML. None if one of them is unknown."""
-    return None if share is None or not objective else share * 100 >= float(objective.removesuffix("%"))
+def meets(fraction: float | None, objective: str) -> bool | None:
+    """Whether the fraction meets the ``objective`` of the YAML. None if one of them is unknown."""
+    return None if fraction is None or not objective else fraction * 100 >= float(objective.removesuffix("%"))
 
 
 def _day(moment: datetime) -> str:
