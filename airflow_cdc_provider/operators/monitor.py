@@ -25,8 +25,8 @@ AT_ONCE = 200
 
 
 class MonitorOperator(BaseOperator):
-    """Notify operators of copies that have become late, for any reason: a paused DAG, a run that hangs, a triggerer that
-    ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables.
+    """Notify operators of copies that have become late, for any reason: a paused DAG, a run that hangs, a triggerer
+    that ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables.
 
     Returns the late tables of each replicator that has some.
     """
