@@ -113,7 +113,7 @@ class Database:
             rows = self._rows[table.number]
             found = {}
             for part in ranges:
-                if len(part.start) == len(table.key) and part.start == part.end:
+                if part.is_key(len(table.key)):
                     if (row := rows.get(part.start, time)) is not None:
                         found[part.start] = row
                 else:

@@ -9,7 +9,7 @@ from airflow_cdc_provider.sandbox.spanner import limits
 from airflow_cdc_provider.sandbox.spanner.errors import already_exists, failed_precondition, invalid, not_found
 from airflow_cdc_provider.sandbox.spanner.keysets import key_of, ranges_of
 from airflow_cdc_provider.sandbox.spanner.schema import Schema, SpannerTable
-from airflow_cdc_provider.sandbox.spanner.storage import Key, Row, Rows
+from airflow_cdc_provider.sandbox.spanner.storage import Key, Range, Row, Rows
 from airflow_cdc_provider.sandbox.spanner.values import size_of, stored
 
 
@@ -75,15 +75,16 @@ class Draft:
         self.bytes += sum(map(size_of, given.values()))
 
     def _delete(self, table: SpannerTable, key_set: Any) -> None:
-        rows = self._rows[table.number]
         for part in ranges_of(table, key_set):
             self.count += 1
-            drafted = [key for number, key in self.changes if number == table.number and part.holds(key)]
-            found = [key for key, _ in rows.scan(part, self._before)]
-            for key in {*found, *drafted}:
+            for key in {part.start} if part.is_key(len(table.key)) else self._keys_in(table, part):
                 if self._get(table, key) is not None:
                     self.count += len(table.indexes)
                 self.changes[table.number, key] = None
+
+    def _keys_in(self, table: SpannerTable, part: Range) -> set[Key]:
+        drafted = {key for number, key in self.changes if number == table.number and part.holds(key)}
+        return drafted.union(key for key, _ in self._rows[table.number].scan(part, self._before))
 
     def _get(self, table: SpannerTable, key: Key) -> Row | None:
         if (table.number, key) in self.changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from airflow_cdc_provider.sandbox.spanner.errors import failed_precondition, not_found
 
@@ -39,14 +40,18 @@ class SpannerTable:
     grants: tuple[tuple[str, str], ...] = ()
 
     def column(self, name: str) -> SpannerColumn:
-        found = next((column for column in self.columns if column.name.lower() == name.lower()), None)
+        found = self._by_name.get(name.lower())
         if found is None:
             raise not_found(f"Column not found in table {self.name}: {name}")
         return found
 
-    @property
+    @cached_property
     def key_columns(self) -> list[SpannerColumn]:
         return [self.column(name) for name in self.key]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, SpannerColumn]:
+        return {column.name.lower(): column for column in self.columns}
 
 
 @dataclass(frozen=True)

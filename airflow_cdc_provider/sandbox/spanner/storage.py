@@ -27,6 +27,10 @@ class Range:
     start_open: bool = False
     end_open: bool = False
 
+    def is_key(self, columns: int) -> bool:
+        """Whether it is one whole key of so many columns."""
+        return len(self.start) == columns and self.start == self.end
+
     def holds(self, key: Key) -> bool:
         first, last = key[: len(self.start)], key[: len(self.end)]
         after = first > self.start if self.start_open else first >= self.start
