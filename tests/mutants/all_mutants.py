@@ -19,6 +19,7 @@ from tests.mutants.histories import HISTORY
 from tests.mutants.identities import IDENTITIES
 from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
+from tests.mutants.monitoring import MONITORING_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
@@ -50,6 +51,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ENGINES,
     *QUARANTINE,
     *API_MUTANTS,
+    *MONITORING_MUTANTS,
     *DIRTY_KEYS,
     *IDENTITIES,
     *SCHEMA_CHANGES,

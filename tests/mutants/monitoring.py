@@ -1,0 +1,86 @@
+"""Notifications of operators, the time in which copies are late, and lineage."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+ALERTS, NOTICES = "tests/core/test_alerts.py", "tests/provider/test_notices.py"
+ATTAINMENT, LINEAGE = "tests/core/test_attainment.py", "tests/core/test_lineage.py"
+OF_ALERTS, OF_SENDING = (
+    "airflow_cdc_provider/core/decisions/alerts.py",
+    "airflow_cdc_provider/operators/notices.py",
+)
+OF_ATTAINMENT = "airflow_cdc_provider/core/table/attainment.py"
+
+MONITORING_MUTANTS = (
+    Mutant(
+        "an alert is notified in each run",
+        OF_ALERTS,
+        "for alert in current if alert.key not in before]",
+        "for alert in current]",
+        (ALERTS,),
+    ),
+    Mutant(
+        "a recovery is notified while another alert of the table is open",
+        OF_ALERTS,
+        "for alert in known if alert.table not in troubled)",
+        "for alert in known)",
+        (ALERTS,),
+    ),
+    Mutant(
+        "a notice is removed although a notifier failed",
+        OF_SENDING,
+        "            return [one for rest in groups[number:] for one in rest]\n",
+        "            return []\n",
+        (NOTICES,),
+    ),
+    Mutant(
+        "a notice is sent again to a receiver that has it",
+        OF_SENDING,
+        "        state.alerts.delivered(group, receiver(entry))\n",
+        "",
+        (NOTICES,),
+    ),
+    Mutant(
+        "the monitor closes the alert of a run",
+        "airflow_cdc_provider/state/alerts.py",
+        "if whole_replicator or alert.table != WHOLE_REPLICATOR]",
+        "if True]",
+        (NOTICES,),
+    ),
+    Mutant(
+        "the reason of a message is HTML",
+        "airflow_cdc_provider/core/decisions/alert_texts.py",
+        "html.escape(text)",
+        "text",
+        (ALERTS,),
+    ),
+    Mutant(
+        "a copy is late before freshness allows",
+        OF_ATTAINMENT,
+        "parse_utc(aging_since) + allowed)",
+        "parse_utc(aging_since))",
+        (ATTAINMENT,),
+    ),
+    Mutant(
+        "late time before the last measurement counts twice",
+        OF_ATTAINMENT,
+        "max(parse_utc(self.at), parse_utc(aging_since) + allowed)",
+        "parse_utc(aging_since) + allowed",
+        (ATTAINMENT,),
+    ),
+    Mutant(
+        "a silent writer leaves its copies fresh",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "min(seen, source.silent_since() or seen)",
+        "seen",
+        ("tests/provider/test_cli_status.py",),
+    ),
+    Mutant(
+        "lineage of a renamed column names the copy's",
+        "airflow_cdc_provider/core/lineage/copies.py",
+        "            column.source_name,\n",
+        "            column.name,\n",
+        (LINEAGE,),
+    ),
+)
