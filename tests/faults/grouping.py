@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.faults.matrix import ALL, Case
+from tests.faults.matrix import ALL, COMBINED, Case
 from tests.faults.workloads import STREAM, WORKLOADS
 
 
@@ -36,7 +36,7 @@ def single_case(case: Case) -> CaseGroup:
 
 
 def _next(left: list[Case]) -> CaseGroup:
-    first = min(left, key=lambda case: (ALL.index(case.target), _workload_of(case) == "stream"))
+    first = min(left, key=lambda case: ((*ALL, *COMBINED).index(case.target), _workload_of(case) == "stream"))
     name = _workload_of(first)
     workload = WORKLOADS[name]
     taken: dict[object, Case] = {}

@@ -39,6 +39,26 @@ STEPS_ON_WAREHOUSES = (*STEPS_ON_EVERY_TARGET, "pause", "snapshot", "resync")
 ON_SPANNER, STEPS_ON_SPANNER = (*ON_EVERY_TARGET, "copy."), ("extract", "merge", "parts", "pause", "snapshot", "resync")
 """Spanner commits copies and large batches in its own way."""
 
+COMBINED = {
+    "delta and postgres": ("delta", "postgres"),
+    "shards in delta": ("delta",),
+    "shards in postgres": ("postgres",),
+    "shards in iceberg": ("iceberg",),
+    "shards in mysql": ("mysql",),
+}
+"""Several targets of one replicator, and several source tables in one target table, with the types of their targets."""
+
+ON_TWO_TARGETS = ("claim.", "clean.", "copy.", "cut.", "merge.", "plan.", "result.", "resume.", "stage.", "state.")
+STEPS_ON_TWO_TARGETS = ("open", "stage", "merge", "close", "clean", "later", "snapshot", "resync", "resume_stream")
+ON_SHARDS = ("commit.", "copy.", "fence.", "merge.", "overwrite.", "publish.", "resume.", "schema.", "upkeep.")
+STEPS_ON_SHARDS = ("grown", "merge", "spark", "snapshot", "pause_stream", "resync", "resume_stream", "upkeep")
+"""The other failpoints and steps know nothing of the number of targets, or of other rows in a target table."""
+SHARD_STEPS = ("merge", "resync")
+"""On targets without cases in all steps."""
+
+COPIES_IN_A_COMMIT = ("snapshot", "resync")
+"""Steps in which a copy in a shared table of a database replaces its rows in one commit, instead of the table."""
+
 SWAPS = ("copy.before_swap", "copy.in_swap", "copy.after_swap")
 """Failpoints with cases in all their steps on every warehouse."""
 
@@ -301,14 +321,18 @@ def cases() -> list[Case]:
     return [
         Case(failpoint, step, action, target)
         for failpoint in FAILPOINTS
-        for step in failpoint.steps
-        for target in failpoint.targets
+        for step in dict.fromkeys((*failpoint.steps, *COPIES_IN_A_COMMIT))
+        for target in (*failpoint.targets, *COMBINED)
         if is_case(failpoint, step, target)
         for action in actions(failpoint, step, target)
     ]
 
 
 def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
+    if target in COMBINED:
+        return bool(_reached(failpoint, target)) and _is_combined_case(failpoint, step, target)
+    if step not in failpoint.steps:
+        return False
     if target in ALL_STEPS or (target in WAREHOUSES and failpoint.name in SWAPS):
         return True
     if target in WAREHOUSES:
@@ -318,6 +342,16 @@ def is_case(failpoint: Failpoint, step: str, target: str) -> bool:
     if target == "spanner":
         return failpoint.name.startswith(ON_SPANNER) and step in STEPS_ON_SPANNER
     return failpoint.name.startswith(ON_EVERY_TARGET) and step in STEPS_ON_EVERY_TARGET
+
+
+def _is_combined_case(failpoint: Failpoint, step: str, target: str) -> bool:
+    if len(COMBINED[target]) > 1:
+        known = step in failpoint.steps and step in STEPS_ON_TWO_TARGETS
+        return known and failpoint.name.startswith(ON_TWO_TARGETS)
+    (kind,) = COMBINED[target]
+    copies = COPIES_IN_A_COMMIT if kind in DATABASES and failpoint.name.startswith("commit.") else ()
+    known = step in (*failpoint.steps, *copies) and step in (STEPS_ON_SHARDS if kind in ALL_STEPS else SHARD_STEPS)
+    return known and failpoint.name.startswith(ON_SHARDS) and failpoint.name not in SWAPS
 
 
 def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:
@@ -332,4 +366,13 @@ def actions(failpoint: Failpoint, step: str, target: str) -> Iterator[str]:
 
 
 def lost_answer_error(failpoint: Failpoint, target: str) -> str:
-    return failpoint.lost if isinstance(failpoint.lost, str) else failpoint.lost.get(target, "")
+    """Empty if a case has none, also where targets of a replicator reach the failpoint and have different ones."""
+    if isinstance(failpoint.lost, str):
+        return failpoint.lost
+    reached = _reached(failpoint, target)
+    return failpoint.lost.get(reached[0], "") if len(reached) == 1 else ""
+
+
+def _reached(failpoint: Failpoint, target: str) -> list[str]:
+    """The types of its targets that reach the failpoint."""
+    return [kind for kind in COMBINED.get(target, (target,)) if kind in failpoint.targets]

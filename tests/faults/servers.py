@@ -41,6 +41,7 @@ class Servers:
             "bigquery": lambda: self.bigquery,
             "mysql": lambda: self.mariadb,
             "redshift": lambda: self.redshift,
+            "shards in mysql": lambda: self.mariadb,
             "snowflake": lambda: self.snowflake,
             "spanner": lambda: self.spanner,
         }

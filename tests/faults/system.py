@@ -30,17 +30,14 @@ from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.state.store import StateStore
 from tests.faults.checker.checker import Checker
+from tests.faults.checker.commits import SHARD
 from tests.faults.checker.database import PollingReader
 from tests.faults.checker.ledger import Shape
 from tests.faults.checker.wal import forget, watch
 from tests.faults.servers import Servers
 from tests.faults.targets import TARGETS
-from tests.faults.writer import ACCOUNTS, EVENTS, SCHEMA, Writer, later
+from tests.faults.writer import SHAPES, SHARED_SHAPES, Writer, later
 
-RULES = (
-    TableRule(ACCOUNTS.table, ACCOUNTS.target),
-    TableRule(EVENTS.table, EVENTS.target),
-)
 KEPT = timedelta(hours=1)
 LOCKED_S = 2
 
@@ -55,20 +52,24 @@ class SystemUnderTest:
         self.server = server = servers.postgres
         self.target = TARGETS[target](name, folder, servers)
         self.dsn = server.dsn(name)
-        self.writer = Writer(self.dsn, seed)
+        self.shared = self.target.shared
+        self.writer = Writer(self.dsn, seed, SHARED_SHAPES if self.shared else SHAPES)
+        self.rules = tuple(map(rule_of, self.writer.first))
         self.later = 0
         self.password = server.password
         self.secrets = self.target.secrets(self._source())
+        targets = self.target.definitions()
         self.definition = Definition(
             name=name,
             source=Source("postgres", "source", Reconcile.AUTO, {"publication": f"cdc_{name}"}),
-            target=self.target.definition(),
-            tables=RULES,
+            target=targets[0] if len(targets) == 1 else None,
+            targets=targets if len(targets) > 1 else (),
+            tables=self.rules,
             staging=Staging(str(folder / "staging"), retain=KEPT),
             resync=Resync(max_delete=1.0),
         )
         self.checker = Checker(
-            name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self.target.reader(), self.canaries
+            name, self.dsn, f"cdc_{name}", folder, self.writer.ledger, self.target.readers(), self.canaries
         )
 
     @property
@@ -85,22 +86,20 @@ class SystemUnderTest:
     def add_table(self) -> Shape:
         """Adds a table without a copy; it replaces the last such table."""
         self.later += 1
-        shape = later(self.later)
+        shape = later(self.later, self.shared)
         self.writer.add(shape)
-        self.checker.histories.pop(later(self.later - 1).table, None)
-        self.definition = replace(
-            self.definition, tables=(*RULES, TableRule(shape.table, shape.target, on_delete=OnDelete.SOFT))
-        )
-        self._update_reader()
+        self.checker.forget(later(self.later - 1, self.shared).table)
+        self.definition = replace(self.definition, tables=(*self.rules, rule_of(shape)))
+        self._update_readers()
         return shape
 
     def drop_table(self, shape: Shape) -> None:
         """The source drops a table that was added; the copy is to go with it."""
         self.writer.drop(shape)
-        self.checker.histories.pop(shape.table, None)
-        rule = TableRule(shape.table, shape.target, on_delete=OnDelete.SOFT, dropped_tables=OnDroppedTable.DROP)
-        self.definition = replace(self.definition, tables=(*RULES, rule))
-        self._update_reader()
+        self.checker.forget(shape.table)
+        rule = replace(rule_of(shape), dropped_tables=OnDroppedTable.DROP)
+        self.definition = replace(self.definition, tables=(*self.rules, rule))
+        self._update_readers()
 
     def keep(self, retain: timedelta) -> None:
         self.definition = replace(self.definition, staging=replace(self.definition.staging, retain=retain))
@@ -120,7 +119,7 @@ class SystemUnderTest:
 
     def is_locked(self) -> bool:
         """Whether a process holds the lock on the catalog, which is one file."""
-        if self.kind != "iceberg":
+        if "iceberg" not in self.kind:
             return False
         with contextlib.closing(
             sqlite3.connect(self.folder / "lake/catalog.db", LOCKED_S, isolation_level=None)
@@ -136,23 +135,27 @@ class SystemUnderTest:
         server = self.server
         return ConnectionInfo("source", server.host, server.port, server.user, server.password, schema=self.name)
 
-    def _update_reader(self) -> None:
-        if isinstance(self.checker.reader, PollingReader):
-            self.checker.reader.shapes = tuple(self.writer.ledger.shapes.values())
+    def _update_readers(self) -> None:
+        for name, reader in self.checker.readers.items():
+            if isinstance(reader, PollingReader):
+                reader.shapes = [shape for shape in self.checker.copies if shape.at == name]
 
     @contextlib.contextmanager
     def running(self) -> Iterator[SystemUnderTest]:
         """Creates the databases and runs the writer and the readers."""
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {self.name}".encode())
-        self.execute(SCHEMA)
-        self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE accounts, events")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             watch(connection, self.name)
         self.writer.fill()
-        self._update_reader()
-        reader = self.checker.reader
-        with self.target.created(), reader if isinstance(reader, PollingReader) else contextlib.nullcontext():
+        tables = ", ".join(shape.table for shape in self.writer.first)
+        self.execute(f"CREATE PUBLICATION cdc_{self.name} FOR TABLE {tables}")
+        self._update_readers()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.target.created())
+            for reader in self.checker.readers.values():
+                if isinstance(reader, PollingReader):
+                    stack.enter_context(reader)
             try:
                 with self.writer:
                     yield self
@@ -170,6 +173,11 @@ class SystemUnderTest:
                 with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary one is dropped with its session
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
             connection.execute(f"DROP DATABASE {self.name} WITH (FORCE)".encode())
+
+
+def rule_of(shape: Shape) -> TableRule:
+    on_delete = OnDelete.SOFT if shape.soft else OnDelete.HARD
+    return TableRule(shape.table, shape.target, on_delete=on_delete, shard_column=SHARD if shape.shared else "")
 
 
 def new_name() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,8 +15,9 @@ import pymysql
 import requests
 import snowflake.connector
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets, TargetSecrets
 from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.copies import DEFAULT_TARGET
 from airflow_cdc_provider.sandbox.bigquery import PROJECT
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.sandbox.redshift import USER
@@ -43,11 +45,21 @@ class SystemTarget(ABC):
         self.folder = folder
         self.servers = servers
 
+    shared = False
+    """Whether source tables have a common target table."""
+
     @abstractmethod
     def definition(self) -> Target: ...
 
     @abstractmethod
     def reader(self) -> Reader: ...
+
+    def definitions(self) -> tuple[Target, ...]:
+        return (self.definition(),)
+
+    def readers(self) -> dict[str, Reader]:
+        """By the name of the target, which is empty for the default one."""
+        return {"": self.reader()}
 
     def secrets(self, source: ConnectionInfo) -> Secrets:
         return Secrets(source=source)
@@ -265,7 +277,45 @@ class SpannerTarget(SystemTarget):
         self.database.drop()
 
 
+class DeltaAndPostgresTarget(PostgresTarget):
+    """Two targets of one replicator. A session that a frozen process keeps is one of PostgreSQL."""
+
+    NAME = "warehouse"
+
+    def definitions(self) -> tuple[Target, ...]:
+        lake = Target("delta", location=str(self.folder / "lake"))
+        return (replace(self.definition(), name=self.NAME), lake)
+
+    def readers(self) -> dict[str, Reader]:
+        return {"": DeltaReader(self.folder / "lake"), self.NAME: self.reader()}
+
+    def secrets(self, source: ConnectionInfo) -> Secrets:
+        warehouse = super().secrets(source).target
+        return Secrets(source, targets={self.NAME: TargetSecrets(warehouse), DEFAULT_TARGET: TargetSecrets()})
+
+
+class SharedDeltaTarget(DeltaTarget):
+    shared = True
+
+
+class SharedIcebergTarget(IcebergTarget):
+    shared = True
+
+
+class SharedPostgresTarget(PostgresTarget):
+    shared = True
+
+
+class SharedMysqlTarget(MysqlTarget):
+    shared = True
+
+
 TARGETS: dict[str, type[SystemTarget]] = {
+    "delta and postgres": DeltaAndPostgresTarget,
+    "shards in delta": SharedDeltaTarget,
+    "shards in iceberg": SharedIcebergTarget,
+    "shards in mysql": SharedMysqlTarget,
+    "shards in postgres": SharedPostgresTarget,
     "bigquery": BigQueryTarget,
     "delta": DeltaTarget,
     "iceberg": IcebergTarget,

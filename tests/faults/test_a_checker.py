@@ -45,7 +45,7 @@ def checker(ready: SystemUnderTest, tmp_path: Path) -> Checker:
     return replace(
         seen,
         folder=folder,
-        reader=DeltaReader(folder / "lake"),
+        readers={"": DeltaReader(folder / "lake")},
         manifests=dict(seen.manifests),
         commit_files=dict(seen.commit_files),
         histories=commits,

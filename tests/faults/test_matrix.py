@@ -10,13 +10,13 @@ import random
 import pytest
 
 from tests.faults.grouping import CaseGroup, group_cases
-from tests.faults.matrix import DATABASES, LAKES, cases
+from tests.faults.matrix import COMBINED, DATABASES, LAKES, cases
 from tests.faults.runner import FaultRunner
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 CASES = 2
-"""Of each kind of target, at least. A database is in the nightly tests alone."""
+"""Of each kind of target, at least. A database, and combined targets, are in the nightly tests alone."""
 
 
 def chosen(target: str, seed: int) -> list[CaseGroup]:
@@ -32,7 +32,12 @@ def chosen(target: str, seed: int) -> list[CaseGroup]:
 
 
 @pytest.mark.parametrize(
-    "targets", [pytest.param(LAKES, id="lake"), pytest.param(DATABASES, id="database", marks=pytest.mark.nightly)]
+    "targets",
+    [
+        pytest.param(LAKES, id="lake"),
+        pytest.param(DATABASES, id="database", marks=pytest.mark.nightly),
+        pytest.param(tuple(COMBINED), id="combined", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_copies_stay_correct_after_any_fault(runner: FaultRunner, seed: int, targets: tuple[str, ...]) -> None:
     mixed = random.Random(seed).sample(targets, len(targets))

@@ -252,7 +252,9 @@ def quarantined(system: SystemUnderTest, injections: Sequence[Injection], run_da
 
 
 def request(system: SystemUnderTest, kind: str, table: str, **arguments: object) -> None:
-    carry_out(system, kind, {"tables": [table], "arguments": arguments, "key": f"{kind}-{next(_keys)}"})
+    """About the copies of a source table in all targets."""
+    copies = [shape.copy for shape in system.checker.copies if shape.table == table]
+    carry_out(system, kind, {"tables": copies, "arguments": arguments, "key": f"{kind}-{next(_keys)}"})
 
 
 def inject(system: SystemUnderTest, injection: Injection, arguments: Arguments) -> None:

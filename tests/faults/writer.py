@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -14,32 +16,39 @@ import psycopg
 from tests.faults.checker.ledger import Change, Ledger, Row, Shape
 
 ACCOUNTS = Shape("public.accounts", "accounts", ("id", "past", "amount", "note"), (0,))
+BRANCHES = tuple(replace(ACCOUNTS, table=table, shared=True) for table in (ACCOUNTS.table, "public.branch"))
+"""In one target table."""
 EVENTS = Shape("public.events", "events", ("n", "what"), ())
-SHAPES = (ACCOUNTS, EVENTS)
+SHAPES, SHARED_SHAPES = (ACCOUNTS, EVENTS), (*BRANCHES, EVENTS)
 
-SCHEMA = """
-create table accounts (id bigint primary key, past text not null, amount numeric(12,2), note text);
-create table events (n bigint, what text);
-alter table events replica identity full;
-"""
+COLUMNS = {
+    ACCOUNTS.columns: "id bigint primary key, past text not null, amount numeric(12,2), note text",
+    EVENTS.columns: "n bigint, what text",
+    ("a", "b", "past"): "a integer, b text, past text not null, primary key (a, b)",
+}
 ROWS = 60
 PAUSE_S = 0.04
 
 
-def later(number: int) -> Shape:
-    """A table that is added after the others are copied. Its deleted rows are flagged."""
+def later(number: int, shared: bool) -> Shape:
+    """A table that is added after the others are copied. Its deleted rows are flagged, unless it is ``shared`` with
+    theirs."""
+    if shared:
+        return replace(BRANCHES[0], table=f"public.branch_{number}")
     return Shape(f"public.later_{number}", f"later_{number}", ("a", "b", "past"), (0, 1), soft=True)
 
 
 class Writer:
-    """One connection and one transaction at a time. ``shapes``: the tables it writes to at present."""
+    """One connection and one transaction at a time. ``first``: the tables from the beginning; ``shapes``: those it
+    writes to at present."""
 
-    def __init__(self, dsn: str, seed: int) -> None:
+    def __init__(self, dsn: str, seed: int, first: Sequence[Shape] = SHAPES) -> None:
         self.dsn = dsn
-        self.ledger = Ledger({shape.table: shape for shape in SHAPES})
-        self.shapes = list(SHAPES)
+        self.first = first
+        self.ledger = Ledger({shape.table: shape for shape in first})
+        self.shapes = list(first)
         self._random = random.Random(seed)
-        self._rows: dict[str, list[Row]] = {shape.table: [] for shape in SHAPES}
+        self._rows: dict[str, list[Row]] = {shape.table: [] for shape in first}
         self._number = 0
         self._work = threading.Lock()
         self._stop = threading.Event()
@@ -48,7 +57,11 @@ class Writer:
 
     def fill(self) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
-            for shape in SHAPES:
+            for shape in self.first:
+                connection.execute(f"create table {shape.table} ({COLUMNS[shape.columns]})".encode())
+                if not shape.key:
+                    connection.execute(f"alter table {shape.table} replica identity full".encode())
+            for shape in self.first:
                 self._transaction(connection, [(shape, "insert")] * ROWS)
 
     def __enter__(self) -> Writer:
@@ -66,24 +79,24 @@ class Writer:
     def add(self, shape: Shape) -> None:
         """Adds a table with rows; it replaces the last added one."""
         with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
-            statement = f"create table {shape.table} (a integer, b text, past text not null, primary key (a, b))"
-            connection.execute(statement.encode())
+            connection.execute(f"create table {shape.table} ({COLUMNS[shape.columns]})".encode())
             self._rows[shape.table] = []
-            self.ledger.shapes = {**{one.table: one for one in SHAPES}, shape.table: shape}
+            self.ledger.shapes = {**{one.table: one for one in self.first}, shape.table: shape}
             self.shapes = [EVENTS, shape]
             self._transaction(connection, [(shape, "insert")] * ROWS)
 
     def drop(self, shape: Shape) -> None:
         with self._work, psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"drop table {shape.table}".encode())
-            self.ledger.shapes = {one.table: one for one in SHAPES}
-            self.shapes = list(SHAPES)
+            self.ledger.shapes = {one.table: one for one in self.first}
+            self.shapes = list(self.first)
 
     def use_two_tables(self) -> None:
-        """Restricts the writer to two tables: enough for concurrent failures, and every table costs time in each
+        """Restricts the writer to two target tables: enough for concurrent failures, and every table costs time in each
         run."""
         others = [shape for shape in self.ledger.shapes.values() if shape is not EVENTS]
-        self.shapes = [EVENTS, self._random.choice(others)]
+        target = self._random.choice(others).target
+        self.shapes = [EVENTS, *(shape for shape in others if shape.target == target)]
 
     def still(self) -> threading.Lock:
         """A lock that stops the writer."""
@@ -181,7 +194,7 @@ class Writer:
     def _made(self, shape: Shape) -> Row:
         self._number += 1
         number = self._number
-        if shape is ACCOUNTS:
+        if shape.columns == ACCOUNTS.columns:
             note = self._random.choice([None, "", f"naïve {number}"])
             return (number, str(number), self._random.choice([None, f"{number}.50"]), note)
         if shape is EVENTS:

@@ -13,6 +13,7 @@ from typing import Any
 import requests
 
 from tests.faults.checker.database import State, own_control_table
+from tests.faults.checker.ledger import Shape
 
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
 LIMIT_S = 60
@@ -28,7 +29,8 @@ class Dataset:
     project: str
     name: str
 
-    def state(self, table: str) -> State | None:
+    def state(self, shape: Shape) -> State | None:
+        table = shape.target
         try:
             identity = self._identity(table)
             if not identity:

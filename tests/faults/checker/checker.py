@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,15 +32,16 @@ class Reader(Protocol):
 @dataclass
 class Checker:
     """``folder`` contains everything that the replicator ``name`` writes: staging, lake, state store, outputs. None of
-    it may contain ``secrets``. ``staging``: the location of the change log after a move; ``renamed``: the new name. A
-    state without findings is not checked again, but must not change."""
+    it may contain ``secrets``. ``readers``: of the copies in each target, by its name. ``staging``: the location of the
+    change log after a move; ``renamed``: the new name. A state without findings is not checked again, but must not
+    change."""
 
     name: str
     dsn: str
     slot: str
     folder: Path
     ledger: Ledger
-    reader: Reader
+    readers: Mapping[str, Reader]
     secrets: Sequence[str]
     manifests: dict[int, str] = field(default_factory=dict)
     commit_files: dict[str, str] = field(default_factory=dict)
@@ -50,10 +51,20 @@ class Checker:
 
     def read_commits(self) -> dict[str, list[Commit]]:
         """Reads the states of all tables that are new since the last check."""
-        for shape in self.ledger.shapes.values():
-            known = self.histories.setdefault(shape.table, [])
-            known += self.reader.commits(shape, {one.number for one in known})
+        for shape in self.copies:
+            known = self.histories.setdefault(shape.copy, [])
+            known += self.readers[shape.at].commits(shape, {one.number for one in known})
         return self.histories
+
+    @property
+    def copies(self) -> list[Shape]:
+        """Of each source table, in each target."""
+        return [replace(shape, at=name) for name in self.readers for shape in self.ledger.shapes.values()]
+
+    def forget(self, table: str) -> None:
+        """Its copies are not checked any more."""
+        for name in self.readers:
+            self.histories.pop(Shape(table, "", (), (), at=name).copy, None)
 
     @property
     def log_folder(self) -> Path:
@@ -62,7 +73,7 @@ class Checker:
     def check_at_rest(self) -> list[Finding]:
         """The invariants while no run is active: every table is caught up and no work is unfinished."""
         self.read_commits()
-        histories = [History(shape, self.histories[shape.table]) for shape in self.ledger.shapes.values()]
+        histories = [History(shape, self.histories[shape.copy]) for shape in self.copies]
         log = read_log(self.log_folder)
         return list(must.at_rest(log, read_store(self.folder / "state.db", self.renamed or self.name), histories))
 
@@ -75,10 +86,12 @@ class Checker:
             log = read_log(self.log_folder)
             store = read_store(self.folder / "state.db", self.renamed or self.name)
             record_commits(source, self.name, self.ledger)
-        shapes = list(self.ledger.shapes.values())
-        commit_files = {path: sha for shape in shapes for path, sha in self.reader.commit_files(shape).items()}
-        histories = [History(shape, self.histories[shape.table]) for shape in shapes]
-        fresh = [History(h.shape, h.commits[max(0, before.get(h.shape.table, 0) - 1) :]) for h in histories]
+        shapes = self.copies
+        commit_files = {
+            path: sha for shape in shapes for path, sha in self.readers[shape.at].commit_files(shape).items()
+        }
+        histories = [History(shape, self.histories[shape.copy]) for shape in shapes]
+        fresh = [History(h.shape, h.commits[max(0, before.get(h.shape.copy, 0) - 1) :]) for h in histories]
         new = [number for number in log.windows if number not in self.manifests]
         found: list[Finding] = []
         for history, whole in zip(fresh, histories, strict=True):
@@ -86,8 +99,8 @@ class Checker:
             for check in (must.no_key_twice, must.never_back, must.order_per_key, must.paused_stays):
                 found += check(history)
             found += (
-                Finding("nothing referenced is deleted", history.shape.table, f"{path} is gone")
-                for path in self.reader.missing_files(history.shape)
+                history.found("nothing referenced is deleted", f"{path} is gone")
+                for path in self.readers[history.shape.at].missing_files(history.shape)
             )
         found += must.sealed_windows(log, self.manifests)
         found += must.never_replaced(commit_files, self.commit_files)
@@ -107,14 +120,15 @@ class Checker:
                 content = path.read_bytes()
                 if any(secret.encode() in content for secret in self.secrets):
                     found.append(Finding("no secret in any artefact", "files", str(path)))
-        if any(secret in text for text in self.reader.texts() for secret in self.secrets):
+        texts = [text for reader in self.readers.values() for text in reader.texts()]
+        if any(secret in text for text in texts for secret in self.secrets):
             found.append(Finding("no secret in any artefact", "target", "a control row"))
         return found
 
 
 def _with_past(fresh: History, whole: History) -> History:
     """A commit of another writer is compared with all earlier states, which needs the whole history."""
-    return whole if any(one.record is None for one in fresh.commits) else fresh
+    return whole if any(one.record is None and not one.foreign for one in fresh.commits) else fresh
 
 
 def source_rows(connection: psycopg.Connection[Any], shape: Shape) -> list[tuple[Any, ...]]:

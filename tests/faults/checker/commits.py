@@ -11,13 +11,15 @@ from tests.faults.checker.ledger import Row, Shape
 
 ORDER = "_cdc_order"
 DELETED = "_cdc_deleted"
+SHARD = "shard"
+"""The column of a shared table with the name of the source table."""
 
 
 @dataclass(frozen=True)
 class Commit:
     """``number`` counts the table's states upwards. ``record``: its control record, None where another writer
-    committed. ``orders``: the order key of each key's row; ``flagged``: keys of rows marked as deleted; ``twice``: keys
-    of several rows."""
+    committed; ``foreign``: which was another copy in the same table. ``orders``: the order key of each key's row;
+    ``flagged``: keys of rows marked as deleted; ``twice``: keys of several rows."""
 
     number: int
     record: dict[str, Any] | None
@@ -25,6 +27,7 @@ class Commit:
     orders: dict[Row, str]
     flagged: frozenset[Row] = frozenset()
     twice: tuple[Row, ...] = ()
+    foreign: bool = False
 
     @property
     def token(self) -> int:
@@ -37,12 +40,15 @@ class Commit:
 
 
 def commit(number: int, record: dict[str, Any] | None, shape: Shape, found: list[dict[str, Any]]) -> Commit:
-    """``found``: rows as a reader returns them, columns by name."""
+    """``found``: rows as a reader returns them, columns by name. Of a shared table those of this copy count."""
+    foreign = record is not None and record["table"] != shape.copy
     live: Counter[Row] = Counter()
     keys: Counter[Row] = Counter()
     orders: dict[Row, str] = {}
     flagged = set()
     for one in found:
+        if shape.shared and one[SHARD] != shape.table:
+            continue
         row = tuple(_plain(one[name]) for name in shape.columns)
         key = shape.key_of(row)
         if shape.key:
@@ -53,7 +59,7 @@ def commit(number: int, record: dict[str, Any] | None, shape: Shape, found: list
         else:
             live[row] += 1
     twice = tuple(key for key, count in keys.items() if count > 1)
-    return Commit(number, record, live, orders, frozenset(flagged), twice)
+    return Commit(number, None if foreign else record, live, orders, frozenset(flagged), twice, foreign)
 
 
 def wal(lsn: str) -> int:

@@ -29,7 +29,7 @@ State = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 class ReadsStates(Protocol):
-    def state(self, table: str) -> State | None:
+    def state(self, shape: Shape) -> State | None:
         """None where there is no copy, or where it is replaced during the read."""
 
     def texts(self, tables: Sequence[str]) -> list[str]:
@@ -58,7 +58,10 @@ class Server:
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 yield connection.cursor()
 
-    def state(self, table: str) -> State | None:
+    def state(self, shape: Shape) -> State | None:
+        """The control row of a copy is found by the identity of the table and by its record: our own tables have names
+        of their own for copies in a shared table."""
+        table = shape.target
         record = " || ".join(PIECES) if self.kind == "redshift" else "record"
         try:
             with self.snapshot() as cursor:
@@ -66,16 +69,17 @@ class Server:
                 if not identity:
                     return None
                 control = f"{self.schema}.{self._control(table)}"
-                query = f"SELECT {record} AS r FROM {control} WHERE target_table = %s AND identity = %s"
-                cursor.execute(query, (table, identity))
-                row = cursor.fetchone()
+                cursor.execute(f"SELECT {record} AS r FROM {control} WHERE identity = %s", (identity,))
+                records = [json.loads(row["r"]) for row in cursor.fetchall()]
+                own = [one for one in records if one["table"] == shape.copy]
                 cursor.execute(f"SELECT * FROM {self.schema}.{table}")
                 rows = list(cursor.fetchall())
-                if row is None or self._identity(cursor, table) != identity:
+                if not own or self._identity(cursor, table) != identity:
                     return None
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject, pymysql.err.Error):
             return None  # the copy is being replaced
-        return json.loads(row["r"]), rows
+        (only,) = own
+        return only, rows
 
     def texts(self, tables: Sequence[str]) -> list[str]:
         found: list[str] = []
@@ -108,7 +112,7 @@ def own_control_table(table: str) -> str:
 
 
 class PollingReader:
-    """Polls in a thread of its own while it is entered. ``seen``: the distinct states of each target table."""
+    """Polls in a thread of its own while it is entered. ``seen``: the distinct states of each copy."""
 
     def __init__(self, server: ReadsStates) -> None:
         self.server = server
@@ -131,7 +135,7 @@ class PollingReader:
         if self.error:
             raise self.error
         self.read_state(shape)
-        return [one for one in self.seen.get(shape.target, ()) if one.number not in known]
+        return [one for one in self.seen.get(shape.copy, ()) if one.number not in known]
 
     def missing_files(self, shape: Shape) -> list[str]:
         return []
@@ -146,7 +150,7 @@ class PollingReader:
     def read_state(self, shape: Shape) -> None:
         with self._lock:
             found = self._state(shape)
-            states = self.seen.setdefault(shape.target, [])
+            states = self.seen.setdefault(shape.copy, [])
             if found is not None and (not states or _differs(states[-1], found)):
                 states.append(found)
 
@@ -160,8 +164,8 @@ class PollingReader:
 
     def _state(self, shape: Shape) -> Commit | None:
         """None where there is no copy, or where it is replaced during the read."""
-        found = self.server.state(shape.target)
-        return found and commit(len(self.seen.get(shape.target, ())), found[0], shape, found[1])
+        found = self.server.state(shape)
+        return found and commit(len(self.seen.get(shape.copy, ())), found[0], shape, found[1])
 
 
 def _differs(before: Commit, now: Commit) -> bool:

@@ -38,7 +38,7 @@ class History:
         return [one for one in self.commits if one.record is not None]
 
     def found(self, invariant: str, what: str) -> Finding:
-        return Finding(invariant, self.shape.table, what)
+        return Finding(invariant, self.shape.copy, what)
 
 
 def position(ledger: Ledger, commit: Commit) -> int:
@@ -52,12 +52,16 @@ def position(ledger: Ledger, commit: Commit) -> int:
 def states_of_the_source(history: History, ledger: Ledger) -> Iterator[Finding]:
     """No loss up to the cursor, order per key, whole transactions: a commit contains the rows of the source at its
     cursor. A commit of another writer, such as upkeep or a restore, has the rows of an earlier commit of the
-    product."""
+    product. The commit of another copy in the same table changes no row of this one."""
     shape, before = history.shape, None
-    for one in history.commits:
+    for earlier, one in zip([None, *history.commits], history.commits, strict=False):
+        if one.foreign:
+            if earlier and one.rows != earlier.rows:
+                yield history.found("a commit changes its own copy only", f"state {one.number} has other rows")
+            continue
         if one.record is None:
-            stood = [earlier for earlier in history.ours if earlier.number < one.number]
-            if not any(earlier.rows == one.rows for earlier in stood):
+            stood = [ours for ours in history.ours if ours.number < one.number]
+            if not any(ours.rows == one.rows for ours in stood):
                 yield history.found(
                     "commit equals the source", f"state {one.number} without a record has the rows of no earlier commit"
                 )
@@ -191,7 +195,7 @@ def nothing_needed_is_gone(log: Log, histories: Sequence[History], only: Sequenc
             yield history.found("nothing referenced is deleted", f"window {applied}, which is applied")
         elif applied in log.windows and log.windows[applied].sha256 != record["manifest_sha256"]:
             yield history.found("a sealed window never changes", f"window {applied} is not the one that was applied")
-        yield from _named(history, newest, log.controls(history.shape.table))
+        yield from _named(history, newest, log.controls(history.shape.copy))
         listing = record["carry"].get("listing")
         for file in (*record["carry"]["files"], *([listing] if listing else [])):
             if what := file_problem(log.folder, file):
@@ -233,7 +237,7 @@ def acknowledged_last(log: Log, histories: Sequence[History], slot: int | None) 
 
 def store_behind(store: Store, histories: Sequence[History]) -> Iterator[Finding]:
     for history in histories:
-        row = store.tables.get(history.shape.table)
+        row = store.tables.get(history.shape.copy)
         if row is None or row["state"] == "dropped":
             continue
         token = int(row["fence"]) << 32 | int(row["window"])
@@ -249,7 +253,7 @@ def at_rest(log: Log, store: Store, histories: Sequence[History]) -> Iterator[Fi
         if not history.ours:
             yield history.found("one table's failure does not affect others", "it has no copy")
             continue
-        last, row = history.ours[-1], store.tables.get(table, {"state": "missing"})
+        last, row = history.ours[-1], store.tables.get(history.shape.copy, {"state": "missing"})
         record = last.record
         assert record is not None
         if (last.state, row["state"]) != ("replicating", "replicating"):

@@ -18,13 +18,21 @@ EVERY = 100
 @dataclass(frozen=True)
 class Shape:
     """A source table. ``key``: indices in the row; none for a table without key. ``soft``: deleted rows are flagged.
-    ``target`` is the name of its copy."""
+    ``target`` is the table of its copy; ``shared``: with rows of other source tables. ``at``: the name of the target,
+    if that is not the default one."""
 
     table: str
     target: str
     columns: tuple[str, ...]
     key: tuple[int, ...]
     soft: bool = False
+    shared: bool = False
+    at: str = ""
+
+    @property
+    def copy(self) -> str:
+        """The name of the copy in control records, index and staging."""
+        return f"{self.table}@{self.at}" if self.at else self.table
 
     def key_of(self, row: Row) -> Row:
         return tuple(row[index] for index in self.key)

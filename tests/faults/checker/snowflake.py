@@ -16,6 +16,7 @@ from snowflake.connector import DictCursor
 from snowflake.connector.errors import ProgrammingError
 
 from tests.faults.checker.database import State, own_control_table
+from tests.faults.checker.ledger import Shape
 
 MARK = re.compile(r"cdc:([0-9a-f]{32})")
 
@@ -30,7 +31,8 @@ class Schema:
     options: dict[str, Any] = field(repr=False)
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
 
-    def state(self, table: str) -> State | None:
+    def state(self, shape: Shape) -> State | None:
+        table = shape.target
         cursor = self._cursor()
         try:
             identity, record = self._control(cursor, table)

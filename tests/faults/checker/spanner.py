@@ -13,6 +13,7 @@ from google.cloud import spanner
 
 from tests.faults.checker.commits import DELETED, ORDER
 from tests.faults.checker.database import State
+from tests.faults.checker.ledger import Shape
 
 EVERYTHING = spanner.KeySet(all_=True)
 TECHNICAL = {"cdc_order": ORDER, "cdc_deleted": DELETED}
@@ -24,7 +25,8 @@ class Database:
 
     client: Any
 
-    def state(self, table: str) -> State | None:
+    def state(self, shape: Shape) -> State | None:
+        table = shape.target
         key = spanner.KeySet(keys=[[table]])
         try:
             with self.client.snapshot(multi_use=True) as snapshot:
