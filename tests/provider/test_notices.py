@@ -63,7 +63,8 @@ def entry(text: str = "{title}", *on: NotifyOn) -> Notification:
 
 
 def with_notify(harness: RunHarness, *entries: Notification) -> Definition:
-    definition = replace(harness.replicator.definition, notify=entries or (entry(),))
+    harness.definition = replace(harness.definition, notify=entries or (entry(),))
+    definition = harness.replicator.definition
     harness.state.replicators.change(definition.name, lambda _: ReplicatorEntry(definition, "2026-01-01"))
     return definition
 
