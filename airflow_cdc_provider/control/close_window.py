@@ -7,7 +7,6 @@ repeated after a crash.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -100,15 +99,8 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     retries = state.retries(name, plan.run_id)
     end = RunEnd(plan.run_id, before, rows, results, log, problems, retries, at)
     samples = run_samples(replicator.definition, end)
-    counts = {copy: _counts(results, copy) for copy in moved}
+    counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)
-
-
-def _counts(results: Results, copy: str) -> Mapping[str, int]:
-    counts = Counter[str]()
-    for result in results.of_writing_steps(copy):
-        counts.update(result.counts)
-    return dict(counts)
 
 
 def _measured(row: TableRow, before: TableRow | None, allowed: timedelta, at: str) -> TableRow:

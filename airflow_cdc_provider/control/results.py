@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -31,6 +32,13 @@ class Results:
 
     def of_writing_steps(self, table: str) -> list[TableResult]:
         return self.of_table(table, WRITING_TASKS)
+
+    def counts(self, table: str) -> Counter[str]:
+        """Rows that the run wrote, by operation."""
+        counts = Counter[str]()
+        for result in self.of_writing_steps(table):
+            counts.update(result.counts)
+        return counts
 
     def touched(self, table: str, fence: int | None) -> bool:
         """Whether a step of the run may have committed to the table, which had ``fence`` before."""

@@ -74,9 +74,8 @@ def _counters(name: str, end: RunEnd) -> Iterator[Sample]:
 
 def _of_table(name: str, row: TableRow, end: RunEnd) -> Iterator[Sample]:
     tags = table_tags(name, row.table)
-    counts, cost = Counter[str](), Counter[str]()
+    counts, cost = end.results.counts(row.table), Counter[str]()
     for result in end.results.of_writing_steps(row.table):
-        counts.update(result.counts)
         cost.update(result.cost)
     for effect, metric in EFFECTS.items():
         yield Sample(metric, counts[effect], tags)

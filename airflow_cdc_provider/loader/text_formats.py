@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from croniter import croniter
 
 from airflow_cdc_provider.core.spec import notifications
-from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, PLACEHOLDERS, unknown_placeholders
+from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER, unknown_placeholders
+from airflow_cdc_provider.core.spec.routing import PLACEHOLDERS
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.storage import locations
 from airflow_cdc_provider.core.table.schema import Kind, parse_type
@@ -52,19 +53,20 @@ def _table(text: str) -> str:
 
 
 def _target(text: str) -> str:
-    if unknown := unknown_placeholders(text):
-        return f"unknown placeholder {{{unknown[0]}}}"
+    if error := _names_of(PLACEHOLDERS)(text):
+        return error
     rest = PLACEHOLDER.sub("", text)
     return "a brace without its counterpart" if set(rest) & set("{}") else _table(text)
 
 
-def _shard(text: str) -> str:
-    return f"unknown placeholder {{{unknown[0]}}}" if (unknown := unknown_placeholders(text)) else ""
+def _names_of(known: Collection[str]) -> Callable[[str], str]:
+    """A check of the placeholders of a text."""
 
+    def check(text: str) -> str:
+        unknown = unknown_placeholders(text, known)
+        return f"unknown placeholder {{{unknown[0]}}}" if unknown else ""
 
-def _message(text: str) -> str:
-    unknown = notifications.unknown_placeholders(text)
-    return f"unknown placeholder {{{unknown[0]}}}" if unknown else ""
+    return check
 
 
 def _cast(text: str) -> str:
@@ -146,7 +148,7 @@ FORMS: dict[str, TextFormat] = {
         "DEF013",
         "1 to 200 printable characters; placeholders: " + ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS),
         r"^[^\x00-\x1f]{1,200}$",
-        _shard,
+        _names_of(PLACEHOLDERS),
     ),
     "percent": TextFormat(
         "DEF091", "50% to 100%, with at most three decimals: `99.5%`", r"^(100|[5-9][0-9](\.[0-9]{1,3})?)%$"
@@ -159,7 +161,7 @@ FORMS: dict[str, TextFormat] = {
     "message": TextFormat(
         "DEF090",
         "text; placeholders: " + ", ".join(f"`{{{name}}}`" for name in notifications.PLACEHOLDERS),
-        check=_message,
+        check=_names_of(notifications.PLACEHOLDERS),
     ),
     "spark": TextFormat("DEF030", "a mapping of Spark settings"),
     "version": TextFormat("DEF012", "1; a higher version requires a newer airflow-cdc-provider"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperator
@@ -11,10 +12,11 @@ from airflow_cdc_provider.core.decisions.alerts import Alert, needs_attention
 from airflow_cdc_provider.core.metrics import LAG, LATE, gauges
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
+from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send
-from airflow_cdc_provider.operators.notices import notify
+from airflow_cdc_provider.operators.notices import alerts_of_tables, notify
 from airflow_cdc_provider.state.store import StateStore
 
 if TYPE_CHECKING:
@@ -37,21 +39,25 @@ class MonitorOperator(BaseOperator):
         late: dict[str, list[str]] = {}
         with as_airflow_failures():
             state = open_state()
-            names = state.replicators.names()
+            names, alerted = state.replicators.names(), state.alerts.replicators()
             for start in range(0, len(names), AT_ONCE):
-                late |= self._late_tables(state, names[start : start + AT_ONCE], context)
+                late |= self._late_tables(state, names[start : start + AT_ONCE], alerted, context)
         self.log.info("%d replicators, %d with late tables", len(names), len(late))
         return late
 
-    def _late_tables(self, state: StateStore, names: list[str], context: Context) -> dict[str, list[str]]:
+    def _late_tables(
+        self, state: StateStore, names: list[str], alerted: Collection[str], context: Context
+    ) -> dict[str, list[str]]:
         """Rows are read only of replicators that have a problem, or had one when they were last seen."""
-        late, summaries, noticed = {}, state.summaries(names), state.alerts.replicators()
+        late, summaries = {}, state.summaries(names)
         for entry in state.replicators.of(names):
             definition, name = entry.definition, entry.definition.name
             has_problem = needs_attention(summaries[name], definition.freshness, utc_now())
-            if not entry.gone and (has_problem or name in noticed):
-                alerts = notify(state, definition, context, None)
-                self._send_metrics(state, definition)
+            if not entry.gone and (has_problem or name in alerted):
+                rows = state.tables(name).values()
+                alerts = alerts_of_tables(definition, rows)
+                notify(state, definition, context, alerts, None)
+                self._send_metrics(definition, rows)
                 if tables := self._named(name, alerts):
                     late[name] = tables
         return late
@@ -62,7 +68,6 @@ class MonitorOperator(BaseOperator):
             self.log.warning("%s: %s is late: %s", name, alert.table, alert.reason)
         return [alert.table for alert in found]
 
-    def _send_metrics(self, state: StateStore, definition: Definition) -> None:
-        rows = state.tables(definition.name).values()
+    def _send_metrics(self, definition: Definition, rows: Iterable[TableRow]) -> None:
         samples = gauges(definition.name, rows, definition.freshness, utc_now())
         send(sample for sample in samples if sample.metric in (LAG, LATE))

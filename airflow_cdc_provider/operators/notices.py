@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification
 from airflow_cdc_provider.core.table.copies import target_of_copy
+from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.hooks.notifiers import make_notifier
 from airflow_cdc_provider.links.replicator import page_of
@@ -32,21 +33,30 @@ KEPT = timedelta(days=7)
 """How long a notice that cannot be delivered is tried."""
 
 
-def notify(state: StateStore, definition: Definition, context: Context, of_run: Sequence[Alert] | None) -> list[Alert]:
-    """Send the receivers of ``notify`` what they have not got. ``of_run``: the alerts that are not of a table; None if
-    they are unknown. Returns the open alerts of tables. Does nothing while another process does it."""
-    rows = [
-        row for row in state.tables(definition.name).values() if target_of_copy(row.table) in definition.target_names
-    ]
-    alerts, holder = alerts_of(rows, definition.freshness, utc_now()), uuid.uuid4().hex
+def alerts_of_tables(definition: Definition, rows: Iterable[TableRow]) -> list[Alert]:
+    """Without those of copies in a target that the definition does not list any more."""
+    targets = definition.target_names
+    listed = [row for row in rows if target_of_copy(row.table) in targets]
+    return alerts_of(listed, definition.freshness, utc_now())
+
+
+def notify(
+    state: StateStore,
+    definition: Definition,
+    context: Context,
+    alerts: Sequence[Alert],
+    of_run: Sequence[Alert] | None,
+) -> None:
+    """Send the receivers of ``notify`` what they have not got. ``alerts``: of tables; ``of_run``: those that are not of
+    a table, None if they are unknown. Does nothing without receivers, and while another process does it."""
+    holder = uuid.uuid4().hex
     if not definition.notify or not state.acquire(definition.name, LANE, holder, LEASE_S):
-        return alerts
+        return
     try:
         state.alerts.change(definition.name, [*alerts, *(of_run or ())], whole_replicator=of_run is not None)
         _send(state, definition, context)
     finally:
         state.release(definition.name, LANE, holder)
-    return alerts
 
 
 def _send(state: StateStore, definition: Definition, context: Context) -> None:

@@ -14,7 +14,7 @@ from airflow_cdc_provider.control.close_window import CloseResult, close_window
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes
-from airflow_cdc_provider.control.replicator import utc_now
+from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, OPEN_WINDOW, PAUSE_STREAM, RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import Mode
@@ -25,7 +25,7 @@ from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send
-from airflow_cdc_provider.operators.notices import notify
+from airflow_cdc_provider.operators.notices import alerts_of_tables, notify
 from airflow_cdc_provider.operators.replicator_task import ReplicatorTask
 
 if TYPE_CHECKING:
@@ -119,10 +119,16 @@ class CloseWindowOperator(ReplicatorTask):
             replicator = self.replicator()
             result = close_window(replicator, run_id, failed_tasks(context), self.log.info)
         self._report(replicator.definition, result, context)
-        notify(replicator.state, replicator.definition, context, alerts_of_run(result, context))
+        self._notify(replicator, result, context)
         if result.problems:
             raise AirflowFailException("\n".join(str(problem) for problem in result.problems))
         return {"moved": list(result.moved.values()), "acknowledged": result.acknowledged}
+
+    def _notify(self, replicator: Replicator, result: CloseResult, context: Context) -> None:
+        definition, state = replicator.definition, replicator.state
+        if definition.notify:
+            alerts = alerts_of_tables(definition, state.tables(definition.name).values())
+            notify(state, definition, context, alerts, alerts_of_run(result, context))
 
     def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
         for row in result.rows:

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.control.replicator import utc_now
-from airflow_cdc_provider.core.decisions.alerts import alert_of_run
+from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -26,7 +26,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.hooks.notifiers import make_notifier, notifier_problems
 from airflow_cdc_provider.operators import notices, window
 from airflow_cdc_provider.operators.monitor import MonitorOperator
-from airflow_cdc_provider.operators.notices import notify
+from airflow_cdc_provider.operators.notices import alerts_of_tables, notify
 from airflow_cdc_provider.operators.window import OpenWindowOperator
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
@@ -73,11 +73,15 @@ def set_row(harness: RunHarness, table: str = "public.a", **fields: Any) -> None
     harness.state.change_tables("shop", lambda rows: [replace(rows[table], **fields)])
 
 
+def alerts(harness: RunHarness, definition: Definition) -> list[Alert]:
+    return alerts_of_tables(definition, harness.state.tables("shop").values())
+
+
 def sent_at_end(harness: RunHarness, definition: Definition, result: CloseResult | None = None) -> list[str]:
     """What is sent at the end of a run."""
     SENT.clear()
     of_run = [alert_of_run(problem, utc_now()) for problem in (result.of_run if result else ())]
-    notify(harness.state, definition, CONTEXT, of_run)
+    notify(harness.state, definition, CONTEXT, alerts(harness, definition), of_run)
     return list(SENT)
 
 
@@ -240,7 +244,7 @@ def test_airflows_own_mail_notifier_sends_the_message_with_escaped_html(harness:
     definition = with_notify(harness, by_mail)
     assert notifier_problems(definition.notify) == []
     set_row(harness, state=TableState.BLOCKED, reason="column <b> has {{ conn.mail }}", remedy="resync")
-    notify(harness.state, definition, CONTEXT, ())
+    notify(harness.state, definition, CONTEXT, alerts(harness, definition), ())
     [message] = mail.received
     assert message["Subject"] == "shop: public.a is blocked" and message["To"] == "operators@example.org"
     html = message.get_body(("html",))

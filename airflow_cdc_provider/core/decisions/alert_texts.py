@@ -6,7 +6,8 @@ import html
 from collections.abc import Mapping, Sequence
 
 from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert
-from airflow_cdc_provider.core.spec.notifications import PLACEHOLDER, NotifyOn
+from airflow_cdc_provider.core.spec.notifications import NotifyOn
+from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER
 
 TABLES_SHOWN = 10
 

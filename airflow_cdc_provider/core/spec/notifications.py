@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,7 +18,6 @@ class NotifyOn(StrEnum):
 
 
 PLACEHOLDERS = ("replicator", "kind", "tables", "since", "reason", "remedy", "link", "title", "text")
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,3 @@ class Notification:
         "`{text}` is the whole message.",
         form="message",
     )
-
-
-def unknown_placeholders(text: str) -> list[str]:
-    return [name for name in PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]

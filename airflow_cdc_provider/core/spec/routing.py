@@ -11,19 +11,15 @@ from collections.abc import Mapping
 
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER
 
 PLACEHOLDERS = ("table", "schema", "database")
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 NAME_FORMAT = "a letter, then letters, digits and `_`, at most 100"
 
 
 def has_placeholders(target: str) -> bool:
     return PLACEHOLDER.search(target) is not None
-
-
-def unknown_placeholders(target: str) -> list[str]:
-    return [name for name in PLACEHOLDER.findall(target) if name not in PLACEHOLDERS]
 
 
 def target_name(rule: TableRule, table: str, default: str) -> tuple[str, list[Problem]]:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
-from airflow_cdc_provider.core.spec.routing import PLACEHOLDER, missing_part, name_parts
+from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER
+from airflow_cdc_provider.core.spec.routing import missing_part, name_parts
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 
