@@ -8,7 +8,7 @@ repeated after a crash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from airflow_cdc_provider.control.closing_rows import ClosingRows
@@ -20,7 +20,7 @@ from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import aging_since, freshness
+from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
@@ -30,7 +30,7 @@ from airflow_cdc_provider.core.metrics import Sample
 from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY, TableState
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:
         for task in plan.tables:
             if row := closing.row(task, known.get(task.table)):
-                yield _measured(row, known.get(task.table), replicator.definition.freshness, at)
+                yield closing.measured(row, known.get(task.table))
         failpoint("state.before")
 
     rows = {row.table: row for row in state.change_tables(name, rows_at_end)}
@@ -97,16 +97,10 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     of_run = tuple(problem for problem in (decision.stop, decision.lost) if problem)
     problems = (*of_run, *_problems(decision, list(rows.values()), failed, results))
     retries = state.retries(name, plan.run_id)
-    end = RunEnd(plan.run_id, before, rows, results, log, problems, retries, at)
+    end = RunEnd(plan.run_id, before, rows, results, problems, retries, at)
     samples = run_samples(replicator.definition, end)
     counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)
-
-
-def _measured(row: TableRow, before: TableRow | None, allowed: timedelta, at: str) -> TableRow:
-    """The copy had the age of the row ``before`` until now."""
-    since = aging_since(before) if before and before.state not in WITHOUT_COPY else ""
-    return replace(row, attainment=row.attainment.measured(since, allowed, at))
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from airflow_cdc_provider.connectors.source_features import DelaysCapture, HearsWriter
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.measured_rows import measured_row
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
@@ -77,6 +78,10 @@ class ClosingRows:
         if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
             return blocked_row(row, verdict.problem, self.at)
         return row if control is None else self._progressed_row(row, control, touched)
+
+    def measured(self, row: TableRow, before: TableRow | None) -> TableRow:
+        results, allowed = self.results.of_table(row.table), self.replicator.definition.freshness
+        return measured_row(row, before, results, self.log, allowed, self.at)
 
     def _verified(self, table: str, row: TableRow) -> Verified | None:
         result = self.results.comparison(table) if table in self.decision.plan.compare else None

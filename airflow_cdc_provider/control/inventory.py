@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.measured_rows import remeasured_row
 from airflow_cdc_provider.control.replicator import Replicator, utc_now
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -12,7 +11,6 @@ from airflow_cdc_provider.core.log.change_log import table_of_folder
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
-from airflow_cdc_provider.core.table.attainment import rebuilt
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
@@ -41,10 +39,8 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
             continue
         if control.owner != owner:
             control = commit_fence(replicator, table, target_table, current, actor, owner=owner)
-        source = source_table(table)
-        waited = [(one.sealed_at, one.commit_ts_min or "" if source in one.tables else "") for one in manifests]
         row = current_row(table, target_table, control, None, at)
-        rows.append(replace(row, attainment=rebuilt(waited, allowed)))
+        rows.append(remeasured_row(row, manifests, allowed))
     failpoint("rebuild.before")
     state.change_tables(replicator.name, lambda _: rows)
     state.write_audit(replicator.name, actor, "state rebuild", {"tables": [row.table for row in rows]})

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core import metrics as m
-from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.metrics import REPLICATOR, Sample, table_tags
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "read": m.COPIED}
 """A count of a step's result → its counter."""
@@ -29,7 +26,6 @@ class RunEnd:
     before: Mapping[str, TableRow]
     rows: Mapping[str, TableRow]
     results: Results
-    log: LogFacts
     problems: Sequence[Problem]
     retries: int
     now: str
@@ -38,22 +34,9 @@ class RunEnd:
 def run_samples(definition: Definition, end: RunEnd) -> tuple[Sample, ...]:
     """Counters are left out if the end of this run is repeated: they have been sent, or were lost with a worker."""
     samples = [*m.gauges(definition.name, end.rows.values(), definition.freshness, end.now)]
-    samples += _backlogs(definition.name, end)
     if not any(row.counted_run == end.run_id for row in end.before.values()):
         samples += _counters(definition.name, end)
     return tuple(samples)
-
-
-def _backlogs(name: str, end: RunEnd) -> Iterator[Sample]:
-    for row in end.rows.values():
-        if row.state in TAKES_CHANGES and row.control and row.control.log_id == end.log.log_id:
-            slices = [
-                manifest.tables.get(source_table(row.table))
-                for window, manifest in end.log.manifests.items()
-                if window > row.passed
-            ]
-            size = sum(file.bytes for part in slices if part for file in part.files)
-            yield Sample(m.BACKLOG, size, table_tags(name, row.table))
 
 
 def _counters(name: str, end: RunEnd) -> Iterator[Sample]:

@@ -95,8 +95,7 @@ def table_tags(replicator: str, copy: str) -> dict[str, str]:
 
 
 def gauges(replicator: str, rows: Iterable[TableRow], allowed: timedelta, now: str) -> Iterator[Sample]:
-    """All gauges but the backlog, which the state store does not have. ``allowed``: the ``freshness`` of the
-    definition; ``now``: UTC in ISO 8601 format."""
+    """``allowed``: the ``freshness`` of the definition; ``now``: UTC in ISO 8601 format."""
     states = Counter[TableState]()
     for row in rows:
         states[row.state] += 1
@@ -114,6 +113,8 @@ def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str
         yield Sample(ATTAINMENT, fraction, tags)
     if row.rows is not None:
         yield Sample(ROWS, row.rows, tags)
+    if row.backlog is not None:
+        yield Sample(BACKLOG, row.backlog, tags)
     yield Sample(LATE, int(fresh.late), tags)
     yield Sample(WINDOW, row.window, tags)
     yield Sample(QUARANTINED, row.carry.quarantined, tags)

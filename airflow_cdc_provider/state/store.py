@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, C
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary, summarize
 from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.past_states import PastState, with_state
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.alerts import Alerts
@@ -240,11 +242,11 @@ class StateStore:
     def change_tables(
         self, replicator: str, change: Callable[[Mapping[str, TableRow]], Iterable[TableRow]]
     ) -> tuple[TableRow, ...]:
-        """Write the rows that ``change`` returns for the current rows; other rows are unchanged. If another writer has
-        changed one of them meanwhile, ``change`` is called again with the new rows."""
+        """Write the rows that ``change`` returns for the current rows, with the history of their states; other rows are
+        unchanged. If another writer has changed one of them meanwhile, ``change`` is called again with the new rows."""
         while True:
             before = self.tables(replicator)
-            rows = tuple(change(before))
+            rows = tuple(_with_history(row, before.get(row.table)) for row in change(before))
             if self._set_tables(replicator, rows, before):
                 return rows
 
@@ -306,6 +308,11 @@ def _table_rows(connection: Connection, replicator: str, lock: bool = False) -> 
     query = _of_replicator(replicator)
     rows = connection.execute(query.with_for_update() if lock else query)
     return {row.table: table_row(row) for row in rows}
+
+
+def _with_history(row: TableRow, before: TableRow | None) -> TableRow:
+    history = before.history if before else ()
+    return replace(row, history=with_state(history, PastState(row.state, row.since, row.reason)))
 
 
 def _of_replicator(replicator: str) -> sa.Select[Any]:

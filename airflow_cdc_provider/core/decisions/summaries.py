@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from airflow_cdc_provider.core.decisions.freshness import aging_since
+from airflow_cdc_provider.core.table.recent_changes import summed
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 from airflow_cdc_provider.core.times import parse_utc
@@ -16,15 +17,17 @@ from airflow_cdc_provider.core.times import parse_utc
 @dataclass(frozen=True)
 class ReplicatorSummary:
     """``states``: number of tables by state. ``rows``: as last counted. ``changes``: applied since the last copy of
-    each table. ``questions``: tables that wait for an answer. ``fresh_at``: every copy contains the source's state up
-    to this time; empty while there is no copy. ``aging_since``: from this time on, the table that is oldest ages; see
-    ``freshness``. ``seen_at``: when a run last looked. Times are UTC in ISO 8601 format."""
+    each table. ``questions``: tables that wait for an answer. ``recent``: changes by half hour. ``fresh_at``: every
+    copy contains the source's state up to this time; empty while there is no copy. ``aging_since``: from this time on,
+    the table that is oldest ages; see ``freshness``. ``seen_at``: when a run last looked. Times are UTC in ISO 8601
+    format."""
 
     states: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     changes: int = 0
     quarantined: int = 0
     questions: int = 0
+    recent: dict[str, int] = field(default_factory=dict)
     fresh_at: str = ""
     aging_since: str = ""
     seen_at: str = ""
@@ -52,6 +55,7 @@ def summarize(rows: Collection[TableRow]) -> ReplicatorSummary:
         changes=sum(sum(row.changes.values()) for row in copied),
         quarantined=sum(row.carry.quarantined for row in copied),
         questions=sum(row.open_question is not None for row in rows),
+        recent=summed(row.recent for row in copied),
         fresh_at=min((row.fresh_at for row in copied if row.fresh_at), default=""),
         aging_since=min((since for row in copied if (since := aging_since(row))), default=""),
         seen_at=max((row.seen_at for row in rows), default=""),

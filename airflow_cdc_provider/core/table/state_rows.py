@@ -10,6 +10,8 @@ from typing import Any
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.table.attainment import Attainment
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.costs import Cost
+from airflow_cdc_provider.core.table.past_states import PastState
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.verified import Verified
@@ -62,7 +64,9 @@ class TableRow:
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
     ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
     ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``attainment``: how
-    long the copy was late. ``control``: the record as last read."""
+    long the copy was late. ``recent``: changes by half hour, see ``recent_changes``; ``costs``: by day. ``backlog``:
+    bytes of the change log that the copy did not have at the end of the last run. ``history``: the last states, the
+    current one last. ``control``: the record as last read."""
 
     table: str
     target: str
@@ -88,6 +92,10 @@ class TableRow:
     question: Question | None = None
     verified: Verified | None = None
     attainment: Attainment = field(default_factory=Attainment)
+    recent: dict[str, int] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    backlog: int | None = None
+    history: tuple[PastState, ...] = ()
     control: ControlRecord | None = None
 
     @property
