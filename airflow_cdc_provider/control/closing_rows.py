@@ -126,7 +126,7 @@ class ClosingRows:
         that it has applied. Empty if that is unknown."""
         manifest = self.log.manifests.get(min(passed, self.log.sealed))
         commit_ts = manifest.commit_ts_max or "" if manifest else ""
-        if passed < self.log.sealed or (commit_ts and not self.results.extracted_all):
+        if passed < self.log.sealed or self.decision.unread or (commit_ts and not self.results.extracted_all):
             return commit_ts
         return self._seen_at
 

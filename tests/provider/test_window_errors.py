@@ -365,6 +365,8 @@ def test_a_backfill_applies_the_windows_of_its_interval_again_and_lands_nothing(
     assert decision.follow == ("stage", "close_window")
     assert (decision.plan.repair, decision.plan.extract) == ((1, 2), False)
     harness.close("backfill__1")
+    fresh_at = harness.state.tables("shop")["public.a"].fresh_at
+    assert fresh_at < decision.at, "a backfill does not read new changes"
 
 
 def test_a_backfill_beside_a_run_waits_and_then_applies_its_windows(harness: RunHarness) -> None:

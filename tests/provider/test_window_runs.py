@@ -105,7 +105,9 @@ def test_a_second_run_leaves_the_lease_to_the_first_and_succeeds(harness: RunHar
     second = harness.open("r3")
     assert second.follow == ("close_window",)
     assert "another run has the lease of the stream lane" in " ".join(second.notes)
+    fresh_at = harness.state.tables("shop")["public.a"].fresh_at
     assert harness.close("r3").problems == ()
+    assert harness.state.tables("shop")["public.a"].fresh_at == fresh_at, "it has not read the change"
     harness.spark(first)
     assert harness.close("r2").problems == ()
     assert harness.slot() == 101

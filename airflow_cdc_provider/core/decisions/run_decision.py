@@ -36,7 +36,7 @@ class RunDecision:
     is free, since no later run executes it. ``idle``: an empty window may be sealed up to this position, without Spark.
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
-    source's status, UTC in ISO 8601 format."""
+    source's status, UTC in ISO 8601 format. ``unread``: the source has changes that this run does not read."""
 
     replicator: str
     plan: RunPlan
@@ -53,6 +53,7 @@ class RunDecision:
     gone: tuple[GoneTable, ...] = ()
     follow: tuple[str, ...] = (CLOSE_WINDOW,)
     notes: tuple[str, ...] = ()
+    unread: bool = False
 
     @property
     def needs_copy_lane(self) -> bool:
@@ -89,6 +90,7 @@ def decide(facts: Facts) -> RunDecision:
         lost=facts.stream.lost,
         new=facts.new,
         gone=facts.gone,
+        unread=facts.mode is Mode.REPAIR and facts.stream.has_changes,
     )
     if stop := replicator_stop(decisions):
         return replace(base, stop=stop)
@@ -167,6 +169,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         notes.append("comparisons wait for the copies of this run")
         comparisons = Comparisons()
     record_commands = () if comparisons.requested else _record_commands(facts, tables[TableAction.STREAM])
+    unread = new and not facts.stream_lane
     if (new or pending or comparisons.requested or record_commands) and not facts.stream_lane:
         notes.append(_NO_STREAM_LANE)
         new, pending, comparisons, record_commands = False, False, Comparisons(), ()
@@ -198,7 +201,8 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         follow.append(PAUSE_STREAM)
     fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in plan.stream)
     idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or comparing) else None
-    return replace(base, plan=plan, idle=idle, raise_fence=fence, follow=(*follow, CLOSE_WINDOW), notes=tuple(notes))
+    decided = replace(base, plan=plan, idle=idle, raise_fence=fence, unread=unread, notes=tuple(notes))
+    return replace(decided, follow=(*follow, CLOSE_WINDOW))
 
 
 def _changed_columns(facts: Facts, decisions: Iterable[TableDecision]) -> bool:
