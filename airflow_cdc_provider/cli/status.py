@@ -13,7 +13,7 @@ from airflow_cdc_provider.cli.copy_progress import copy_progress, progress_text
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
 from airflow_cdc_provider.connectors.registry import open_source
-from airflow_cdc_provider.connectors.source_features import RetainedLog, RetainsLog
+from airflow_cdc_provider.connectors.source_features import RetainsLog
 from airflow_cdc_provider.control.footprint import left_note
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.decisions.stream_positions import plain_positions
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note

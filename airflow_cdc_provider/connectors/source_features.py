@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.registered_schemas import SchemaFiles
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
@@ -25,15 +26,6 @@ from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True)
-class RetainedLog:
-    """``bytes`` of the source's log from our position to its end, including what the source retains for us; None if
-    there is no such position. ``since`` (UTC): the source serves everything from then on; None if unknown."""
-
-    bytes: int | None = None
-    since: datetime | None = None
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from airflow_cdc_provider.control.closing_rows import ClosingRows
 from airflow_cdc_provider.control.complete_commands import complete_commands
+from airflow_cdc_provider.control.measure_retention import measure_retention
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
@@ -83,6 +84,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     if decision.stop is None and log.sealed and _all_cursors_known(decision, rows):
         if decision.lost is None:
             acknowledged = _acknowledge(replicator, decision, rows, log, at)
+            measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     complete_commands(replicator, decision, rows, results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
@@ -101,6 +103,11 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     samples = run_samples(replicator.definition, end)
     counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)
+
+
+def _read_at(rows: Iterable[TableRow], log: LogFacts) -> str:
+    """The latest time at which a run has seen the source with nothing left to read; empty if that is unknown."""
+    return max((row.fresh_at for row in rows if row.passed >= log.sealed), default="")
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.attainment import Attainment

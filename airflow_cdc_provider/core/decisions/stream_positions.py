@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_cdc_provider.core.log.retained_log import SourceRetention
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -15,7 +16,7 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 class StreamPositions:
     """``end``: how far a window could reach when a run asked the source, at ``end_at``. ``read``: the end of the last
     sealed ``window``. ``confirmed``: what was acknowledged to the source, at ``confirmed_at``. Positions are empty, and
-    times too, until a run has seen them. Times are UTC in ISO 8601 format."""
+    times too, until a run has seen them. ``retention``: of the source's log. Times are UTC in ISO 8601 format."""
 
     end: dict[str, str] = field(default_factory=dict)
     end_at: str = ""
@@ -23,6 +24,7 @@ class StreamPositions:
     read: dict[str, str] = field(default_factory=dict)
     confirmed: dict[str, str] = field(default_factory=dict)
     confirmed_at: str = ""
+    retention: SourceRetention = field(default_factory=SourceRetention)
 
 
 def plain_positions(stream: StreamPositions, rows: Iterable[TableRow]) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def plain_positions(stream: StreamPositions, rows: Iterable[TableRow]) -> dict[s
     controls = {row.table: row.control for row in rows if row.control}
     windows = {(one.epoch, one.window): one.hi for one in controls.values()}
     return {
-        "source": to_plain(stream),
+        "source": {name: value for name, value in to_plain(stream).items() if name != "retention"},
         "cursors": {table: _cursor(control) for table, control in controls.items()},
         "windows": [
             {"epoch": epoch, "window": window, "position": dict(position)}

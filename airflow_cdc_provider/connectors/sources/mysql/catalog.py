@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
@@ -76,6 +77,17 @@ def read_variables(connection: Any, *names: str) -> dict[str, str]:
     marks = ", ".join(["%s"] * len(names))
     rows = fetch_all(connection, f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({marks})", names)
     return {str(name).lower(): str(value) for name, value in rows}
+
+
+BINLOG_RETENTION = ("binlog_expire_logs_seconds", "expire_logs_days")
+
+
+def binlog_retention(variables: Mapping[str, str]) -> timedelta | None:
+    """How long the server keeps a binlog file after its end, by ``BINLOG_RETENTION`` among its global variables; None
+    if for ever."""
+    seconds = float(variables.get("binlog_expire_logs_seconds", 0))
+    seconds = seconds or float(variables.get("expire_logs_days", 0)) * 86400
+    return timedelta(seconds=seconds) if seconds else None
 
 
 def read_server(connection: Any) -> ServerInfo:

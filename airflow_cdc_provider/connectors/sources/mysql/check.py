@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.binlog import read_events
 from airflow_cdc_provider.connectors.sources.mysql.cascades import cascade_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
+    BINLOG_RETENTION,
     CatalogTable,
     ServerInfo,
+    binlog_retention,
     fetch_all,
     quoted,
     read_binlog_end,
@@ -27,7 +30,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 __all__ = ["find_problems", "missing_table"]
 
 MIN_VERSIONS = {"MySQL": (8, 0), "MariaDB": (10, 6)}
-MIN_RETENTION_S = 3 * 86400
+MIN_RETENTION = timedelta(days=3)
 VARIABLES = (
     "log_bin",
     "binlog_format",
@@ -35,8 +38,7 @@ VARIABLES = (
     "binlog_row_metadata",
     "binlog_row_value_options",
     "binlog_transaction_compression",
-    "binlog_expire_logs_seconds",
-    "expire_logs_days",
+    *BINLOG_RETENTION,
     "mysql56_temporal_format",
     "gtid_mode",
     "server_id",
@@ -109,15 +111,14 @@ def _server_problems(server: ServerInfo, variables: Mapping[str, str], client: M
 
 
 def _retention_problems(variables: Mapping[str, str], client: MysqlClient) -> Iterator[Problem]:
-    seconds = float(variables.get("binlog_expire_logs_seconds", 0))
-    seconds = seconds or float(variables.get("expire_logs_days", 0)) * 86400
-    if 0 < seconds < MIN_RETENTION_S:
+    retention = binlog_retention(variables)
+    if retention is not None and retention < MIN_RETENTION:
         yield Problem(
             "SRC096",
             "the binlog is retained for a short time: changes not read by then are lost, and tables are copied again",
             client.address,
-            f"{seconds / 86400:.1f} days",
-            f"{MIN_RETENTION_S // 86400} days or more",
+            f"{retention / timedelta(days=1):.1f} days",
+            f"{MIN_RETENTION.days} days or more",
             f"SET GLOBAL binlog_expire_logs_seconds = {7 * 86400}; and the same in the server's configuration",
         )
 

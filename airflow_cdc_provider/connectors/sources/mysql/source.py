@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog, TableSnapshot
+from airflow_cdc_provider.connectors.source_features import TableSnapshot
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     exists,
@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges

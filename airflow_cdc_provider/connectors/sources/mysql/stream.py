@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, redefined_columns
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query, read_events
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
+    BINLOG_RETENTION,
     ServerInfo,
+    binlog_retention,
     fetch_all,
     read_binlog_end,
     read_binlog_files,
@@ -39,6 +40,7 @@ from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, par
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 
 PROBE_BYTES = 64 << 20
 """How much of the binlog the worker searches for changes of our tables. A longer binlog is read by a run."""
@@ -92,16 +94,17 @@ class Binlog:
             if position is not None:
                 self._require_available(connection, position)
             files = read_binlog_files(connection)
+            keeps = binlog_retention(read_variables(connection, *BINLOG_RETENTION))
         oldest = {FILE: next(iter(files)), POS: str(FIRST_EVENT_POS)}
         with self.client.session("retained_log") as connection:
             events = self._events(connection, oldest, self.options.server_id + 1)
             created = next(event.timestamp for event in events if event.type == binlog.FORMAT)
         since = datetime.fromtimestamp(created, UTC)
         if position is None:
-            return RetainedLog(since=since)
+            return RetainedLog(since=since, keeps=keeps)
         start = binlog_position(position)
         size = sum(size for name, size in files.items() if file_number(name) >= start.number) - start.pos
-        return RetainedLog(size, since)
+        return RetainedLog(size, since, keeps=keeps)
 
     def read(self, split: StreamSplit, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         limit = binlog_position(split.limit)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog, SourceObject, TableSnapshot
+from airflow_cdc_provider.connectors.source_features import SourceObject, TableSnapshot
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
@@ -34,6 +34,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges

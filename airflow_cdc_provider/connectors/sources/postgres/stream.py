@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, table_oids
@@ -38,6 +37,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -47,7 +47,7 @@ WAIT_FOR_SLOT_S = 10.0
 
 SLOT = """
 SELECT s.confirmed_flush_lsn::text, s.restart_lsn::text, coalesce(s.wal_status, 'lost'), s.active_pid,
-       a.application_name
+       a.application_name, s.safe_wal_size
 FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid
 WHERE s.slot_name = %s AND s.slot_type = 'logical' AND s.plugin = 'pgoutput' AND s.database = current_database()
 """
@@ -89,13 +89,15 @@ of this SQLSTATE, older ones fail."""
 
 @dataclass(frozen=True)
 class Slot:
-    """``holder`` is the application name of the session that uses the slot now, empty if there is none."""
+    """``holder`` is the application name of the session that uses the slot now, empty if there is none. ``free_bytes``:
+    WAL that can be written before the server removes what the slot requires; None without a limit."""
 
     confirmed: int
     restart: int
     wal_status: str
     holder_pid: int | None
     holder: str
+    free_bytes: int | None
 
 
 class ReplicationSlot:
@@ -187,14 +189,16 @@ class ReplicationSlot:
             if slot is None or not slot.restart:
                 return RetainedLog()
             end = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
-            return RetainedLog(max(0, end - slot.restart))
+            return RetainedLog(max(0, end - slot.restart), free_bytes=slot.free_bytes, end=end)
 
     def _find(self, connection: Connection[Any]) -> Slot | None:
         row = connection.execute(SLOT, (self.options.slot,)).fetchone()
         if row is None:
             return None
-        confirmed, restart, wal_status, pid, holder = row
-        return Slot(parse_lsn(confirmed or "0/0"), parse_lsn(restart or "0/0"), wal_status, pid, holder or "")
+        confirmed, restart, wal_status, pid, holder, free_bytes = row
+        return Slot(
+            parse_lsn(confirmed or "0/0"), parse_lsn(restart or "0/0"), wal_status, pid, holder or "", free_bytes
+        )
 
     def _existing(self, connection: Connection[Any]) -> Slot:
         slot = self._find(connection)

@@ -15,7 +15,9 @@ class Environment(StrEnum):
     SANDBOX = "sandbox"
 
 
-REPEATS_WITHIN = timedelta(hours=72)
+RETENTION = timedelta(hours=72)
+"""How long Salesforce keeps events, whether they are read or not."""
+REPEATS_WITHIN = RETENTION
 """How long Salesforce may publish an event again."""
 
 

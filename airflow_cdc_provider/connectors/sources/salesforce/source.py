@@ -16,7 +16,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.check import find_proble
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.salesforce.dead_letters import reread
-from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, SalesforceOptions
+from airflow_cdc_provider.connectors.sources.salesforce.options import REPEATS_WITHIN, RETENTION, SalesforceOptions
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.positions import channel_position, position_of, require_instance
 from airflow_cdc_provider.connectors.sources.salesforce.refetch import refetch
@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class SalesforceSource(KeepsNoState):
-    """Record ids are never reused. Salesforce retains events for 72 hours whether they are read or not."""
+    """Record ids are never reused."""
 
     unseen: ClassVar[str] = (
         "values of formulas, of new fields and of fields of another type in records without an event: "
@@ -93,6 +94,9 @@ class SalesforceSource(KeepsNoState):
         self._require_instance(position)
         with self.org.pubsub.connected() as connection:
             return read_status(connection, self.options, position, time.time())
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        return RetainedLog(keeps=RETENTION)
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """A channel is one ordered stream. A second reader would count its events against the allocation again."""

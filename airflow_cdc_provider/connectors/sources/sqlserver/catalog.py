@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +12,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.client import Session
 from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.table_size import TableSize
 
@@ -186,3 +187,12 @@ def _captured(column: SqlColumn, captured: Mapping[str, tuple[int, int]]) -> Sql
     change table itself."""
     number, ordinal = captured.get(column.name, (0, 0))
     return replace(column, number=int(number), ordinal=int(ordinal))
+
+
+def read_retention(session: Session) -> timedelta | None:
+    """How long changes stay in the change tables; None if the login has no rights in msdb."""
+    try:
+        minutes = next(session.rows(queries.CAPTURE_JOB), None)
+    except CheckFailed:
+        return None
+    return timedelta(minutes=int(minutes[0])) if minutes is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import (
@@ -11,6 +12,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.catalog import (
     read_database,
     read_instances,
     read_partitioned,
+    read_retention,
     read_tables,
 )
 from airflow_cdc_provider.connectors.sources.sqlserver.check_tables import missing_table, table_problems
@@ -26,7 +28,7 @@ MIN_VERSION = 13
 AZURE_DATABASE, MANAGED_INSTANCE = 5, 8
 """Engine editions. Both have a version number of their own."""
 
-MIN_RETENTION_MINUTES = 3 * 1440
+MIN_RETENTION = timedelta(days=3)
 MAX_LAG_S = 3600
 
 
@@ -101,17 +103,14 @@ def _capture_problems(session: Session, database: Database, server: str) -> Iter
             f"USE {quoted(database.name)}; EXEC sys.sp_cdc_start_job @job_type = N'capture'; SQL Server Agent must "
             "run; see sys.dm_cdc_errors",
         )
-    try:
-        minutes = next(session.rows(queries.CAPTURE_JOB), None)
-    except CheckFailed:  # a login without rights in msdb; the guide names the statement
-        return
-    if minutes is not None and int(minutes[0]) < MIN_RETENTION_MINUTES:
+    retention = read_retention(session)
+    if retention is not None and retention < MIN_RETENTION:
         yield Problem(
             "SRC096",
             "changes are retained for a short time: those not read by then are lost, and tables are copied again",
             server,
-            f"{int(minutes[0]) / 1440:.1f} days",
-            f"{MIN_RETENTION_MINUTES // 1440} days or more",
+            f"{retention / timedelta(days=1):.1f} days",
+            f"{MIN_RETENTION.days} days or more",
             f"USE {quoted(database.name)}; EXEC sys.sp_cdc_change_job @job_type = N'cleanup', @retention = 10080;",
         )
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from airflow_cdc_provider.connectors.source import Boundary, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.source_features import RetainedLog
 from airflow_cdc_provider.connectors.sources.sqlserver import queries
 from airflow_cdc_provider.connectors.sources.sqlserver.alterations import Alteration, distinct
 from airflow_cdc_provider.connectors.sources.sqlserver.capture_instances import Coverage, cover, switches
@@ -20,6 +19,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.catalog import (
     CatalogTable,
     read_database,
     read_instances,
+    read_retention,
     read_starts,
     read_tables,
 )
@@ -38,6 +38,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.table_stream import Table
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 
 COMMITS_AT_ONCE = 1000
 """Transactions between two boundaries. A window can end at a boundary."""
@@ -121,7 +122,8 @@ class ChangeTables:
             if position is not None:
                 self._require_available(session, position)
             first = next(session.rows(queries.FIRST_COMMIT), None)
-        return RetainedLog(None, None if first is None else utc(first[1], offset))
+            keeps = read_retention(session)
+        return RetainedLog(since=None if first is None else utc(first[1], offset), keeps=keeps)
 
     def read(self, split: StreamSplit, tasks: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         after, limit = position_lsn(split.lo), position_lsn(split.limit)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -84,15 +84,25 @@ class Cluster:
 
     def compacted_topics(self, topics: Sequence[str]) -> list[str]:
         """Those of ``topics`` with compaction; none if the connection may not read the configuration."""
+        policies = self._settings(topics, "cleanup.policy")
+        return [topic for topic, policy in policies.items() if "compact" in policy]
+
+    def shortest_retention(self, topics: Sequence[str]) -> timedelta | None:
+        """How long messages of every one of ``topics`` are kept; None if for ever, or if the connection may not read
+        the configuration."""
+        times = [int(text) for text in self._settings(topics, "retention.ms").values()]
+        return min((timedelta(milliseconds=time) for time in times if time >= 0), default=None)
+
+    def _settings(self, topics: Sequence[str], name: str) -> dict[str, str]:
+        """Topic → value; without topics whose configuration the connection may not read."""
         resources = [admin.ConfigResource(admin.ResourceType.TOPIC, topic) for topic in topics]
         if not resources:
-            return []
-        compacted = []
+            return {}
+        values = {}
         for resource, future in self._admin.describe_configs(resources, request_timeout=REQUEST_TIMEOUT_S).items():
             with suppress(kafka.KafkaException):
-                if "compact" in future.result()["cleanup.policy"].value:
-                    compacted.append(resource.name)
-        return compacted
+                values[resource.name] = future.result()[name].value
+        return values
 
     def spans(self, channels: Sequence[Channel]) -> dict[Channel, Span]:
         """The retained offsets of these partitions; ``end`` is that of the first open transaction, if there is one."""

@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
@@ -134,6 +135,10 @@ class KafkaSource(FeedSource):
     def last_arrival(self) -> datetime | None:
         """Of all topics of `topics`, so that one of heartbeats may be among them."""
         return self.cluster.last_arrival(list(self._spans))
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        """By age. A limit of a partition in bytes has no time."""
+        return RetainedLog(keeps=self.cluster.shortest_retention(sorted({channel.topic for channel in self._spans})))
 
     def read_heads(self) -> list[Message]:
         return self._heads_at({channel: span.begin for channel, span in self._spans.items()})

@@ -1,0 +1,59 @@
+"""What runs measure of the log that the source keeps."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from airflow_cdc_provider.connectors.source_features import RetainsLog
+from airflow_cdc_provider.control import measure_retention
+from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.retained_log import RetainedLog, SourceRetention
+from tests.provider.command_line import replicated
+from tests.provider.run_harness import FileSource, RunHarness
+
+LOG = RetainedLog(3 << 20, free_bytes=1 << 20, end=9 << 20, keeps=timedelta(days=3))
+
+
+class KeepingSource(FileSource):
+    asked = 0
+
+    def retained_log(self, position: Position | None) -> RetainedLog:
+        self.asked += 1
+        if (self.path.parent / "busy").exists():
+            raise SourceUnavailable.of("SRC001", "the source does not answer")
+        return LOG
+
+
+@pytest.fixture
+def keeping(harness: RunHarness) -> KeepingSource:
+    harness.source = KeepingSource(harness.source.path)
+    assert isinstance(harness.source, RetainsLog)
+    return harness.source
+
+
+def retention(harness: RunHarness) -> SourceRetention:
+    return harness.state.positions.get("shop").retention
+
+
+def test_a_run_measures_it_and_frequent_runs_do_not_ask_each_time(
+    harness: RunHarness, keeping: KeepingSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicated(harness)
+    first = retention(harness)
+    assert first.log == LOG
+    assert first.read_at == harness.state.tables("shop")["public.a"].fresh_at
+    asked = keeping.asked
+    harness.run("r2")
+    assert (keeping.asked, retention(harness)) == (asked, first)
+    monkeypatch.setattr(measure_retention, "EVERY", timedelta())
+    harness.run("r3")
+    assert retention(harness).at > first.at
+
+
+def test_a_source_that_does_not_answer_fails_no_run(harness: RunHarness, keeping: KeepingSource) -> None:
+    (keeping.path.parent / "busy").touch()
+    assert harness.run("r1").problems == ()
+    assert retention(harness) == SourceRetention()
