@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.decisions.stream_positions import plain_positions
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
-from airflow_cdc_provider.core.log.retained_log import RetainedLog
+from airflow_cdc_provider.core.log.retained_log import RetainedLog, SourceRetention, plain_retention
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
@@ -73,10 +73,12 @@ def status(args: argparse.Namespace) -> CommandOutput:
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
+    retention = {name: state.positions.get(name).retention for name in names}
     changes = {name: entries[name].change for name in names if name in entries and entries[name].change}
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
     body = {
         "replicators": names,
+        "retention": {name: plain_retention(one) for name, one in retention.items()},
         "positions": {name: plain_positions(state.positions.get(name), state.tables(name).values()) for name in names},
         "tables": tables,
         "requests": commands,
@@ -89,7 +91,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         },
     }
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
-    lines += [*_retained_lines(retained), *missed, *withheld, *left]
+    lines += [*_retained_lines(retained, retention), *missed, *withheld, *left]
     lines += [*_change_lines(definitions, entries)]
     lines += [
         f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml
@@ -162,11 +164,17 @@ def _retained_log(definition: Definition) -> RetainedLogResult:
         return RetainedLogResult(reason=error.problems[0].what)
 
 
-def _retained_lines(retained: Mapping[str, RetainedLogResult]) -> list[str]:
+def _retained_lines(retained: Mapping[str, RetainedLogResult], retention: Mapping[str, SourceRetention]) -> list[str]:
+    """``retention``: as runs have measured it."""
     lines = [
         f"{name}: the source retains {result.log.bytes / MIB:,.1f} MiB of log for it" + _since(result.log)
         for name, result in retained.items()
         if result.log.bytes is not None
+    ]
+    lines += [
+        f"{name}: if nothing is read from now on, the source drops unread changes at {end:%Y-%m-%d %H:%M} UTC"
+        for name, one in retention.items()
+        if (end := one.runs_out_at) is not None
     ]
     return lines + [
         f"{name}: the size of the retained log is unknown: {result.reason}"

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core import metrics as m
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.retained_log import SourceRetention
 from airflow_cdc_provider.core.metrics import REPLICATOR, Sample, table_tags
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.state.store import StateStore
 
 EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "read": m.COPIED}
 """A count of a step's result → its counter."""
@@ -28,12 +30,19 @@ class RunEnd:
     results: Results
     problems: Sequence[Problem]
     retries: int
+    retention: SourceRetention
     now: str
+
+
+def current_gauges(state: StateStore, definition: Definition, now: str) -> Iterator[Sample]:
+    """As of now, by the state store."""
+    rows, retention = state.tables(definition.name).values(), state.positions.get(definition.name).retention
+    return m.gauges(definition, rows, retention, now)
 
 
 def run_samples(definition: Definition, end: RunEnd) -> tuple[Sample, ...]:
     """Counters are left out if the end of this run is repeated: they have been sent, or were lost with a worker."""
-    samples = [*m.gauges(definition.name, end.rows.values(), definition.freshness, end.now)]
+    samples = [*m.gauges(definition, end.rows.values(), end.retention, end.now)]
     if not any(row.counted_run == end.run_id for row in end.before.values()):
         samples += _counters(definition.name, end)
     return tuple(samples)

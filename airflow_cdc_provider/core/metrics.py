@@ -10,9 +10,12 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.log.retained_log import SourceRetention
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import parse_utc
 
 REPLICATOR, TABLE, TARGET = "replicator", "table", "target"
 OF_TABLE = (TABLE, TARGET)
@@ -71,6 +74,15 @@ QUARANTINED = Metric("cdc.quarantined", G, "records", OF_TABLE, "bad records tha
 PARKED = Metric("cdc.parked", G, "records", OF_TABLE, "records held behind records in quarantine or to be fetched")
 FAILING = Metric("cdc.failing_attempts", G, "runs", OF_TABLE, "runs that have failed for the table, one after another")
 
+KEPT = Metric("cdc.source.kept", G, "bytes", (), "the log that the source keeps for the replicator")
+RETENTION_LEFT = Metric(
+    "cdc.source.retention_left",
+    G,
+    "seconds",
+    (),
+    "until the source drops changes that were not read, if nothing is read from now on; negative: it may have",
+)
+
 INSERTS = Metric("cdc.dml.insert", C, "rows", OF_TABLE, "rows inserted into the copy by changes of the source")
 UPDATES = Metric("cdc.dml.update", C, "rows", OF_TABLE, "rows updated in the copy, with those marked as deleted")
 DELETES = Metric("cdc.dml.delete", C, "rows", OF_TABLE, "rows removed from the copy")
@@ -85,7 +97,7 @@ COST = Metric("cdc.cost", C, "named by `unit`", (*OF_TABLE, "unit"), "what the t
 PHASE = Metric("cdc.phase", T, "milliseconds", ("step", "phase"), "duration of a phase of a Spark job")
 
 METRICS = (
-    *(LAG, LATE, ATTAINMENT, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING),
+    *(LAG, LATE, ATTAINMENT, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING, KEPT, RETENTION_LEFT),
     *(INSERTS, UPDATES, DELETES, COPIED, DDL, ERRORS, RETRIES, RECORDS, BYTES, COST, PHASE),
 )
 
@@ -94,14 +106,19 @@ def table_tags(replicator: str, copy: str) -> dict[str, str]:
     return {REPLICATOR: replicator, TABLE: source_table(copy), TARGET: target_of_copy(copy)}
 
 
-def gauges(replicator: str, rows: Iterable[TableRow], allowed: timedelta, now: str) -> Iterator[Sample]:
-    """``allowed``: the ``freshness`` of the definition; ``now``: UTC in ISO 8601 format."""
+def gauges(definition: Definition, rows: Iterable[TableRow], retention: SourceRetention, now: str) -> Iterator[Sample]:
+    """``rows``: of the tables. ``now``: UTC in ISO 8601 format."""
+    replicator = definition.name
     states = Counter[TableState]()
     for row in rows:
         states[row.state] += 1
-        yield from _of_row(row, table_tags(replicator, row.table), allowed, now)
+        yield from _of_row(row, table_tags(replicator, row.table), definition.freshness, now)
     for state in TableState:
         yield Sample(TABLES, states[state], {REPLICATOR: replicator, "state": state})
+    if retention.log.bytes is not None:
+        yield Sample(KEPT, retention.log.bytes, {REPLICATOR: replicator})
+    if (end := retention.runs_out_at) is not None:
+        yield Sample(RETENTION_LEFT, (end - parse_utc(now)).total_seconds(), {REPLICATOR: replicator})
 
 
 def _of_row(row: TableRow, tags: Mapping[str, str], allowed: timedelta, now: str) -> Iterator[Sample]:

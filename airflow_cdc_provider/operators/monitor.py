@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.alerts import Alert, needs_attention
-from airflow_cdc_provider.core.metrics import LAG, LATE, gauges
+from airflow_cdc_provider.core.metrics import LAG, LATE, RETENTION_LEFT, gauges
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -28,7 +28,8 @@ AT_ONCE = 200
 
 class MonitorOperator(BaseOperator):
     """Notify operators of copies that have become late, for any reason: a paused DAG, a run that hangs, a triggerer
-    that ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables.
+    that ended. Reads the state store alone, and no system of a replicator. Sends the metrics of late tables, and of
+    logs of their sources that run out.
 
     Returns the late tables of each replicator that has some.
     """
@@ -57,7 +58,7 @@ class MonitorOperator(BaseOperator):
                 rows = state.tables(name).values()
                 alerts = alerts_of_tables(definition, rows)
                 notify(state, definition, context, alerts, None)
-                self._send_metrics(definition, rows)
+                self._send_metrics(state, definition, rows)
                 if tables := self._named(name, alerts):
                     late[name] = tables
         return late
@@ -68,6 +69,7 @@ class MonitorOperator(BaseOperator):
             self.log.warning("%s: %s is late: %s", name, alert.table, alert.reason)
         return [alert.table for alert in found]
 
-    def _send_metrics(self, definition: Definition, rows: Iterable[TableRow]) -> None:
-        samples = gauges(definition.name, rows, definition.freshness, utc_now())
-        send(sample for sample in samples if sample.metric in (LAG, LATE))
+    def _send_metrics(self, state: StateStore, definition: Definition, rows: Iterable[TableRow]) -> None:
+        retention = state.positions.get(definition.name).retention
+        samples = gauges(definition, rows, retention, utc_now())
+        send(sample for sample in samples if sample.metric in (LAG, LATE, RETENTION_LEFT))

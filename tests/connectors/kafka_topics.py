@@ -82,11 +82,11 @@ class Topics:
 
     def forget(self, topic: str) -> None:
         """Deletes the messages of the topic, as retention does."""
-        self._set(topic, **{"retention.ms": "1", "segment.ms": "1"})
+        self.set(topic, **{"retention.ms": "1", "segment.ms": "1"})
         self._until(lambda: any(span.begin > 0 for span in self.source()._spans.values()))
-        self._set(topic, **{"retention.ms": "-1"})
+        self.set(topic, **{"retention.ms": "-1"})
 
-    def _set(self, topic: str, **config: str) -> None:
+    def set(self, topic: str, **config: str) -> None:
         kind = AlterConfigOpType.SET
         entries = [ConfigEntry(name, value, incremental_operation=kind) for name, value in config.items()]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)

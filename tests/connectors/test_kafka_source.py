@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -111,6 +111,16 @@ def test_messages_removed_by_retention_before_they_were_read_are_a_hole_of_their
     again, _ = topics.window(hi, tasks)
     assert event_ids(again) and not holes(again)
     assert not topics.source().contains_all_after({}, {}, "d.t")
+
+
+def test_messages_are_kept_as_long_as_the_shortest_retention_of_a_topic(topics: Topics) -> None:
+    first, second = topics.make("d.t"), topics.make("d.u")
+    for topic, days in ((first, "7"), (second, "3")):
+        topics.set(topic, **{"retention.ms": str(int(days) * 86_400_000)})
+    assert topics.source().retained_log(None).keeps == timedelta(days=3)
+    for topic in (first, second):
+        topics.set(topic, **{"retention.ms": "-1"})
+    assert topics.source().retained_log(None).keeps is None
 
 
 def test_a_recreated_topic_is_another_topic(topics: Topics) -> None:

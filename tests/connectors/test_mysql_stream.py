@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pymysql
@@ -242,6 +243,8 @@ def test_the_unread_bytes_and_the_retention_of_the_binlog_are_reported(shop: Sho
         "SELECT UNIX_TIMESTAMP() - variable_value FROM information_schema.global_status WHERE variable_name = 'UPTIME'"
     )
     assert abs(after.since.timestamp() - float(started)) < 600
+    seconds = shop.ask("SELECT @@GLOBAL.expire_logs_days * 86400")[0][0]
+    assert after.keeps == (timedelta(seconds=float(seconds)) if seconds else None)
     shop.window()
     rest = shop.source.retained_log(shop.position).bytes
     assert rest is not None and rest < 10_000

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.errors import PositionLost, SourceUnavailable
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres, bundle_folder
 from tests.connectors.conftest import Database, ends, records
+from tests.waiting import until
 
 ITEM = "public.item"
 
@@ -221,6 +222,27 @@ def test_the_retained_bytes_of_the_slot_are_reported(shop: Database) -> None:
     after = shop.source.retained_log(None).bytes
     assert before is not None and after is not None and after - before > 1024 * 1024
     assert start
+
+
+def test_the_wal_that_the_slot_may_still_use_is_reported(shop: Database) -> None:
+    shop.source.open_stream([ITEM])
+    assert shop.source.retained_log(None).free_bytes is None, "this server has no limit"
+    shop.sql("ALTER SYSTEM SET max_slot_wal_keep_size = '640MB'", "SELECT pg_reload_conf()")
+    try:
+        until(lambda: shop.source.retained_log(None).free_bytes is not None, "the server has its new setting")
+        limited = shop.source.retained_log(None)
+        assert limited.free_bytes is not None and 0 < limited.free_bytes <= 700 << 20
+        shop.sql(
+            "CREATE TABLE noise (t text)",
+            "INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 20000) n",
+        )
+        after = shop.source.retained_log(None)
+        assert limited.end is not None and after.end is not None and after.free_bytes is not None
+        written = after.end - limited.end
+        assert written > 10 << 20
+        assert abs(limited.free_bytes - after.free_bytes - written) <= 32 << 20, "in whole segments"
+    finally:
+        shop.sql("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
 
 
 def test_an_idle_position_advances_only_by_a_long_way(shop: Database) -> None:

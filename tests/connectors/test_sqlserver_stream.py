@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,8 @@ def test_a_change_counts_when_it_is_captured_and_an_idle_position_advances(shop:
     moved = shop.status("dbo.t")
     assert not moved.has_changes and moved.idle == moved.limit
     shop.position = moved.limit
-    assert shop.source.retained_log(shop.position).since is not None
+    kept = shop.source.retained_log(shop.position)
+    assert kept.since is not None and kept.keeps == timedelta(days=7)
 
 
 def test_a_row_filter_leaves_out_rows_and_moves_them(shop: Shop, table: Table) -> None:

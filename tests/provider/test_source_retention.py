@@ -11,7 +11,7 @@ from airflow_cdc_provider.control import measure_retention
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog, SourceRetention
-from tests.provider.command_line import replicated
+from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import FileSource, RunHarness
 
 LOG = RetainedLog(3 << 20, free_bytes=1 << 20, end=9 << 20, keeps=timedelta(days=3))
@@ -57,3 +57,18 @@ def test_a_source_that_does_not_answer_fails_no_run(harness: RunHarness, keeping
     (keeping.path.parent / "busy").touch()
     assert harness.run("r1").problems == ()
     assert retention(harness) == SourceRetention()
+
+
+def test_status_and_metrics_name_when_the_log_runs_out(
+    harness: RunHarness, keeping: KeepingSource, cdc: CommandLine
+) -> None:
+    replicated(harness)
+    end = retention(harness).runs_out_at
+    assert end is not None
+    status = cdc("status", "shop")
+    assert f"the source drops unread changes at {end:%Y-%m-%d %H:%M} UTC" in status.out
+    shown = cdc("status", "shop", "--output", "json").body["retention"]["shop"]
+    assert (shown["bytes"], shown["used"], shown["runs_out_at"]) == (3 << 20, 0.75, end.isoformat(timespec="seconds"))
+    found = {one["metric"]: one["value"] for one in cdc("metrics", "shop", "--output", "json").body["metrics"]}
+    assert found["cdc.source.kept"] == 3 << 20
+    assert 3 * 86400 - 600 < found["cdc.source.retention_left"] <= 3 * 86400

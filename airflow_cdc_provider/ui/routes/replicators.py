@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from airflow_cdc_provider.control.replicator import utc_now
+from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.decisions.state_versions import state_version
@@ -14,7 +15,8 @@ from airflow_cdc_provider.core.decisions.stream_positions import plain_cursor, p
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
 from airflow_cdc_provider.core.decisions.table_status import table_status
 from airflow_cdc_provider.core.errors import NotFound
-from airflow_cdc_provider.core.metrics import gauges, plain_samples
+from airflow_cdc_provider.core.log.retained_log import plain_retention
+from airflow_cdc_provider.core.metrics import plain_samples
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.hooks.state import open_state
@@ -48,10 +50,10 @@ def list_replicators(
 @router.get("/replicators/{replicator}")
 def get_replicator(request: Request, replicator: Readable) -> Response:
     """A replicator, with its definition, the runs that hold its lanes, commands that are not finished, and the
-    positions of its source and its copies."""
+    positions of its source and its copies. ``retention``: of the source's log, as last measured."""
     state = open_state()
     entry = require_entry(state, replicator)
-    rows = state.tables(replicator).values()
+    rows, positions = state.tables(replicator).values(), state.positions.get(replicator)
     body = _listed(entry, state.summaries([replicator])[replicator], utc_now())
     body |= {
         "definition": to_plain(entry.definition),
@@ -59,7 +61,8 @@ def get_replicator(request: Request, replicator: Readable) -> Response:
         "lanes": {lane.value: state.holder(replicator, lane) for lane in Lane},
         "pending": to_plain(state.pending(replicator)),
         "version": state_version(rows),
-        "positions": plain_positions(state.positions.get(replicator), rows),
+        "positions": plain_positions(positions, rows),
+        "retention": plain_retention(positions.retention),
     }
     return json_response(request, body)
 
@@ -97,8 +100,7 @@ def list_metrics(request: Request, replicator: Readable) -> Response:
     """The gauges of a replicator as of now."""
     state = open_state()
     entry = require_entry(state, replicator)
-    samples = gauges(replicator, state.tables(replicator).values(), entry.definition.freshness, utc_now())
-    return json_response(request, {"metrics": plain_samples(samples)})
+    return json_response(request, {"metrics": plain_samples(current_gauges(state, entry.definition, utc_now()))})
 
 
 @router.get("/replicators/{replicator}/audit")
