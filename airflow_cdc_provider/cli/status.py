@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_cdc_provider.cli.command_runner import cli_command
-from airflow_cdc_provider.cli.copy_progress import copy_progress, progress_text
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import RetainsLog
+from airflow_cdc_provider.control.copy_progress import copy_progress, progress_text
 from airflow_cdc_provider.control.footprint import left_note
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
@@ -64,7 +64,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         copying = copy_progress(definition, index)
         for row in index:
             fresh, progress = freshness(row, definition.freshness, now), copying.get(row.table)
-            tables.append({"replicator": definition.name, **table_status(row, fresh, progress, definition.objective)})
+            tables.append({"replicator": definition.name, **table_status(row, definition, progress, now)})
             shown = replace(row, reason=progress_text(progress, now)) if progress else row
             rows.append(_cells(definition.name, shown, fresh))
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from airflow.api.common.trigger_dag import trigger_dag
@@ -15,6 +16,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType
+from sqlalchemy import select
 
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
 
@@ -43,6 +45,32 @@ def running_tasks(dag_id: str) -> list[str]:
             .all()
         )
     return [f"{task_id} of {run_id}" for task_id, run_id in rows]
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run of a DAG, finished or not. ``kind``: manual, scheduled, backfill … Times are UTC in ISO 8601 format; empty
+    before the run has started or ended."""
+
+    run_id: str
+    kind: str
+    state: str
+    started_at: str
+    ended_at: str
+
+
+def recent_runs(dag_id: str, limit: int) -> list[PastRun]:
+    """The last runs, the newest first."""
+    query = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc()).limit(limit)
+    with create_session() as session:
+        return [
+            PastRun(run.run_id, str(run.run_type), str(run.state), _text(run.start_date), _text(run.end_date))
+            for run in session.scalars(query)
+        ]
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds") if moment else ""
 
 
 def trigger_run(dag_id: str, by: DagRunTriggeredByType = DagRunTriggeredByType.CLI) -> str:

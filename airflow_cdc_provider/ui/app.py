@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from airflow_cdc_provider import __version__
 from airflow_cdc_provider.ui.problems import add_error_handlers
 from airflow_cdc_provider.ui.responses import add_headers_and_bound_bodies
-from airflow_cdc_provider.ui.routes import change_log, commands, pages, previews, quarantine, replicators
+from airflow_cdc_provider.ui.routes import change_log, columns, commands, pages, previews, quarantine, replicators
 
 API = "/api/v1"
 
@@ -31,6 +31,7 @@ def create_app() -> FastAPI:
     add_error_handlers(app)
     app.include_router(pages.router, include_in_schema=False)
     app.include_router(replicators.router, prefix=API, tags=["replicators"])
+    app.include_router(columns.router, prefix=API, tags=["replicators"])
     app.include_router(change_log.router, prefix=API, tags=["change log"])
     app.include_router(previews.router, prefix=API, tags=["previews"])
     app.include_router(quarantine.router, prefix=API, tags=["quarantine"])

@@ -19,7 +19,7 @@ def walk(shop: Scenario) -> None:
             for place in ("", f"#/{shop.name}", f"#/{shop.name}/{ORDERS}"):
                 page.goto(f"{shop.airflow.url}/cdc/{place}")
                 page.reload()
-                expect(page.get_by_text("as of")).to_be_visible()
+                expect(page.get_by_role("status")).to_contain_text("as of")
                 assert grave_faults(page) == []
 
 
@@ -55,7 +55,7 @@ def by_keyboard(shop: Scenario, page: Page) -> None:
     expect(dialog).to_be_hidden()
     page.get_by_role("link", name=CUSTOMERS, exact=True).focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("table", name="Columns of the copy")).to_be_visible()
+    expect(page.get_by_role("table", name="Columns", exact=True)).to_be_visible()
     expect(page.get_by_text("resyncing")).to_be_hidden()
 
 

@@ -10,15 +10,20 @@ import sys
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.api_fastapi.app import init_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.models.dag import DagModel
 from airflow.models.dagbundle import DagBundleModel
+from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
+from airflow.utils.state import DagRunState
+from airflow.utils.types import DagRunType
 from fastapi.testclient import TestClient
 from httpx import Response
+from sqlalchemy import delete
 
 from airflow_cdc_provider.ui.app import API, create_app
 
@@ -57,6 +62,16 @@ def add_dags(names: Iterable[str]) -> None:
         session.flush()
         for name in names:
             session.merge(DagModel(dag_id=name, bundle_name="files", is_paused=False))
+
+
+def set_runs(dag_id: str, runs: Iterable[tuple[str, DagRunState, datetime, timedelta]]) -> None:
+    """Replaces the runs of a DAG: id, state, start, and how long it took."""
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.dag_id == dag_id))
+        for run_id, state, at, took in runs:
+            run = DagRun(dag_id, run_id=run_id, run_type=DagRunType.SCHEDULED, run_after=at, start_date=at, state=state)
+            run.end_date = at + took
+            session.add(run)
 
 
 def api_client() -> ApiClient:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.utils.state import DagRunState
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -17,7 +19,7 @@ from airflow_cdc_provider.ui.access import GUARDS
 from airflow_cdc_provider.ui.app import create_app
 from airflow_cdc_provider.ui.rate import Rate
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES
-from tests.provider.api_client import ANONYMOUS, ROLES, ApiClient, add_dags, api_client
+from tests.provider.api_client import ANONYMOUS, ROLES, ApiClient, add_dags, api_client, set_runs
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 
@@ -48,7 +50,7 @@ def guards(dependant: Dependant) -> Iterator[Any]:
 
 def path_of(route: APIRoute) -> str:
     values = {"replicator": "shop", "table:path": "public.a", "command_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12}
-    values |= {"question_id": "q", "record": "one"}
+    values |= {"question_id": "q", "record": "one", "file": "page.js"}
     path = route.path
     for name, value in values.items():
         path = path.replace("{" + name + "}", value)
@@ -107,6 +109,8 @@ def test_tables_have_the_fields_of_status_and_a_page_at_a_time(api: ApiClient, c
         assert {**row, "lag_s": 0} == {name: 0 if name == "lag_s" else by_command[name] for name in row}
     table = api.get("/replicators/shop/tables/public.a").json()
     assert table["schema"]["table"] == "public.a" and table["table_state"]["name"] == "replicating"
+    assert [one["state"] for one in table["history"]] == ["snapshotting", "replicating"]
+    assert table["asset"]["name"] == "cdc/shop/public_a" and table["cost"]["rows"] == 10 and table["costs"]
     assert api.get("/replicators/shop/tables", params={"cursor": "§"}).status_code == 422
 
 
@@ -213,3 +217,36 @@ def test_one_key_is_one_run(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> 
     )
     first, again = (api.post("/replicators/shop/runs", None, key="the-same-key") for _ in range(2))
     assert first.json() == again.json() and set(triggered) == {first.json()["run_id"]}
+
+
+def test_columns_are_shown_with_their_types_on_both_sides(api: ApiClient) -> None:
+    body = api.get("/replicators/shop/columns/public.a").json()
+    assert (body["source"]["table"], body["target"]["table"]) == ("public.a", "public_a")
+    first = body["columns"][0]
+    assert (first["name"], first["source"], first["key"], first["masked"]) == ("id", "id", True, False)
+    assert first["source_type"] and first["target_type"]
+    assert api.get("/replicators/shop/columns/public.zz").status_code == 404
+
+
+def test_runs_are_those_of_airflow_newest_first(api: ApiClient) -> None:
+    start, took = datetime(2026, 11, 27, 12, tzinfo=UTC), timedelta(seconds=30)
+    states = (DagRunState.FAILED, DagRunState.SUCCESS, DagRunState.SUCCESS)
+    set_runs("shop", [(f"r{n}", state, start + timedelta(minutes=n), took) for n, state in enumerate(states)])
+    found = api.get("/replicators/shop/runs", params={"limit": 2}).json()["runs"]
+    assert [one["run_id"] for one in found] == ["r2", "r1"]
+    assert found[0] == {
+        "run_id": "r2",
+        "kind": "scheduled",
+        "state": "success",
+        "started_at": "2026-11-27T12:02:00.000+00:00",
+        "ended_at": "2026-11-27T12:02:30.000+00:00",
+    }
+
+
+def test_the_changes_of_the_last_day_are_a_series_of_half_hours(api: ApiClient, harness: RunHarness) -> None:
+    harness.source.change("public.a")
+    harness.run("r2")
+    (one,) = api.get("/replicators").json()["replicators"]
+    assert len(one["changes_24h"]) == 48 and sum(one["changes_24h"]) == 1
+    tables = api.get("/replicators/shop/tables").json()["tables"]
+    assert [sum(table["changes_24h"]) for table in tables] == [1, 0]

@@ -234,7 +234,7 @@ def test_without_its_state_store_the_api_asks_to_come_again(api: ApiClient, monk
 def test_another_method_is_refused(api: ApiClient) -> None:
     headers = api.headers("admin") | {"Idempotency-Key": "k" * 8, "Content-Length": "0"}
     for method, path in (
-        ("GET", "/replicators/shop/runs"),
+        ("PUT", "/replicators/shop/runs"),
         ("GET", "/replicators/shop/drafts"),
         ("GET", "/replicators/shop/questions/q/answer"),
         ("DELETE", "/replicators/shop"),

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
-import uvicorn
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.sandbox.ports import free_ports
-from tests.browser import browser_page, grave_faults
-from tests.provider.api_client import add_dags, api_client
+from tests.browser import grave_faults
+from tests.provider.api_client import add_dags
 from tests.provider.bad_records import with_bad_records
 from tests.provider.command_line import CommandLine
 from tests.provider.run_harness import RunHarness
+from tests.provider.shown_page import Shown, shown_page
 
 pytestmark = pytest.mark.server
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@dataclass
-class Shown:
-    page: Page
-    url: str
-    harness: RunHarness
-
-    def open(self, place: str) -> None:
-        self.page.goto(f"{self.url}/{place}")
-        self.page.reload()
-        expect(self.page.get_by_text("as of")).to_be_visible()
 
 
 def in_trouble(harness: RunHarness) -> Callable[[Mapping[str, TableRow]], list[TableRow]]:
@@ -55,18 +40,8 @@ def shown(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Ite
     add_dags(["shop"])
     with_bad_records(harness)
     harness.state.change_tables("shop", in_trouble(harness))
-    client = api_client()
-    (port,) = free_ports(1)
-    server = uvicorn.Server(uvicorn.Config(client.http.app, host="127.0.0.1", port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    url = f"http://127.0.0.1:{port}"
-    with browser_page(url, client.tokens["user"]) as page:
-        yield Shown(page, url, harness)
-    server.should_exit = True
-    thread.join()
+    with shown_page(harness) as page:
+        yield page
 
 
 def test_trouble_is_shown_and_texts_of_the_source_are_only_texts(shown: Shown) -> None:

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer
-from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run, trigger_run_once
+from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run, trigger_run_once
 from airflow_cdc_provider.hooks.open_questions import close_question
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
@@ -104,6 +104,12 @@ def create_command(
     started = body.now and not command.finished
     run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if started else ""
     return {**to_plain(command), "started_run": run_id}
+
+
+@router.get("/replicators/{replicator}/runs")
+def list_runs(request: Request, replicator: Readable, limit: Limit = 50) -> Response:
+    """The last runs of the DAG, newest first."""
+    return json_response(request, {"runs": to_plain(recent_runs(replicator, limit))})
 
 
 @router.post("/replicators/{replicator}/runs", status_code=status.HTTP_202_ACCEPTED)

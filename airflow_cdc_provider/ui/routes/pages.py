@@ -1,16 +1,19 @@
-"""The page: three files without data. What it shows, it asks of the API, as the user."""
+"""The page: files without data. What it shows, it asks of the API, as the user."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import pathlib
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Request, Response, status
 from fastapi.responses import FileResponse
 
 from airflow_cdc_provider.ui.access import signed_in
 from airflow_cdc_provider.ui.responses import json_response
 
-FILES = Path(__file__).parents[1] / "page"
+FILES = pathlib.Path(__file__).parents[1] / "page"
+NAMES = frozenset(file.name for file in FILES.iterdir())
+MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 router = APIRouter(dependencies=[Depends(signed_in)])
 
@@ -20,14 +23,13 @@ def get_page() -> Response:
     return FileResponse(FILES / "index.html", media_type="text/html")
 
 
-@router.get("/page.js")
-def get_script() -> Response:
-    return FileResponse(FILES / "page.js", media_type="text/javascript")
-
-
-@router.get("/page.css")
-def get_style() -> Response:
-    return FileResponse(FILES / "page.css", media_type="text/css")
+@router.get("/{file}")
+def get_file(file: Annotated[str, Path(max_length=100)]) -> Response:
+    """A script, or the style."""
+    media_type = MEDIA_TYPES.get(FILES.joinpath(file).suffix) if file in NAMES else None
+    if media_type is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "the page has no such file")
+    return FileResponse(FILES / file, media_type=media_type)
 
 
 @router.get("/api/v1/openapi.json")

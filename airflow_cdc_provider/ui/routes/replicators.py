@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from airflow_cdc_provider.control.copy_progress import copy_progress
 from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.control.run_metrics import current_gauges
-from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.decisions.state_versions import state_version
 from airflow_cdc_provider.core.decisions.stream_positions import plain_cursor, plain_positions
@@ -18,7 +18,9 @@ from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.log.retained_log import plain_retention
 from airflow_cdc_provider.core.metrics import plain_samples
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri
+from airflow_cdc_provider.core.table.recent_changes import series
+from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable, ReadableNames
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
@@ -73,12 +75,14 @@ def list_tables(request: Request, replicator: Readable, limit: Limit = 100, curs
     state = open_state()
     entry, now = require_entry(state, replicator), utc_now()
     rows, paging = page(state.tables_page(replicator, after(cursor), limit + 1), limit, lambda row: row.table)
-    return json_response(request, {"tables": [_status(row, entry, now) for row in rows], **paging})
+    copying = copy_progress(entry.definition, rows)
+    tables = [table_status(row, entry.definition, copying.get(row.table), now) for row in rows]
+    return json_response(request, {"tables": tables, **paging})
 
 
 @router.get("/replicators/{replicator}/tables/{table:path}")
 def get_table(request: Request, replicator: Readable, table: TableName) -> Response:
-    """A table, with the schema of its copy and what is known of its state."""
+    """A table, with the schema of its copy, its last states, its costs by day, and its asset."""
     state = open_state()
     entry = require_entry(state, replicator)
     row = state.table(replicator, table)
@@ -86,8 +90,11 @@ def get_table(request: Request, replicator: Readable, table: TableName) -> Respo
         raise NotFound.of(
             "API002", f"{replicator} has no table {table}", do="list its tables", allowed="a source table"
         )
-    control = row.control
-    body = _status(row, entry, utc_now()) | {
+    definition, control = entry.definition, row.control
+    body = table_status(row, definition, copy_progress(definition, [row]).get(table), utc_now()) | {
+        "asset": {"name": asset_name(replicator, table, row.target), "uri": asset_uri(definition, table, row.target)},
+        "history": to_plain(row.history),
+        "costs": to_plain(row.costs),
         "table_state": to_plain(control.state) if control else None,
         "schema": to_plain(control.schema) if control else None,
         "cursor": plain_cursor(control),
@@ -120,10 +127,6 @@ def _listed(entry: ReplicatorEntry, summary: ReplicatorSummary, now: str) -> dic
         "lag_s": summary.lag_s(now),
         "late": summary.is_late(allowed, now),
         "tables": summary.tables,
-        **to_plain(summary),
+        **{name: value for name, value in to_plain(summary).items() if name != "recent"},
+        "changes_24h": series(summary.recent, now),
     }
-
-
-def _status(row: TableRow, entry: ReplicatorEntry, now: str) -> dict[str, Any]:
-    definition = entry.definition
-    return table_status(row, freshness(row, definition.freshness, now), None, definition.objective)

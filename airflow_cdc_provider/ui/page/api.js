@@ -1,0 +1,60 @@
+// Requests to the REST API, as the user who sees the page, and what they say.
+
+const API = "api/v1";
+const message = document.getElementById("message");
+
+export const path = (name) => `/replicators/${encodeURIComponent(name)}`;
+
+export async function request(route, options) {
+  const answer = await fetch(`${API}${route}`, { credentials: "same-origin", ...options });
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(problem(body, answer.status));
+  return body;
+}
+
+function problem(body, status) {
+  const found = (body.problems || []).map((one) =>
+    [one.code, one.what, one.found && `found: ${one.found}`, one.allowed && `allowed: ${one.allowed}`, one.do]
+      .filter(Boolean).join(" · "));
+  return found.join("\n") || body.title || `HTTP ${status}`;
+}
+
+export async function all(route, list) {
+  const items = [];
+  for (let cursor = ""; cursor !== null;) {
+    const page = await request(`${route}${route.includes("?") ? "&" : "?"}limit=200&cursor=${encodeURIComponent(cursor)}`);
+    items.push(...page[list]);
+    cursor = page.next_cursor;
+  }
+  return items;
+}
+
+// A part of the page whose absence does not hide the rest: { items, reason }.
+export async function optional(route, list) {
+  try {
+    return { items: (await request(route))[list], reason: "" };
+  } catch (error) {
+    return { items: [], reason: error.message };
+  }
+}
+
+// Returns whether it was accepted. version: of the replicator as the page shows it.
+export async function post(route, body, version) {
+  const headers = { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() };
+  if (version) headers["If-Match"] = `"${version}"`;
+  try {
+    const done = await request(route, { method: "POST", headers, body: JSON.stringify(body) });
+    tell(done.outcome || (done.run_id ? `Run ${done.run_id} started` : "Submitted: the next run carries it out"), true);
+    return true;
+  } catch (error) {
+    tell(error.message, false);
+    return false;
+  }
+}
+
+export function tell(text, done) {
+  message.textContent = text;
+  message.className = done ? "done" : "";
+  message.hidden = false;
+  setTimeout(() => { message.hidden = true; }, done ? 5000 : 20000);
+}

@@ -1,0 +1,60 @@
+// Elements of the page. All texts are set as text, never as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function element(name, properties, ...children) {
+  return filled(document.createElement(name), properties, children);
+}
+
+export function drawn(name, properties, ...children) {
+  return filled(document.createElementNS(SVG, name), properties, children);
+}
+
+function filled(made, properties, children) {
+  for (const [key, value] of Object.entries(properties || {})) {
+    if (value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined).map(asNode));
+  return made;
+}
+
+function asNode(child) {
+  return child instanceof Node ? child : String(child);
+}
+
+// A head that begins with # is one of numbers.
+export function table(caption, heads, rows) {
+  const head = element("tr", {}, ...heads.map(heading));
+  const body = rows.map((row) => element("tr", {}, ...row.map((cell, at) => data(cell, heads[at]))));
+  return element("div", { class: "scroll" },
+    element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body)));
+}
+
+function heading(text) {
+  const number = text.startsWith("#");
+  return element("th", { scope: "col", class: number ? "number" : "" }, number ? text.slice(1) : text);
+}
+
+function data(cell, head) {
+  return element("td", { class: head.startsWith("#") ? "number" : "" }, cell ?? "");
+}
+
+export function facts(pairs) {
+  return element("dl", { class: "facts" }, ...pairs.filter(Boolean).map(([name, value]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+export function section(title, ...children) {
+  return element("section", {}, element("h2", {}, title), ...children);
+}
+
+export function button(text, act, name) {
+  const made = element("button", { type: "button", "aria-label": name }, text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    await act();
+    made.disabled = false;
+    if (document.activeElement === document.body) made.focus();
+  });
+  return made;
+}

@@ -1,0 +1,56 @@
+// The list of all replicators.
+
+import { all } from "./api.js";
+import { element, facts, table } from "./dom.js";
+import { sparkline, states } from "./plots.js";
+import { counted, lag, number, total } from "./words.js";
+
+const HEADS = ["Replicator", "From and to", "Tables", "Lag", "Changes in 24 h", "#Rows", "Waits for a person"];
+const filter = { search: "", attention: false };
+
+// shown: draws the page again.
+export async function listView(shown) {
+  const query = filter.search ? `?search=${encodeURIComponent(filter.search)}` : "";
+  const found = await all(`/replicators${query}`, "replicators");
+  const troubled = found.filter(needsAttention);
+  const rows = (filter.attention ? troubled : found).map((one) => [
+    element("a", { href: `#/${encodeURIComponent(one.name)}` }, one.name),
+    `${one.source} → ${one.targets.map((target) => target.type).join(", ")}`,
+    states(one.states),
+    lag(one),
+    sparkline(one.changes_24h),
+    number(one.rows),
+    waiting(one),
+  ]);
+  const none = filter.search ? "No replicator has this name." : "No replicator has run yet. Unpause a DAG to see it here.";
+  return [
+    facts([["Replicators", number(found.length)], ["Need attention", number(troubled.length)],
+      ["Late", number(found.filter((one) => one.late).length)], ["Tables", number(total(found.map((one) => one.tables)))],
+      ["Blocked or failing tables", number(total(found.map(inTrouble)))]]),
+    filters(shown),
+    rows.length ? table(counted(rows.length, "replicator"), HEADS, rows) : element("p", {}, found.length ? "Nothing needs attention." : none),
+  ];
+}
+
+function filters(shown) {
+  const search = element("input", { type: "search", value: filter.search, "aria-label": "Search by name", placeholder: "Search by name" });
+  search.addEventListener("change", () => { filter.search = search.value; shown(); });
+  const attention = element("input", { type: "checkbox", checked: filter.attention ? "" : null });
+  attention.addEventListener("change", () => { filter.attention = attention.checked; shown(); });
+  return element("p", { class: "actions" }, search, element("label", {}, attention, " Only what needs attention"));
+}
+
+function inTrouble(one) {
+  return (one.states.blocked || 0) + (one.states.failing || 0);
+}
+
+function needsAttention(one) {
+  return one.late || inTrouble(one) > 0 || one.questions > 0 || one.quarantined > 0;
+}
+
+function waiting(one) {
+  const parts = [];
+  if (one.questions) parts.push(counted(one.questions, "question"));
+  if (one.quarantined) parts.push(`${counted(one.quarantined, "record")} in quarantine`);
+  return parts.join(", ");
+}
