@@ -61,7 +61,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
     commands, missed, withheld, left = [], list[str](), list[str](), list[str]()
     for definition in definitions:
         index = state.tables(definition.name).values()
-        copying = copy_progress(definition, index)
+        copying = copy_progress(definition, index, secrets_of)
         for row in index:
             fresh, progress = freshness(row, definition.freshness, now), copying.get(row.table)
             tables.append({"replicator": definition.name, **table_status(row, definition, progress, now)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pymysql
@@ -229,32 +228,6 @@ def test_only_changes_of_copied_tables_count_and_an_idle_position_advances(shop:
     shop.sql("INSERT INTO t VALUES (1, '', 1)")
     assert shop.status("t").has_changes
     assert ops(shop.window(shop.task("t"))) == [("insert", "[1]")]
-
-
-def test_the_unread_bytes_and_the_retention_of_the_binlog_are_reported(shop: Shop) -> None:
-    assert shop.source.retained_log(None).bytes is None, "no window, nothing to count from"
-    before = shop.source.retained_log(shop.position)
-    shop.sql("CREATE TABLE b (id int PRIMARY KEY, t longtext)", "INSERT INTO b VALUES (1, repeat('x', 2000000))")
-    shop.sql("FLUSH BINARY LOGS", "INSERT INTO b VALUES (2, repeat('x', 1000000))")
-    after = shop.source.retained_log(shop.position)
-    assert before.bytes is not None and after.bytes is not None and after.since is not None
-    assert 3_000_000 < after.bytes - before.bytes < 3_100_000
-    ((started,),) = shop.ask(
-        "SELECT UNIX_TIMESTAMP() - variable_value FROM information_schema.global_status WHERE variable_name = 'UPTIME'"
-    )
-    assert abs(after.since.timestamp() - float(started)) < 600
-    seconds = shop.ask("SELECT @@GLOBAL.expire_logs_days * 86400")[0][0]
-    assert after.keeps == (timedelta(seconds=float(seconds)) if seconds else None)
-    shop.window()
-    rest = shop.source.retained_log(shop.position).bytes
-    assert rest is not None and rest < 10_000
-
-
-def test_without_the_right_to_see_it_the_retention_is_unknown(shop: Shop) -> None:
-    login = f"blind_{shop.name}"
-    shop.sql(f"CREATE USER {login}@'127.0.0.1' IDENTIFIED BY 'sesame-42'")
-    with pytest.raises(CheckFailed, match="a privilege is missing"):
-        shop.source_as(login, "sesame-42").retained_log(shop.position)
 
 
 def test_a_purged_file_is_a_lost_position(shop: Shop) -> None:

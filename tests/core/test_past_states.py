@@ -8,7 +8,7 @@ from airflow_cdc_provider.core.table.states import TableState
 FIRST = PastState(TableState.PENDING, "t1")
 
 
-def test_a_state_is_noted_once_with_its_last_reason() -> None:
+def test_a_state_is_kept_once_with_its_last_reason() -> None:
     history = with_state((), FIRST)
     history = with_state(history, PastState(TableState.FAILING, "t2", "no network"))
     history = with_state(history, PastState(TableState.FAILING, "t2", "no login"))

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri
 from airflow_cdc_provider.core.table.recent_changes import series
 from airflow_cdc_provider.core.table.state_rows import Lane
+from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable, ReadableNames
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
@@ -75,7 +76,7 @@ def list_tables(request: Request, replicator: Readable, limit: Limit = 100, curs
     state = open_state()
     entry, now = require_entry(state, replicator), utc_now()
     rows, paging = page(state.tables_page(replicator, after(cursor), limit + 1), limit, lambda row: row.table)
-    copying = copy_progress(entry.definition, rows)
+    copying = copy_progress(entry.definition, rows, secrets_of)
     tables = [table_status(row, entry.definition, copying.get(row.table), now) for row in rows]
     return json_response(request, {"tables": tables, **paging})
 
@@ -91,7 +92,8 @@ def get_table(request: Request, replicator: Readable, table: TableName) -> Respo
             "API002", f"{replicator} has no table {table}", do="list its tables", allowed="a source table"
         )
     definition, control = entry.definition, row.control
-    body = table_status(row, definition, copy_progress(definition, [row]).get(table), utc_now()) | {
+    copying = copy_progress(definition, [row], secrets_of).get(table)
+    body = table_status(row, definition, copying, utc_now()) | {
         "asset": {"name": asset_name(replicator, table, row.target), "uri": asset_uri(definition, table, row.target)},
         "history": to_plain(row.history),
         "costs": to_plain(row.costs),
