@@ -121,6 +121,11 @@ FORMS: dict[str, TextFormat] = {
         "one name, or three with points between them",
         r"^[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*\.[A-Za-z_][\w$]*)?$",
     ),
+    "stream": TextFormat(
+        "DEF013",
+        "projects/PROJECT/locations/LOCATION/streams/STREAM",
+        r"^projects/[a-z0-9.:\-]+/locations/[a-z0-9\-]+/streams/[a-z0-9\-]+$",
+    ),
     "cron": TextFormat(
         "DEF016",
         "five fields: minute hour day month weekday; or one of " + ", ".join(PRESETS),

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import Restart
 from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
+from airflow_cdc_provider.connectors.transports.files.datastream_api import StreamState, read_stream
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
 from airflow_cdc_provider.connectors.transports.files.folder import Folder
 from airflow_cdc_provider.connectors.transports.files.listing import Listing
@@ -27,7 +28,7 @@ from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty
 from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, raise_problems
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
@@ -35,6 +36,8 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
 
 READERS = 8
+STREAM = "stream"
+"""The option of Datastream's events that names their writer."""
 ORDERED_BY_OFFSET = "unwrapped"
 """The option for events without a position of their own: lines of different files cannot be ordered."""
 
@@ -47,6 +50,7 @@ class FilesSource(FeedSource):
         self.options = from_plain(FilesOptions, source.options)
         super().__init__(source, self.options)
         self.folder = Folder(self.options.location, connection)
+        self._connection = connection
 
     def identity(self) -> dict[str, str]:
         return {"location": self.folder.location}
@@ -106,6 +110,25 @@ class FilesSource(FeedSource):
     @cached_property
     def _listed(self) -> Listing:
         return Listing(self.folder.files)
+
+    @cached_property
+    def _stream(self) -> StreamState | None:
+        """None if the definition names no stream."""
+        stream = self.format.options.get(STREAM)
+        return read_stream(stream, self._connection) if stream else None
+
+    def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        try:
+            problem = self._stream.problem if self._stream is not None else None
+        except CheckFailed as error:
+            return [*error.problems, *super().check(tables)]
+        return [*([problem] if problem else []), *super().check(tables)]
+
+    def silent_since(self) -> datetime | None:
+        """A stream that does not run is silent, however short its silence is."""
+        if self._stream is not None and not self._stream.is_healthy:
+            return self.last_arrival() or self._stream.changed_at
+        return super().silent_since()
 
     def last_arrival(self) -> datetime | None:
         newest = max((file.modified_ms for file in self._listed), default=None)
