@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.proof.schedule import verified_row
+from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
@@ -56,6 +57,8 @@ class ClosingRows:
         except UNREADABLE as error:
             return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
         control = current.control if current else _newer(task.control, before)
+        if problem and outcome is Outcome.FAILING and control and (limit := self._exceeded_limit(before)):
+            outcome, problem = Outcome.BLOCKED, _given_up(problem, self.decision.replicator, task.table, limit)
         if problem and outcome is Outcome.BLOCKED and current and control and control.state.name in BLOCKABLE_STATES:
             control = self._commit_blocked(task, current, problem) or control
         seen_at = self.at if current or before is None else before.seen_at
@@ -78,6 +81,11 @@ class ClosingRows:
         if verdict.action is TableAction.BLOCKED and (control is None or control.state.name is not TableState.PAUSED):
             return blocked_row(row, verdict.problem, self.at)
         return row if control is None else self._progressed_row(row, control, touched)
+
+    def _exceeded_limit(self, before: TableRow | None) -> timedelta | None:
+        """``retry_for``, if the table has failed for longer."""
+        limit, since = self.replicator.definition.retry_for, before.failing_since if before else ""
+        return limit if limit and since and parse_utc(self.at) - parse_utc(since) > limit else None
 
     def measured(self, row: TableRow, before: TableRow | None) -> TableRow:
         results, allowed = self.results.of_table(row.table), self.replicator.definition.freshness
@@ -143,6 +151,12 @@ class ClosingRows:
             except UNREADABLE:
                 return ""
         return seen.isoformat(timespec="milliseconds")
+
+
+def _given_up(problem: Problem, replicator: str, table: str, limit: timedelta) -> Problem:
+    what = f"{problem.what}; it has failed for longer than the {format_duration(limit)} of `retry_for`"
+    resume = f"airflow cdc resume {replicator} --table {table}"
+    return replace(problem, what=what, do=f"{problem.do}; then {resume}" if problem.do else resume)
 
 
 def _newer(control: ControlRecord | None, row: TableRow | None) -> ControlRecord | None:

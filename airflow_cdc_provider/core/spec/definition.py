@@ -264,6 +264,11 @@ class Definition:
     )
     verify: Verify = doc("Comparisons of the copies with their source, by a schedule.", Verify)
     freshness: timedelta = doc("Maximum age of the copy; an older copy is reported as late.", timedelta(hours=1))
+    retry_for: timedelta | None = doc(
+        "How long a table may be `failing` before it stops: it is `blocked` then, until `airflow cdc resume`. Without "
+        "this key runs try again without a limit.",
+        None,
+    )
     objective: str = doc(
         "Smallest part of the last 30 days in which a copy must not be late (`99.5%`); less is shown as missed.",
         "",
