@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.configuration import conf
-from airflow.sdk.module_loading import import_string
+from airflow.sdk.module_loading import import_string  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
