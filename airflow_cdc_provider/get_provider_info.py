@@ -167,6 +167,9 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "connection-types": CONNECTION_TYPES,
-        "extra-links": ["airflow_cdc_provider.links.replicator.ReplicatorLink"],
+        "extra-links": [
+            "airflow_cdc_provider.links.replicator.ReplicatorLink",
+            "airflow_cdc_provider.links.spark_history.SparkHistoryLink",
+        ],
         "cli": ["airflow_cdc_provider.cli.commands.get_cli_commands"],
     }
