@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,7 +21,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.definition import Source, Target
-from airflow_cdc_provider.core.storage.locations import parse_location
+from airflow_cdc_provider.core.storage.locations import ABFSS, GS, PATTERN, S3, parse_location
 from airflow_cdc_provider.hooks.connections import TEST_WITH, connection_info, options_of_test
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.local_store import LocalStore
@@ -116,13 +117,15 @@ class BucketConnectionHook(CdcConnectionHook):
     """``scheme``: of the locations in this kind of store."""
 
     scheme: ClassVar[str]
+    example: ClassVar[str]
     test_keys = frozenset({"location"})
     tested = "objects can be created exclusively, listed and deleted at the location"
 
     def find_problems(self, connection: ConnectionInfo, options: Mapping[str, Any]) -> Iterable[Problem]:
         location = str(options.get("location", ""))
-        if parse_location(location).scheme != self.scheme:
-            raise _not_valid(location or "no location", f'{{"location": "{self.scheme}://bucket/path"}}')
+        if parse_location(location).scheme != self.scheme or not re.match(PATTERN, location):
+            found = "another location" if location else "no location"  # a URL may contain a signature
+            raise _not_valid(found, f'{{"location": "{self.example}"}}')
         return store_problems(open_store(location, connection))
 
 
@@ -130,21 +133,24 @@ class S3ConnectionHook(BucketConnectionHook):
     conn_type = "cdc_s3"
     hook_name = "CDC: bucket in S3"
     default_conn_name = "cdc_s3_default"
-    scheme = "s3"
+    scheme = S3
+    example = "s3://bucket/path"
 
 
 class CloudStorageConnectionHook(BucketConnectionHook):
     conn_type = "cdc_gcs"
     hook_name = "CDC: bucket in Cloud Storage"
     default_conn_name = "cdc_gcs_default"
-    scheme = "gs"
+    scheme = GS
+    example = "gs://bucket/path"
 
 
 class AzureConnectionHook(BucketConnectionHook):
     conn_type = "cdc_azure"
     hook_name = "CDC: container in Azure"
     default_conn_name = "cdc_azure_default"
-    scheme = "abfss"
+    scheme = ABFSS
+    example = "abfss://container@account.dfs.core.windows.net/path"
 
 
 def valid_options(given: Any, keys: frozenset[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from airflow.api_fastapi.app import create_app, init_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.models.connection import Connection
 from airflow.providers_manager import ProvidersManager
+from airflow.sdk import Connection as WorkerConnection
 from airflow.sdk.log import redact
 from fastapi.testclient import TestClient
 
@@ -180,6 +181,14 @@ def test_a_bucket_is_tested_at_a_location(attempt: Any, object_stores: RunningSt
     refused(attempt("cdc_s3", {**address, **place}, login="half"), "CON020")
     refused(attempt("cdc_gcs", {**place, "keyfile_dict": json.dumps({"private_key": BAD})}), "CON005", "gs://")
     refused(attempt("cdc_azure", {TEST_WITH: "{"}), "CON005", "not JSON")
+    signed = f"abfss://lake@acme.dfs.core.windows.net/p?sig={BAD}"
+    refused(attempt("cdc_azure", {TEST_WITH: {"location": signed}}), "CON005", "abfss://container@")
+
+
+def test_a_worker_tests_a_connection_that_only_it_has() -> None:
+    """Airflow can queue a test for a worker. The connection is then in no database."""
+    queued = WorkerConnection(conn_id="queued", conn_type="cdc_kafka", extra='{"security.protocol": "SSL"}')
+    refused(queued.test_connection(), "CON030", "no servers")
 
 
 def test_an_unexpected_error_does_not_show_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
