@@ -79,12 +79,12 @@ def test_a_merge_sends_its_source_and_its_copy(replicator: Scenario, events: Eve
     assert replicator.finish(run)["run"] == "success", replicator.failed_logs(run)
     until(lambda: events.complete("merge"), "an event of the merge")
     [merged] = events.complete("merge")
-    [output] = [one for one in merged["outputs"] if one["name"] == f"{lake}/public_customers"]
+    [output] = [one for one in merged["outputs"] if one["name"] == f"{lake}/customers"]
     assert (output["namespace"], customers in names(merged["inputs"])) == ("file", True)
     fields = output["facets"]["columnLineage"]["fields"]
     assert fields["name"]["inputFields"][0]["name"] == customers[1]
     assert output["outputFacets"]["outputStatistics"]["rowCount"] == 1
     assert merged["job"]["namespace"] == "tests"
-    [newest, *_] = DeltaTable(lake / "public_customers").history()
+    [newest, *_] = DeltaTable(lake / "customers").history()
     attempt = json.loads(newest["userMetadata"])["attempt"]
     assert f"attempt {attempt}: " in replicator.airflow.task_log(NAME, run, "merge")
