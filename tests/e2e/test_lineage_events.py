@@ -87,4 +87,5 @@ def test_a_merge_sends_its_source_and_its_copy(replicator: Scenario, events: Eve
     assert merged["job"]["namespace"] == "tests"
     [newest, *_] = DeltaTable(lake / "customers").history()
     attempt = json.loads(newest["userMetadata"])["attempt"]
-    assert f"attempt {attempt}: " in replicator.airflow.task_log(NAME, run, "merge")
+    task = replicator.airflow.request("GET", f"/dags/{NAME}/dagRuns/{run}/taskInstances/merge")
+    assert f"attempt {attempt}: " in replicator.airflow.task_log(NAME, run, "merge", task["try_number"])
