@@ -1,4 +1,4 @@
-"""The Airflow plugin: the operator extra link, the API and the page of replicators."""
+"""The Airflow plugin: the operator extra links, the API and the page of replicators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from airflow.sdk.plugins_manager import AirflowPlugin
 
 from airflow_cdc_provider.links.replicator import ReplicatorLink
+from airflow_cdc_provider.links.spark_history import SparkHistoryLink
 
 
 class CdcPlugin(AirflowPlugin):
     name = "cdc"
-    operator_extra_links = [ReplicatorLink()]  # noqa: RUF012  (declared so by Airflow)
+    operator_extra_links = [ReplicatorLink(), SparkHistoryLink()]  # noqa: RUF012  (declared so by Airflow)
     external_views = [  # noqa: RUF012
         {
             "name": "Replicators",

@@ -28,7 +28,7 @@ from airflow_cdc_provider.hooks.spark import spark_master
 from airflow_cdc_provider.hooks.state import state_tls_warnings
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.loader.schedules import runs_a_day
-from airflow_cdc_provider.staging.store import supports_exclusive_create
+from airflow_cdc_provider.staging.store import store_problems
 from airflow_cdc_provider.targets.target import HasQuotas, TargetTables
 
 
@@ -38,7 +38,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
     tables = examination.tasks
     environment = [
-        *problems_of(lambda: _check_staging(replicator)),
+        *problems_of(lambda: store_problems(replicator.log.store)),
         *problems_of(lambda: _check_spark(replicator)),
         *verification_problems(replicator.definition, replicator.source),
         *notifier_problems(replicator.definition.notify),
@@ -111,21 +111,6 @@ def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> 
         target = targets.get(target_of_copy(task.table))
         if target and (columns := unsupported_values(task, may_hold(replicator.source), target.unsupported_values)):
             yield unsupported_values_note(task.table, columns)
-
-
-def _check_staging(replicator: Replicator) -> list[Problem]:
-    """Staging must support exclusive creation. Raises StagingUnavailable if it is not writable."""
-    store = replicator.log.store
-    if supports_exclusive_create(store):
-        return []
-    return [
-        Problem(
-            "ENV004",
-            "staging does not support exclusive creation of files",
-            where=store.url(""),
-            do="use a file system with hard links, or an object store with conditional writes",
-        )
-    ]
 
 
 def _check_spark(replicator: Replicator) -> Iterable[Problem]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
-from airflow.configuration import conf
-
+from airflow_cdc_provider.cli.replicators import REPLICATORS
 from airflow_cdc_provider.connectors import SAVED, SOURCES
 from airflow_cdc_provider.core.errors import CdcError
+from airflow_cdc_provider.hooks.dag_bundles import bundle_folders
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.targets import TARGETS
 
 
 def replicator_names(args: argparse.Namespace) -> Iterable[str]:
-    """Of the DAGs folder: each YAML has the name of its replicator."""
-    return sorted(path.stem for path in Path(conf.get("core", "dags_folder")).glob("replicators/*.y*ml"))
+    """Of the Dag bundles on this host: each YAML has the name of its replicator."""
+    folders = [one.path / REPLICATORS for one in bundle_folders() if not one.missing]
+    return sorted({path.stem for folder in folders for path in folder.glob("*.y*ml")})
 
 
 def table_names(args: argparse.Namespace) -> Iterable[str]:

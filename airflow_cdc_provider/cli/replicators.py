@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from airflow.configuration import conf
 
 from airflow_cdc_provider.cli.output import list_names
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
@@ -17,15 +15,23 @@ from airflow_cdc_provider.core.errors import DefinitionInvalid, NotFound, Proble
 from airflow_cdc_provider.core.nearest import did_you_mean
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
+from airflow_cdc_provider.hooks.dag_bundles import bundle_folders
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.loader import ReplicatorFolder, find_clashes, load_file, load_folder
+from airflow_cdc_provider.loader import ReplicatorFolder, find_clashes, load_file, load_folders
 from airflow_cdc_provider.state.store import StateStore
+
+REPLICATORS = "replicators"
+"""The folder of the YAML files in a Dag bundle."""
 
 
 def load_definitions() -> ReplicatorFolder:
-    """The replicators of the DAGs folder."""
-    folder = Path(conf.get("core", "dags_folder")) / "replicators"
-    return load_folder(folder) if folder.is_dir() else ReplicatorFolder({})
+    """The replicators of all Dag bundles on this host. A name in two bundles is a problem of both files."""
+    return load_folders(dict.fromkeys(folder.resolve() for folder in _searched() if folder.is_dir()))
+
+
+def unsearched_bundles() -> list[str]:
+    """One line for each Dag bundle whose replicators are unknown, since it is not on this host."""
+    return [f"Dag bundle {one.name} was not searched: {one.missing}" for one in bundle_folders() if one.missing]
 
 
 def find_definition(name: str) -> Definition:
@@ -41,11 +47,15 @@ def find_definition(name: str) -> Definition:
     broken = [problem for problem in folder.problems if Path(problem.where.partition(":")[0]).stem == name]
     if broken:
         raise DefinitionInvalid(*broken)
-    raise NotFound(_unknown("replicator", name, folder.loaded, conf.get("core", "dags_folder") + "/replicators"))
+    problem = _unknown("replicator", name, folder.loaded, ", ".join(map(str, _searched())))
+    if unsearched := unsearched_bundles():
+        do = "; ".join(filter(None, (problem.do, "give the path of its YAML, or run the command where the bundle is")))
+        problem = replace(problem, found="; ".join(unsearched), do=do)
+    raise NotFound(problem)
 
 
 def find_definitions(name: str | None) -> list[Definition]:
-    """The replicator of this name or file; without a name all replicators of the DAGs folder, sorted by name."""
+    """The replicator of this name or file; without a name all replicators of the Dag bundles, sorted by name."""
     if name:
         return [find_definition(name)]
     return [loaded.definition for _, loaded in sorted(load_definitions().loaded.items())]
@@ -88,6 +98,10 @@ def require_tables(replicator: Replicator, names: Sequence[str], known: Iterable
 def current_user() -> str:
     """The user of the command, for the audit log."""
     return getpass.getuser()
+
+
+def _searched() -> list[Path]:
+    return [one.path / REPLICATORS for one in bundle_folders() if not one.missing]
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> Problem:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
-from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions
+from airflow_cdc_provider.cli.replicators import find_definitions, load_definitions, unsearched_bundles
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import RetainsLog
 from airflow_cdc_provider.control.copy_progress import copy_progress, progress_text
@@ -76,6 +76,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
     retention = {name: state.positions.get(name).retention for name in names}
     changes = {name: entries[name].change for name in names if name in entries and entries[name].change}
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
+    unsearched = unsearched_bundles()
     body = {
         "replicators": names,
         "retention": {name: plain_retention(one) for name, one in retention.items()},
@@ -84,6 +85,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
         "requests": commands,
         "lanes": lanes,
         "without_yaml": list(without_yaml),
+        "unsearched_bundles": unsearched,
         "changes": {name: to_plain(change) for name, change in changes.items()},
         "kept_bytes": {name: result.log.bytes for name, result in retained.items()},
         "kept_since": {
@@ -93,9 +95,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
     lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
     lines += [*_retained_lines(retained, retention), *missed, *withheld, *left]
     lines += [*_change_lines(definitions, entries)]
-    lines += [
-        f"{name}: has no valid YAML any more; to free what it keeps: airflow cdc delete {name}" for name in without_yaml
-    ]
+    lines += [*_without_yaml_lines(without_yaml, complete=not unsearched), *unsearched]
     if not tables:
         lines.append("no tables yet: no run has finished open_window")
     return CommandOutput(body, OutputTable(COLUMNS, rows), lines)
@@ -118,6 +118,12 @@ def _without_yaml(entries: Mapping[str, ReplicatorEntry], name: str | None) -> d
         for one, entry in entries.items()
         if one not in valid and not entry.gone and (name is None or name == one)
     }
+
+
+def _without_yaml_lines(names: Iterable[str], complete: bool) -> list[str]:
+    """``complete``: all Dag bundles were searched. Otherwise a YAML may be in one of the others."""
+    do = "has no valid YAML any more; to free what it keeps: airflow cdc delete {name}"
+    return [f"{name}: {do.format(name=name) if complete else 'has no valid YAML on this host'}" for name in names]
 
 
 def _change_lines(definitions: Iterable[Definition], entries: Mapping[str, ReplicatorEntry]) -> Iterator[str]:

@@ -14,6 +14,9 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import STAGE_CONNECTION, Definition, Target
 
+TEST_WITH = "test_with"
+"""A key of the extra that only tests of the connection read: what the YAML otherwise says about the system."""
+
 
 def get_connection(connection_id: str) -> Connection:
     """The Airflow connection. Raises CheckFailed (CON001) if there is none of this id."""
@@ -46,8 +49,13 @@ def connection_info(connection_id: str) -> ConnectionInfo:
         login=connection.login or "",
         password=connection.password or "",
         schema=connection.schema or "",
-        extra=extra,
+        extra={name: value for name, value in extra.items() if name != TEST_WITH},
     )
+
+
+def options_of_test(connection_id: str) -> Any:
+    """The value of TEST_WITH in a connection; None if it has none. Raises CheckFailed as ``connection_info``."""
+    return _extra(connection_id, get_connection(connection_id)).get(TEST_WITH)
 
 
 def secrets_of(definition: Definition) -> Secrets:

@@ -21,6 +21,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_cdc_provider import appcds, bundle, jars, logstore
 from airflow_cdc_provider.core.connections.allowed_extras import allowed_options
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
+from airflow_cdc_provider.core.decisions.spark_application import TaskAttempt, application_name
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Definition, Target
@@ -107,20 +108,21 @@ class SparkJob:
             process.stdout.close()
 
 
-def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> SparkSubmission:
+def submission(definition: Definition, attempt: TaskAttempt, step_url: str, rows: int | None) -> SparkSubmission:
     """The submission of one step. ``rows``: of its tables, None if they were never counted. Raises CheckFailed: CON001
     or CON003 if the Spark connection is missing or has no master (the Spark provider would fall back to YARN), CON040
     for an extra that is not allowed, ENV001 without a usable Java; NotInstalled or Retryable for jars."""
+    kind = attempt.kind
     local = spark_master(definition.spark.connection).startswith("local")
     class_path = logstore.class_path(job_jars(definition))
     options = [UTC, *java_options(kind, rows, class_path)]
     return SparkSubmission(
-        name=f"cdc-{definition.name}-{kind}",
+        name=application_name(definition.name, kind, attempt.id),
         connection=definition.spark.connection,
         local=local,
         application=job_file(kind),
         step_url=step_url,
-        conf=spark_conf(definition.spark.conf, options, local),
+        conf=spark_conf(definition.spark.conf, options, local) | attempt.settings,
         jars=tuple(class_path),
         py_files=bundle.build(),
     )

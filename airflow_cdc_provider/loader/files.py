@@ -69,10 +69,16 @@ def load_file(path: str | Path) -> Loaded:
 
 
 def load_folder(folder: str | Path) -> ReplicatorFolder:
-    """All ``*.yaml`` and ``*.yml`` files of a folder. Replicators that share a name or a target table are omitted."""
+    """As ``load_folders``, of one folder."""
+    return load_folders([folder])
+
+
+def load_folders(folders: Iterable[str | Path]) -> ReplicatorFolder:
+    """All ``*.yaml`` and ``*.yml`` files of these folders. Replicators that share a name or a target table are
+    omitted."""
     loaded: list[Loaded] = []
     problems: list[Problem] = []
-    for path in _files(Path(folder)):
+    for path in (path for folder in folders for path in _files(Path(folder))):
         try:
             loaded.append(load_file(path))
         except DefinitionInvalid as invalid:

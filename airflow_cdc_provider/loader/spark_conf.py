@@ -48,6 +48,9 @@ FORMATS = {
         "none|uncompressed|snappy|gzip|lz4|lz4_raw|zstd", "none, uncompressed, snappy, gzip, lz4, lz4_raw, zstd"
     ),
     "spark.sql.warehouse.dir": FOLDER,
+    "spark.yarn.historyServer.address": ValueFormat(
+        r"(https?://)?[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]*)?", "host:port, http://host:port, https://host"
+    ),
     "spark.yarn.queue": NAME,
 }
 

@@ -18,6 +18,7 @@ from airflow_cdc_provider.control.replicator import open_replicator, utc_now
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
+from airflow_cdc_provider.core.decisions.spark_application import TaskAttempt
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult, TableResult
 from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem, StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -162,7 +163,8 @@ class Attempt:
     def _submit(self, step: Step) -> StepResult:
         folder = self._claim_folder()
         failpoint("submit.claimed")
-        job = SparkJob(submission(self.definition, self.kind, folder.step_url, self._row_count(step)))
+        names = self.definition.name, self.kind, self.run.run_id, self.task_id, self.try_number, self.id
+        job = SparkJob(submission(self.definition, TaskAttempt(*names), folder.step_url, self._row_count(step)))
         secrets_path = secrets.write(self.secrets)
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.lineage.copies import copies_of
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.links.spark_history import SparkHistoryLink
 from airflow_cdc_provider.operators.attempt import Attempt
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.replicator_task import HasDefinition
@@ -31,6 +32,7 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
     :param definition: the replicator's definition, as ``airflow_cdc_provider.factory.definition_of`` returns it
     """
 
+    operator_extra_links = (*HasDefinition.operator_extra_links, SparkHistoryLink())
     template_fields = ("step", "definition")
     ui_color = "#fbe3cf"
 
@@ -46,6 +48,7 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
         with as_airflow_failures():
             definition = from_plain(Definition, self.definition)
             self._attempt = Attempt(StepKind(self.step), definition, ti.run_id, ti.task_id, ti.try_number, open_state())
+            self.log.info("attempt %s: in the name of its Spark application, and in its commits", self._attempt.id)
             try:
                 result = self._result = self._attempt.result()
             finally:
@@ -68,6 +71,13 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
         copies = copies_of(self._attempt.run.plan().tables, self._result)
         return operator_lineage(self._attempt.definition, self._attempt.secrets, copies)
 
+    def spark_history_url(self) -> str:
+        """The page of this step's Spark application in the history server, also if the step failed; else empty."""
+        if self._attempt is None or self._attempt.folder is None:
+            return ""
+        result = self._attempt.folder.result()
+        return result.history_url if result else ""
+
     def _log_tables(self, result: StepResult) -> None:
         """One line per table. Failing and blocked tables fail close_window, not this task."""
         for table in result.tables:
@@ -82,6 +92,7 @@ def summary(result: StepResult) -> dict[str, Any]:
     return {
         "step": result.kind.value,
         "attempt": result.attempt,
+        **({"application": result.application} if result.application else {}),
         "tables": dict(Counter(table.outcome.value for table in result.tables)),
         "rows": sum(table.rows for table in result.tables),
         "engines": {table.table: str(table.engine) for table in result.tables if table.engine},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol
 
-from airflow_cdc_provider.core.errors import StagingInvalid
+from airflow_cdc_provider.core.errors import Problem, StagingInvalid
 
 
 @dataclass(frozen=True)
@@ -82,3 +82,17 @@ def supports_exclusive_create(store: Store) -> bool:
         return first and not store.create(name, b"again")
     finally:
         store.delete(name)
+
+
+def store_problems(store: Store) -> list[Problem]:
+    """A store must support exclusive creation. Raises StagingUnavailable if it is not writable."""
+    if supports_exclusive_create(store):
+        return []
+    return [
+        Problem(
+            "ENV004",
+            "staging does not support exclusive creation of files",
+            where=store.url(""),
+            do="use a file system with hard links, or an object store with conditional writes",
+        )
+    ]

@@ -28,6 +28,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, ConnectionInfo, Secrets
+from airflow_cdc_provider.core.decisions.spark_application import application_name, history_url
 from airflow_cdc_provider.core.decisions.steps import Step, StepResult
 from airflow_cdc_provider.core.errors import StepFailed
 from airflow_cdc_provider.core.failpoints import failpoint
@@ -73,6 +74,7 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
     """Run a step in this process and write its result. Returns the exit status."""
     secrets = Secrets()
     phases: dict[str, float] = {}
+    application: Application | None = None
     try:
         secrets = take_secrets(step.secrets_path)
         _write_file(step, secrets, "driver.json", _driver())
@@ -89,6 +91,9 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
         retryable = bool(getattr(error, "retryable", True))
         result = StepResult(step.kind, step.attempt, problem=problem, retryable=retryable, phases=dict(phases))
         log_line(str(problem))
+    if application is not None and isinstance(application.started, SparkSession):
+        identifier, url = _find_application(application.started)
+        result = replace(result, application=identifier, history_url=url)
     failpoint("result.before")
     _write_file(step, secrets, "result.json", to_plain(result))
     failpoint("result.after")
@@ -98,12 +103,20 @@ def execute(step: Step, run: Run, conf: dict[str, str] | None = None) -> int:
 
 def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | None) -> SparkSession:
     with timed(phases, "start"):
-        spark = build_session(f"cdc-{step.definition.name}-{step.kind}", _target_types(step.definition), conf)
+        name = application_name(step.definition.name, step.kind, step.attempt)
+        spark = build_session(name, _target_types(step.definition), conf)
+        log_line(f"Spark application {spark.sparkContext.applicationId}, {name}")
         configure_object_stores(spark, step.definition, secrets)
         require_shared_folders(
             spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json")
         )
         return spark
+
+
+def _find_application(spark: SparkSession) -> tuple[str, str]:
+    """Its id, and its page in the history server."""
+    identifier = str(spark.sparkContext.applicationId)
+    return identifier, history_url(spark.sparkContext.getConf().get, identifier)
 
 
 def _target_types(definition: Definition) -> list[str]:

@@ -19,18 +19,34 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("installed")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheels of both distributions."""
+    folder = tmp_path_factory.mktemp("wheels")
     for distribution in (CHECKOUT, CHECKOUT / "airflow_cdc_provider" / "sandbox"):
         run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, distribution)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def interpreter(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return install(wheels, tmp_path_factory.mktemp("installed"))
+
+
+def install(wheels: Path, folder: Path, *more: str) -> str:
+    """A clean environment with the provider and ``more`` packages. Returns its Python."""
     run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, folder / "venv")
     python = str(folder / "venv" / "bin" / "python")
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    install += ["--constraint", str(CHECKOUT / "constraints.txt"), "airflow-cdc-provider[postgres,delta,sandbox]"]
-    install += ["--find-links", str(folder)]
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
+    command += [
+        "--constraint",
+        str(CHECKOUT / "constraints.txt"),
+        "airflow-cdc-provider[postgres,delta,sandbox]",
+        *more,
+    ]
+    command += ["--find-links", str(wheels)]
     # The packages of the environment of the checkout are in the cache.
-    if subprocess.run([*install, "--offline"], cwd="/", capture_output=True, check=False).returncode != 0:
-        run(*install)
+    if subprocess.run([*command, "--offline"], cwd="/", capture_output=True, check=False).returncode != 0:
+        run(*command)
     return python
 
 

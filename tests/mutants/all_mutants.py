@@ -21,6 +21,7 @@ from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.monitoring import MONITORING_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.operating import OPERATING_MUTANTS
 from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
 from tests.mutants.proofs import PROOFS
@@ -52,6 +53,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *QUARANTINE,
     *API_MUTANTS,
     *MONITORING_MUTANTS,
+    *OPERATING_MUTANTS,
     *DIRTY_KEYS,
     *IDENTITIES,
     *SCHEMA_CHANGES,

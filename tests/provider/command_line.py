@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow import settings
 from airflow.cli.cli_parser import _add_command
 
 from airflow_cdc_provider import connectors, targets
@@ -45,6 +46,7 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     """Runs ``airflow cdc`` with arguments, in an Airflow home and a DAGs folder of the test."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "dags"))
+    monkeypatch.setattr(settings, "DAGS_FOLDER", str(tmp_path / "dags"))  # which Airflow reads once per process
     monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", '{"conn_type": "postgres", "password": "geheim-geheim"}')
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
     monkeypatch.setitem(connectors.SOURCES, "file", "tests.provider.run_harness:RegisteredSource")

@@ -124,15 +124,15 @@ def test_a_process_that_serves_no_page_loads_the_plugin_without_a_web_framework(
     assert result.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_plugin_is_valid_and_has_the_link_to_the_page() -> None:
+def test_the_plugin_is_valid_and_has_the_links_of_tasks() -> None:
     loaded = EntryPoint("cdc", "airflow_cdc_provider.plugin:CdcPlugin", "airflow.plugins").load()
     assert loaded is CdcPlugin
-    assert [link.name for link in CdcPlugin.operator_extra_links] == ["Replicator"]
+    assert [link.name for link in CdcPlugin.operator_extra_links] == ["Replicator", "Spark history"]
     assert {base.__name__ for base in CdcPlugin.__mro__} >= {AirflowPlugin.__name__}
     CdcPlugin.validate()
 
 
-def test_the_extra_link_of_the_metadata_is_the_one_of_the_operators() -> None:
+def test_the_extra_links_of_the_metadata_are_those_of_the_operators() -> None:
     from airflow_cdc_provider.operators.spark import CdcSparkOperator
 
     links = [f"{type(link).__module__}.{type(link).__name__}" for link in CdcSparkOperator.operator_extra_links]

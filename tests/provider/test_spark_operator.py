@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.operators.failures import TaskFailed
 from airflow_cdc_provider.staging.run_files import StepFolder
-from tests.provider.step_harness import API_KEY, PASSWORD, StepHarness, context
+from tests.provider.step_harness import API_KEY, PASSWORD, RUN, StepHarness, context
 
 pytestmark = pytest.mark.usefixtures("fake_spark", "own_cache", "connections")
 
@@ -45,6 +45,36 @@ def test_the_step_of_extract_has_every_table_and_the_bounds_of_the_window(harnes
     assert (step.log_id, step.owner, step.folder) == ("log-1", "owner-1", folder.path)
     assert summary["tables"] == {"done": 2}
     assert summary["rows"] == 30
+
+
+def test_the_application_and_the_log_of_a_task_have_the_id_of_its_attempt(
+    harness: StepHarness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness.plan("public.a", extract=True, sealed=4, lo={"slot": "0/1"}, limit={"slot": "0/9"})
+    summary = harness.execute("extract")
+    [folder] = harness.folders("extract")
+    step, words = folder.step(), seen(folder)["argv"]
+    assert step is not None and summary["attempt"] == step.attempt
+    assert words[words.index("--name") + 1] == f"cdc-{harness.definition.name}-extract-{step.attempt}"
+    settings = {f"spark.cdc.attempt={step.attempt}", f"spark.cdc.run_id={RUN}", "spark.cdc.task_id=extract"}
+    assert settings | {"spark.cdc.try_number=1", f"spark.cdc.replicator={harness.definition.name}"} <= set(words)
+    assert capsys.readouterr().out.count(f" attempt {step.attempt}: ") == 1
+
+
+@pytest.mark.parametrize("problem", [{}, {"problem": {"code": "SRC001", "what": "the source does not answer"}}])
+def test_a_task_links_to_its_application_in_the_history_server_if_there_is_one(
+    harness: StepHarness, problem: dict[str, Any]
+) -> None:
+    harness.plan("public.a", extract=True, sealed=4, lo={"slot": "0/1"}, limit={"slot": "0/9"})
+    operator = harness.operator("extract")
+    link = next(one for one in operator.operator_extra_links if one.name == "Spark history")
+    assert link.get_link(operator, ti_key=context("extract")["ti"]) == "", "before the task ran"
+    operator.execute(context("extract"))
+    assert link.get_link(operator, ti_key=context("extract")["ti"]) == ""
+    result = Path(harness.folders("extract")[0].url, "result.json")
+    page = {"application": "local-1", "history_url": "http://spark.acme.com:18080/history/local-1/"}
+    result.write_text(json.dumps({**json.loads(result.read_text()), **page, **problem}))
+    assert link.get_link(operator, ti_key=context("extract")["ti"]) == page["history_url"]
 
 
 def test_the_step_of_stage_has_the_current_control_records_not_those_of_the_plan(harness: StepHarness) -> None:
@@ -277,7 +307,7 @@ def test_a_task_links_to_the_page_of_its_replicator_and_logs_its_step_files(
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/prefix/")
     harness.plan("public.a", extract=True)
     operator = harness.operator("extract")
-    [link] = operator.operator_extra_links
+    link = next(one for one in operator.operator_extra_links if one.name == "Replicator")
     page = f"https://airflow.example.com/prefix/dags/{harness.definition.name}/plugin/replicator"
     assert link.get_link(operator, ti_key=None) == page  # type: ignore[arg-type]
     operator.execute(context("extract"))

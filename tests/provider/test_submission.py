@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_cdc_provider.core.decisions.spark_application import TaskAttempt
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.spec.definition import Source, Spark, Staging, Target
@@ -25,6 +26,10 @@ from airflow_cdc_provider.hooks.spark import (
     submission,
 )
 from tests.provider.step_harness import StepHarness
+
+
+def attempt(kind: StepKind) -> TaskAttempt:
+    return TaskAttempt("shop", kind, "r1", str(kind), 1, "4bd0")
 
 
 def test_the_yaml_overrides_our_settings_and_java_options_are_joined() -> None:
@@ -80,7 +85,7 @@ def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: P
     definition = StepHarness(tmp_path).definition
 
     def options(kind: StepKind, rows: int | None) -> str:
-        return submission(definition, kind, "/s/step.json", rows).conf["spark.driver.extraJavaOptions"]
+        return submission(definition, attempt(kind), "/s/step.json", rows).conf["spark.driver.extraJavaOptions"]
 
     assert "-XX:TieredStopAtLevel=1" in options(StepKind.MERGE, 10**9)
     assert "-XX:TieredStopAtLevel=1" in options(StepKind.RESYNC, 10**6 - 1)
@@ -91,7 +96,9 @@ def test_short_steps_start_fast_and_long_ones_keep_the_full_compiler(tmp_path: P
 @pytest.mark.usefixtures("own_cache", "connections")
 @pytest.mark.parametrize("kind", list(StepKind))
 def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Path, kind: StepKind) -> None:
-    submitted = submission(replace(StepHarness(tmp_path).definition, spark=Spark()), kind, "/s/step.json", None)
+    submitted = submission(
+        replace(StepHarness(tmp_path).definition, spark=Spark()), attempt(kind), "/s/step.json", None
+    )
     assert Path(submitted.application).name == f"{kind}.py"
     names = zipfile.ZipFile(submitted.py_files).namelist()
     assert {f"spark_jobs/{kind}.py", "airflow_cdc_provider/core/decisions/steps.py"} <= set(names)
@@ -102,7 +109,7 @@ def test_every_step_has_its_job_and_the_zip_carries_what_it_imports(tmp_path: Pa
 def test_a_spark_connection_without_a_master_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark"}))
     with pytest.raises(CheckFailed, match=r"CON003.*spark_default"):
-        submission(StepHarness(tmp_path).definition, StepKind.MERGE, "/s/step.json", None)
+        submission(StepHarness(tmp_path).definition, attempt(StepKind.MERGE), "/s/step.json", None)
 
 
 @pytest.mark.usefixtures("fake_spark", "connections")

@@ -165,7 +165,9 @@ class WindowResult:
 
 @dataclass(frozen=True)
 class StepResult:
-    """``problem``: set if the step as a whole failed. ``phases``: seconds per phase of the job."""
+    """``problem``: set if the step as a whole failed. ``phases``: seconds per phase of the job. ``application``: the id
+    of the Spark application, empty if none was needed. ``history_url``: its page in the history server, empty if there
+    is none."""
 
     kind: StepKind
     attempt: str
@@ -175,6 +177,8 @@ class StepResult:
     retryable: bool = True
     phases: dict[str, float] = field(default_factory=dict)
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
+    application: str = ""
+    history_url: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
 IN_EVERY_RUN: dict[str, set[str]] = {
     "bigquery": set(),
     "delta in Spark": {"test_merge_keyed", "test_types"},
-    "iceberg": {"test_commits", "test_copies", "test_cuts", "test_rewinds", "test_types"},
+    "iceberg": {"test_attempts", "test_commits", "test_copies", "test_cuts", "test_rewinds", "test_types"},
     "iceberg on s3": set(),
-    "mysql": {"test_commits", "test_types"},
-    "redshift": {"test_commits"},
+    "mysql": {"test_attempts", "test_commits", "test_types"},
+    "redshift": {"test_attempts", "test_commits"},
     "snowflake": set(),
     "snowflake by external stage": set(),
-    "spanner": {"test_commits", "test_cuts", "test_merge_keyless", "test_types"},
+    "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
 """What these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run everything. The slow
 stand-ins of BigQuery and Snowflake have files of their own for every run, ``test_bigquery_jobs`` and

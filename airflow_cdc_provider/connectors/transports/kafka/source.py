@@ -179,6 +179,10 @@ class KafkaSource(FeedSource):
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         for topic in self.cluster.compacted_topics(self.discovered.topics_of(task.table for task in tables)):
             yield _compacted(topic)
+        yield from self.topic_problems()
+
+    def topic_problems(self) -> Iterator[Problem]:
+        """Without reading messages."""
         if not self._spans:
             yield Problem(
                 "SRC083",
