@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import source_tasks
@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapsh
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job
@@ -183,7 +184,7 @@ def _manifest(log: ChangeLog, step: Step, read: _ReadSplits) -> Manifest:
         hi=_end_position(step.lo, read),
         previous_sha256=log.manifest_sha256(step.window - 1),
         attempt=step.attempt,
-        sealed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        sealed_at=utc_now(),
         tables={task.table: _table_slice(task, landed) for task in step.tables},
         commit_ts_min=min(times).isoformat() if times else None,
         commit_ts_max=max(times).isoformat() if times else None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, StepResult, TableResult, TableTask
@@ -20,6 +19,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.fencing import superseded
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.staged_rows import BATCH, StagedRows
@@ -115,7 +115,7 @@ def _log_lost_rows(task: TableTask, lost: int) -> None:
 def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Batch) -> ControlRecord:
     """The control record of the commit: the batch's window is applied. A commit that does not move the cursor raises
     the fence: a repair, or one that releases waiting records."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = utc_now()
     record = replace(
         control,
         owner=job.step.owner,

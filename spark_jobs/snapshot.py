@@ -6,12 +6,11 @@ later, else it copies the table again. After the commit, the next attempt finds 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.errors import ForeignTarget
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from spark_jobs.copies.adopted_rows import adopted_rows
 from spark_jobs.copies.copied_rows import open_copied_rows
 from spark_jobs.copies.copying import (
@@ -60,7 +59,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         failpoint("copy.anchored")
         rows = adopted_rows(job, work, copy, current) if takes_over else rows
         commit = prepare_copy(job, work, copy, rows)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        now = utc_now()
         reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state, must_catch_up(opened, task))

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import CapturesLater, StreamHoldsSnapshots
@@ -33,6 +32,7 @@ from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.batches.batch_plan import last_window_before_hole
 from spark_jobs.copies.copying import open_snapshot
@@ -119,7 +119,7 @@ def _after_rewrite(
     )
     if job.step.definition.source.reconcile is not Reconcile.AUTO:
         return replace(result, outcome=Outcome.BLOCKED, problem=problem)
-    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    since = utc_now()
     state = State(TableState.RESYNCING, since, problem.what, problem.do, set_by=job.step.run_id)
     committed = job.tables.fence(task.target, current, replace(record, state=state))
     return replace(result, fence=committed.fence)

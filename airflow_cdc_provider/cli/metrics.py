@@ -7,9 +7,9 @@ import argparse
 from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, pairs_text
 from airflow_cdc_provider.cli.replicators import find_definitions
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.metrics import plain_samples
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.state import open_state
 
 COLUMNS = ("metric", "value", "unit", "tags")

@@ -15,7 +15,6 @@ from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source_features import RetainsLog
 from airflow_cdc_provider.control.copy_progress import copy_progress, progress_text
 from airflow_cdc_provider.control.footprint import left_note
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
 from airflow_cdc_provider.core.decisions.stream_positions import plain_positions
@@ -30,6 +29,7 @@ from airflow_cdc_provider.core.table.attainment import meets
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.staging.open_store import open_log

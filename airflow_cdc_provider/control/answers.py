@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.inventory import known_tables
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.operator_decisions import (
     DecisionKind,
     OperatorDecision,
@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
 

@@ -16,7 +16,7 @@ from airflow_cdc_provider.control.complete_commands import complete_commands
 from airflow_cdc_provider.control.measure_retention import measure_retention
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.times import utc_now
 
 
 @dataclass(frozen=True)

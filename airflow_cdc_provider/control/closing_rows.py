@@ -26,7 +26,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.table.verified import Verified
-from airflow_cdc_provider.core.times import parse_utc
+from airflow_cdc_provider.core.times import parse_utc, utc_text
 from airflow_cdc_provider.targets.target import TargetState
 
 BLOCKABLE_STATES = TAKES_CHANGES | {TableState.RESYNCING}
@@ -150,7 +150,7 @@ class ClosingRows:
                 seen = min(seen, source.silent_since() or seen)
             except UNREADABLE:
                 return ""
-        return seen.isoformat(timespec="milliseconds")
+        return utc_text(seen)
 
 
 def _given_up(problem: Problem, replicator: str, table: str, limit: timedelta) -> Problem:

@@ -9,13 +9,14 @@ from dataclasses import replace
 from airflow_cdc_provider.connectors.source_features import CreatesObjects
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.footprint import every_table, own_copies
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.replicator_changes import OwnedTable, ReplicatorChange, ReplicatorEntry
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, dropped_identity, new_decision
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced
@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import ReleasesTables
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
 

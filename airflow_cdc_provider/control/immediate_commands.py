@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.paused_copies import change_copy, paused_copies
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.decisions.pause_resume import (
 from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
 IMMEDIATE = frozenset({CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.measured_rows import remeasured_row
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import table_of_folder
@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.spec.selection import rule_of
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
+from airflow_cdc_provider.core.times import utc_now
 
 
 def known_tables(replicator: Replicator) -> dict[str, str]:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.control.footprint import fence_copies
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import release_lanes
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.staging.transfer import copy_files
 

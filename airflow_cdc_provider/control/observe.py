@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
@@ -32,6 +32,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
 READERS = 8

@@ -20,7 +20,7 @@ from airflow_cdc_provider.control.footprint import left_copies, left_note
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
 from airflow_cdc_provider.control.paused_copies import first_window, pause_committed_copies
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind
 from airflow_cdc_provider.control.table_rows import opening_rows
@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.selected_columns import withheld_note
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 
 
 def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> RunDecision:

@@ -8,7 +8,7 @@ from functools import partial
 
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.spec.definition import repairs_itself
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane, TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 
 RESYNC = "reconcile.resync"
 

@@ -9,12 +9,13 @@ from airflow_cdc_provider.connectors.source_features import CreatesObjects
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.footprint import every_table
 from airflow_cdc_provider.control.publish_cut import publish_cut
-from airflow_cdc_provider.control.replicator import LogInfo, Replicator, utc_now
+from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import release_lanes
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorChange, ReplicatorEntry
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import split_token
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.transfer import copy_files
 from airflow_cdc_provider.targets.target import ReleasesTables, TakesOverTables, TargetState
 

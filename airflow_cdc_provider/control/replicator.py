@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.registry import open_source
 from airflow_cdc_provider.connectors.source import SourceConnector
@@ -46,7 +45,3 @@ def open_replicator(definition: Definition, secrets: Secrets, state: StateStore)
     source = open_source(definition, secrets.source, RegistryAccess(secrets.registry, log))
     key = hash_key(definition, secrets.hash)
     return Replicator(definition, source, open_targets(definition, secrets, log), log, state, key)
-
-
-def utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

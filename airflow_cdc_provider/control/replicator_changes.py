@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.replicator_changes import (
     ChangeKind,
     ReplicatorChange,
@@ -19,6 +18,7 @@ from airflow_cdc_provider.core.decisions.replicator_changes import (
 from airflow_cdc_provider.core.errors import Blocked, CommandRefused, StepFailed
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.state_rows import LEASE_S, Lane
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state.store import StateStore
 
 RunningTasks = Callable[[], Sequence[str]]

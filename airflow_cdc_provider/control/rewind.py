@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.pause_resume import StateChange, TableStatus
 from airflow_cdc_provider.core.decisions.rewinds import refusal, target_window
@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.errors import Blocked, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import State, TableState, require_move
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
 

@@ -9,10 +9,11 @@ from typing import Any
 from airflow_cdc_provider.control.immediate_commands import IMMEDIATE, carry_out
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies, row_of_copy
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.errors import Retryable
+from airflow_cdc_provider.core.times import utc_now
 
 
 def submit_command(

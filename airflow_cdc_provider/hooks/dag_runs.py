@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.exceptions import DagRunAlreadyExists
@@ -19,6 +19,7 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
 
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+from airflow_cdc_provider.core.times import utc_now, utc_text
 
 ENDED = frozenset({"success", "failed"})
 
@@ -70,12 +71,12 @@ def recent_runs(dag_id: str, limit: int) -> list[PastRun]:
 
 
 def _text(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds") if moment else ""
+    return utc_text(moment) if moment else ""
 
 
 def trigger_run(dag_id: str, by: DagRunTriggeredByType = DagRunTriggeredByType.CLI) -> str:
     """Trigger a manual run. Returns its id."""
-    run_id = f"manual__{datetime.now(UTC).isoformat(timespec='milliseconds')}_{uuid.uuid4().hex[:6]}"
+    run_id = f"manual__{utc_now()}_{uuid.uuid4().hex[:6]}"
     trigger_dag(dag_id, triggered_by=by, run_id=run_id)
     return run_id
 

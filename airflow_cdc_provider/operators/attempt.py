@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_cdc_provider.control.replicator import open_replicator, utc_now
+from airflow_cdc_provider.control.replicator import open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
 from airflow_cdc_provider.core.decisions.attempts import Submission, result_is_current
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.errors import Blocked, CdcError, Fenced, Problem,
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.state_rows import AttemptRow
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks import drivers, secrets
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.spark import SparkJob, submission

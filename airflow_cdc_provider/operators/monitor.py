@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperator
 
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.alerts import Alert, needs_attention
 from airflow_cdc_provider.core.metrics import LAG, LATE, RETENTION_LEFT, gauges
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.alert_texts import fill, placeholders
 from airflow_cdc_provider.core.decisions.alerts import Alert, Waiting, alerts_of, grouped, receiver
 from airflow_cdc_provider.core.errors import Problem
@@ -17,7 +16,7 @@ from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.times import parse_utc
+from airflow_cdc_provider.core.times import parse_utc, utc_now
 from airflow_cdc_provider.hooks.notifiers import make_notifier
 from airflow_cdc_provider.links.replicator import page_of
 from airflow_cdc_provider.state.store import StateStore

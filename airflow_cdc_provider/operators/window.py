@@ -14,7 +14,7 @@ from airflow_cdc_provider.control.close_window import CloseResult, close_window
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, OPEN_WINDOW, PAUSE_STREAM, RunDecision
 from airflow_cdc_provider.core.decisions.run_plan import Mode
@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asset_alias, asset_name, asset_uri
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.operators.branching import BranchingTask
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send

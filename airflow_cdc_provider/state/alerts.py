@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert, Notice, Waiting, notices
 from airflow_cdc_provider.core.serde import from_plain, to_plain
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.database import Database, insert
 
@@ -37,7 +37,7 @@ class Alerts:
     def change(self, replicator: str, current: Sequence[Alert], whole_replicator: bool) -> None:
         """``current``: all alerts of the replicator now. ``whole_replicator``: whether those that are not of a table
         are among them; else these stay open."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        at = utc_now()
         with self._database.transaction() as connection:
             query = sa.select(t.alerts).where(t.alerts.c.replicator == replicator).with_for_update()
             known = [from_plain(Alert, json.loads(row.body)) for row in connection.execute(query)]

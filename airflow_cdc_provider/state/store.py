@@ -11,7 +11,6 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,6 +22,7 @@ from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.past_states import PastState, with_state
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.alerts import Alerts
 from airflow_cdc_provider.state.database import Database, insert, now
@@ -108,7 +108,7 @@ class StateStore:
             arguments=arguments,
             key=key,
             requested_by=by,
-            requested_at=_utc(),
+            requested_at=utc_now(),
         )
         with self.database.transaction() as connection:
             if insert(connection, t.commands, **command_values(command)):
@@ -146,7 +146,7 @@ class StateStore:
             status=(CommandStatus.FAILED if failed else CommandStatus.DONE).value,
             outcome=outcome,
             result=json.dumps(result),
-            finished_at=_utc(),
+            finished_at=utc_now(),
         )
 
     def command(self, command_id: str) -> Command | None:
@@ -186,7 +186,7 @@ class StateStore:
         return self.database.changes_row(
             t.attempts.update()
             .where(t.attempts.c.id == attempt, t.attempts.c.closed_at == "")
-            .values(closed_at=_utc(), outcome=outcome)
+            .values(closed_at=utc_now(), outcome=outcome)
         )
 
     def open_attempts(self, replicator: str) -> tuple[AttemptRow, ...]:
@@ -221,7 +221,7 @@ class StateStore:
     def claim(self, replicator: str, table: str, run_id: str, sealed_window: int) -> bool:
         """Claim a table for a copy. True also if the same run has claimed it before; the first window is kept. False if
         another run has claimed it."""
-        claim = Claim(replicator, table, run_id, sealed_window, _utc())
+        claim = Claim(replicator, table, run_id, sealed_window, utc_now())
         with self.database.transaction() as connection:
             if insert(connection, t.claims, **to_plain(claim)):
                 return True
@@ -289,7 +289,7 @@ class StateStore:
         with self.database.transaction() as connection:
             connection.execute(
                 t.audit.insert().values(
-                    at=_utc(), replicator=replicator, actor=actor, action=action, detail=json.dumps(detail)
+                    at=utc_now(), replicator=replicator, actor=actor, action=action, detail=json.dumps(detail)
                 )
             )
 
@@ -317,10 +317,6 @@ def _with_history(row: TableRow, before: TableRow | None) -> TableRow:
 
 def _of_replicator(replicator: str) -> sa.Select[Any]:
     return sa.select(t.table_rows).where(t.table_rows.c.replicator == replicator).order_by(t.table_rows.c.table)
-
-
-def _utc() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _lease(statement: Any, replicator: str, lane: str) -> Any:

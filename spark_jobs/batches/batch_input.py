@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import Regime
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
@@ -81,7 +82,7 @@ class BatchInput:
     @cached_property
     def now(self) -> str:
         """ISO time."""
-        return datetime.now(UTC).isoformat(timespec="milliseconds")
+        return utc_now()
 
     @cached_property
     def stats(self) -> BatchStats:

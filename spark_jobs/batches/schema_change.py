@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
@@ -23,6 +22,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import AltersTables, TargetState
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job
@@ -81,4 +81,4 @@ def copy_again(job: Job, task: TableTask, current: TargetState, decision: Schema
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return utc_now()

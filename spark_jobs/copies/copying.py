@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import open_source_copy, open_source_snapshot
@@ -28,6 +27,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord, split_
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.copied_rows import CopiedRows, ReadProgress
 from spark_jobs.copies.extents import filtered, limited
@@ -138,7 +138,7 @@ def build_control_record(
         ignored=task.ignored,
         extent=task.rule.snapshot.extent,
         shard_value=task.rule.shard_value,
-        committed_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        committed_at=utc_now(),
         nonce=uuid.uuid4().hex,
     )
 

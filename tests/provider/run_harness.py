@@ -15,7 +15,7 @@ from airflow_cdc_provider.control.close_window import CloseResult, close_window
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, resume_stream
-from airflow_cdc_provider.control.replicator import Replicator, utc_now
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.holes import hole_of
@@ -43,6 +43,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.core.table.special_values import POSTGRESQL, Specials, may_hold
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.table.table_size import TableSize
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.state.store import StateStore

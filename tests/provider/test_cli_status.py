@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.attainment import Attainment
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema

@@ -6,11 +6,11 @@ import json
 
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, basis_of, kept_copy_path
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.steps import Step, StepKind
 from airflow_cdc_provider.core.log.copy_progress import CopyProgress, Progress, paused_path, progress_path
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.command_line import CommandLine, as_listed
 from tests.provider.run_harness import RunHarness
 

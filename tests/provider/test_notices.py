@@ -15,7 +15,6 @@ from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_cdc_provider.control.close_window import CloseResult
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
@@ -23,6 +22,7 @@ from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification, NotifyOn
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.notifiers import make_notifier, notifier_problems
 from airflow_cdc_provider.operators import notices, window
 from airflow_cdc_provider.operators.monitor import MonitorOperator

@@ -13,12 +13,12 @@ import pytest
 from airflow_cdc_provider.cli import decide
 from airflow_cdc_provider.control.answers import open_questions
 from airflow_cdc_provider.control.questions import unanswered
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.control.reports import remove_old_reports
 from airflow_cdc_provider.control.verification import verification_problems
 from airflow_cdc_provider.core.log.change_log import report_folder
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.core.table.verified import Verified
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import FileSource, RunHarness
 

@@ -12,7 +12,6 @@ import pytest
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.reconcile import find_holes
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
@@ -21,6 +20,7 @@ from airflow_cdc_provider.core.log.change_log import Hole, manifest_path
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Columns, Reconcile, TableRule
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.run_harness import RunHarness, schema
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from airflow_cdc_provider.control import observe
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.times import utc_now
 from tests.provider.run_harness import RunHarness
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from airflow_cdc_provider.control.copy_progress import copy_progress
-from airflow_cdc_provider.control.replicator import utc_now
 from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.decisions.state_versions import state_version
@@ -21,6 +20,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri
 from airflow_cdc_provider.core.table.recent_changes import series
 from airflow_cdc_provider.core.table.state_rows import Lane
+from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable, ReadableNames
