@@ -60,6 +60,11 @@ def readable_with_values(replicator: Annotated[str, Depends(readable)], user: Us
     return _require_editable(user, replicator)
 
 
+def may_edit(replicator: ReplicatorName, user: User) -> bool:
+    """Whether the user may command the replicator: for what a page offers."""
+    return _may(user, replicator, "PUT")
+
+
 def readable_names(user: User) -> frozenset[str]:
     """The DAGs that the user may read."""
     return frozenset(get_auth_manager().get_authorized_dag_ids(user=user, method="GET"))
@@ -98,6 +103,7 @@ def _may(user: BaseUser, replicator: str, method: ResourceMethod) -> bool:
 Readable = Annotated[str, Depends(readable)]
 Editable = Annotated[str, Depends(editable)]
 ReadableWithValues = Annotated[str, Depends(readable_with_values)]
+MayEdit = Annotated[bool, Depends(may_edit)]
 ReadableNames = Annotated[frozenset[str], Depends(readable_names)]
 
 GUARDS = (signed_in, readable, readable_with_values, editable, readable_names)

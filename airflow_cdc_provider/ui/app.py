@@ -11,7 +11,16 @@ from fastapi import FastAPI
 from airflow_cdc_provider import __version__
 from airflow_cdc_provider.ui.problems import add_error_handlers
 from airflow_cdc_provider.ui.responses import add_headers_and_bound_bodies
-from airflow_cdc_provider.ui.routes import change_log, columns, commands, pages, previews, quarantine, replicators
+from airflow_cdc_provider.ui.routes import (
+    change_log,
+    columns,
+    commands,
+    pages,
+    previews,
+    quarantine,
+    questions,
+    replicators,
+)
 
 API = "/api/v1"
 
@@ -36,6 +45,7 @@ def create_app() -> FastAPI:
     app.include_router(previews.router, prefix=API, tags=["previews"])
     app.include_router(quarantine.router, prefix=API, tags=["quarantine"])
     app.include_router(commands.router, prefix=API, tags=["commands"])
+    app.include_router(questions.router, prefix=API, tags=["questions"])
     return app
 
 

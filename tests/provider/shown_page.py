@@ -30,8 +30,7 @@ class Shown:
 
 
 @contextmanager
-def shown_page(harness: RunHarness) -> Iterator[Shown]:
-    """As a user with the role "user" sees it."""
+def shown_page(harness: RunHarness, role: str = "user") -> Iterator[Shown]:
     client = api_client()
     (port,) = free_ports(1)
     server = uvicorn.Server(uvicorn.Config(client.http.app, host="127.0.0.1", port=port, log_level="warning"))
@@ -41,7 +40,7 @@ def shown_page(harness: RunHarness) -> Iterator[Shown]:
         time.sleep(0.05)
     url = f"http://127.0.0.1:{port}"
     try:
-        with browser_page(url, client.tokens["user"]) as page:
+        with browser_page(url, client.tokens[role]) as page:
             yield Shown(page, url, harness)
     finally:
         server.should_exit = True

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
+from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.ui import access
 from airflow_cdc_provider.ui.access import GUARDS
 from airflow_cdc_provider.ui.app import create_app
@@ -250,3 +251,23 @@ def test_the_changes_of_the_last_day_are_a_series_of_half_hours(api: ApiClient, 
     assert len(one["changes_24h"]) == 48 and sum(one["changes_24h"]) == 1
     tables = api.get("/replicators/shop/tables").json()["tables"]
     assert [sum(table["changes_24h"]) for table in tables] == [1, 0]
+
+
+def test_a_replicator_says_whether_the_user_may_command_it(api: ApiClient) -> None:
+    found = {role: api.get("/replicators/shop", role).json()["may_edit"] for role in ROLES}
+    assert found == {"viewer": False, "user": True, "op": True, "admin": True}
+
+
+def test_a_hole_is_open_until_every_copy_of_its_table_was_made_again(api: ApiClient, harness: RunHarness) -> None:
+    log, hole = harness.replicator.log, Hole("gap", "public.a", "", detail="event 7 is missing")
+    harness.source.change("public.a")
+    plan = harness.open("r2").plan
+    harness.extract(plan, holes=(hole,))
+    harness.close("r2")
+    (shown,) = api.get("/replicators/shop/windows").json()["windows"][0]["holes"]
+    assert shown == {"table": "public.a", "cause": "gap", "detail": "event 7 is missing", "open": True}
+    control = harness.control("public.a")
+    harness.commit("public_a", replace(control, window=log.sealed(), fence=control.fence + 1))
+    harness.run("r3")
+    (shown,) = api.get("/replicators/shop/windows").json()["windows"][0]["holes"]
+    assert shown["open"] is False

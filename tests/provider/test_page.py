@@ -36,11 +36,16 @@ def in_trouble(harness: RunHarness) -> Callable[[Mapping[str, TableRow]], list[T
 
 
 @pytest.fixture
-def shown(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Iterator[Shown]:
+def troubled(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> RunHarness:
     add_dags(["shop"])
     with_bad_records(harness)
     harness.state.change_tables("shop", in_trouble(harness))
-    with shown_page(harness) as page:
+    return harness
+
+
+@pytest.fixture
+def shown(troubled: RunHarness) -> Iterator[Shown]:
+    with shown_page(troubled) as page:
         yield page
 
 
@@ -83,3 +88,27 @@ def test_errors_and_unknown_replicators_are_shown_as_text(shown: Shown) -> None:
     shown.open("#/shop")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("#message")).to_be_visible()
+
+
+def test_values_of_a_record_are_shown_one_by_one_and_each_look_is_audited(shown: Shown) -> None:
+    page = shown.page
+    shown.open("#/shop")
+    page.get_by_role("button", name="Values one").click()
+    dialog = page.get_by_role("dialog", name="Values one")
+    expect(dialog).to_contain_text("Y2Fm6Q==")
+    assert grave_faults(page) == []
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
+    shown.open("#/shop")
+    expect(page.get_by_role("table", name="Audit")).to_contain_text("quarantine show")
+
+
+def test_a_viewer_sees_the_tables_and_no_buttons(troubled: RunHarness) -> None:
+    with shown_page(troubled, "viewer") as shown:
+        for place in ("#/shop", "#/shop/public.a"):
+            shown.open(place)
+            expect(shown.page.get_by_text("replicating").first).to_be_visible()
+            assert shown.page.get_by_role("main").get_by_role("button").count() == 0
+        shown.open("#/shop")
+        expect(shown.page.get_by_text("You may read this replicator")).to_be_visible()
+        expect(shown.page.get_by_role("table", name="Records in quarantine")).to_contain_text("no date")

@@ -263,3 +263,22 @@ def test_a_missing_dataset_is_reported_with_its_statement(bigquery_server: Embed
     (problem,) = opened(bigquery_server, tmp_path, "none_of_this", region="EU").check(())
     assert problem.code == "TGT052"
     assert problem.do == f"CREATE SCHEMA `{PROJECT}`.`none_of_this` OPTIONS(location = 'EU');"
+
+
+def test_a_copy_has_its_options_from_the_moment_it_has_its_name(
+    target: BigQueryTarget, bigquery_server: EmbeddedBigQuery
+) -> None:
+    """As in BigQuery, where a statement is atomic: a table without an identity would be one of somebody else."""
+    name = target.server.sql.table
+    execute(target, f"CREATE TABLE {name('one')} (id INT64)")
+    requests.post(f"{bigquery_server.url}/slow/1500", timeout=10).raise_for_status()
+    copying = threading.Thread(
+        target=execute, args=(target, f"CREATE TABLE {name('two')} COPY {name('one')} OPTIONS(description = 'ours')")
+    )
+    copying.start()
+    seen = set[str | None]()
+    with target.server.session("test") as connection:
+        while copying.is_alive():
+            seen.add(target.server.comment(connection.cursor(), "two"))
+        seen.add(target.server.comment(connection.cursor(), "two"))
+    assert seen <= {None, "ours"} and "ours" in seen

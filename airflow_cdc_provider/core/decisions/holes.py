@@ -33,6 +33,16 @@ def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | No
     return max((window for window in windows if window <= control.window), default=None)
 
 
+def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
+    """Whether one of the copies of the hole's table has neither passed the hole, which only a new copy can, nor a floor
+    that repairs it. ``window``: of the hole."""
+    return hole.kind != SCHEMA and any(
+        copy.window < window and not "" < hole.order_key <= copy.floor
+        for copy in copies
+        if copy.source_table == hole.table
+    )
+
+
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
     """The hole that a copy at ``floor`` of a table of the source has in a window. A hole at or below the floor is
     repaired by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are

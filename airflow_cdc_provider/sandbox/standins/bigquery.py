@@ -1,20 +1,24 @@
 """local-bigquery behind HTTP, corrected where it differs from BigQuery in what a target needs. Runs in an environment
 of its own (``sandbox/environments.py`` makes it): ``python -P bigquery.py PORT STREAM_PORT FOLDER``.
 
-Corrected: a table that is a COPY has the partitioning, the clustering and the options of its source, and OPTIONS of its
-own; GRANT on a table; DDL in a transaction, and changes without WHERE, are refused; the number of rows of a table;
-BIGNUMERIC with up to 38 digits at any scale; bytes in Parquet; a conflict of transactions has BigQuery's message; 10
-MB are billed for each query. ``gs://`` is a folder, with the requests of Cloud Storage that write, list and remove
-objects.
+Corrected: a table that is a COPY has the partitioning, the clustering and the options of its source, and OPTIONS of
+its own, at once with its name; GRANT on a table; DDL in a transaction, and changes without WHERE, are refused; the
+number of rows of a table; BIGNUMERIC with up to 38 digits at any scale; bytes in Parquet; a conflict of transactions
+has BigQuery's message; 10 MB are billed for each query. ``gs://`` is a folder, with the requests of Cloud Storage that
+write, list and remove objects.
 ``/lose/request`` and ``/lose/answer`` lose the next script with a COMMIT, or its answer: the connection breaks.
-``/fail/REASON`` makes the next query fail for this reason.
+``/fail/REASON`` makes the next query fail for this reason. ``/slow/MILLISECONDS``: the options of the next COPY take so
+long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -56,11 +60,17 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
+COPYING = threading.RLock()
+"""Held while a COPY makes a table and then sets its options: nobody sees the table without them."""
+
+
 class Armed:
-    """``lose``: of the next script with a COMMIT. ``fail``: the reason of the next job's failure."""
+    """``lose``: of the next script with a COMMIT. ``fail``: the reason of the next job's failure. ``slow_s``: the
+    options of the next COPY."""
 
     lose = ""
     fail = ""
+    slow_s = 0.0
 
 
 normalise_as_before = ddl.normalise
@@ -87,6 +97,9 @@ def normalise(tree: Any) -> Any:
 def apply(tree: Any, project_id: str, dataset_id: str, evaluate: Any) -> None:
     clone = tree.args.get("clone") if isinstance(tree, exp.Create) else None
     source = tables.load(*names.reference(clone.this, project_id, dataset_id)) if clone else None
+    if source is not None:
+        slow_s, Armed.slow_s = Armed.slow_s, 0.0
+        time.sleep(slow_s)
     apply_as_before(tree, project_id, dataset_id, evaluate)
     if source is not None:
         reference = names.reference(tree.find(exp.Table), project_id, dataset_id)
@@ -103,7 +116,8 @@ def duckdb_type(field: Any) -> str:
 
 
 def load(project_id: str, dataset_id: str, table_id: str) -> Any:
-    found = load_as_before(project_id, dataset_id, table_id)
+    with COPYING:
+        found = load_as_before(project_id, dataset_id, table_id)
     if found.type != "TABLE" or dataset_id == tables.RESULTS:
         return found
     ((rows,),) = database.fetch(f"SELECT count(*) FROM {tables.name(project_id, dataset_id, table_id)}")
@@ -142,7 +156,8 @@ def execute(interpreter: Any, statement: Any) -> None:
     if granted:
         grant(context, *granted.groups())
     else:
-        sql_as_before(interpreter, statement)
+        with COPYING if COPY.match(text.rstrip().rstrip(";")) else contextlib.nullcontext():
+            sql_as_before(interpreter, statement)
 
 
 def grant(context: Any, role: str, table: str, members: str) -> None:
@@ -197,6 +212,11 @@ async def fail(request: Request) -> PlainTextResponse:
     return PlainTextResponse("armed")
 
 
+async def slow(request: Request) -> PlainTextResponse:
+    Armed.slow_s = int(request.path_params["milliseconds"]) / 1000
+    return PlainTextResponse("armed")
+
+
 async def lost(request: Request) -> JSONResponse:
     """What is still to be lost."""
     return JSONResponse({"lost": Armed.lose})
@@ -240,6 +260,7 @@ script.Interpreter.sql = execute
 app.router.routes[:0] = [
     Route("/lose/{what}", arm, methods=["POST"]),
     Route("/fail/{reason}", fail, methods=["POST"]),
+    Route("/slow/{milliseconds}", slow, methods=["POST"]),
     Route("/lost", lost),
     Route("/upload/storage/v1/b/{bucket}/o", write_object, methods=["POST"]),
     Route("/storage/v1/b/{bucket}/o", list_objects),

@@ -1,6 +1,6 @@
 // Buttons that change something, and the confirmation of what removes rows.
 
-import { path, post } from "./api.js";
+import { path, post, request, tell } from "./api.js";
 import { button, element } from "./dom.js";
 import { capital } from "./words.js";
 
@@ -16,6 +16,7 @@ const DIALOG = Object.fromEntries(["dialog", "title", "text", "name", "input", "
 
 // Commands about all tables of a replicator. shown: draws the page again.
 export function replicatorActs(one, shown) {
+  if (!one.may_edit) return element("p", { class: "faint" }, "You may read this replicator; its DAG's editors command it.");
   const act = (kind) => button(`${capital(kind)} all`, () => command(one, kind, [], shown));
   return element("p", { class: "actions" },
     button("Run now", () => sent(`${path(one.name)}/runs`, null, shown)),
@@ -23,19 +24,40 @@ export function replicatorActs(one, shown) {
 }
 
 export function tableActs(one, table, shown) {
+  if (!one.may_edit) return null;
   const kinds = OF_STATE[table.state] || ["pause", "resync", "verify"];
   return element("div", { class: "actions" }, ...kinds.map((kind) =>
     button(capital(kind), () => command(one, kind, [table.table], shown), `${capital(kind)} ${table.table}`)));
 }
 
 export function answerActs(one, question, shown) {
-  return element("p", { class: "actions" }, ...question.answers.map((answer) => button(capital(answer), () =>
-    sent(`${path(one.name)}/questions/${encodeURIComponent(question.id)}/answer`, { answer }, shown))));
+  const route = `${path(one.name)}/questions/${encodeURIComponent(question.id)}`;
+  return one.may_edit && element("p", { class: "actions" }, values(`${route}/sample`, `waiting for ${question.table}`), ...question.answers.map((answer) => button(capital(answer), () =>
+    sent(`${route}/answer`, { answer }, shown))));
 }
 
 export function recordActs(one, record, shown) {
-  return element("div", { class: "actions" }, ...["replay", "discard"].map((decision) =>
+  return one.may_edit && element("div", { class: "actions" }, values(`${path(one.name)}/quarantine/${encodeURIComponent(record)}`, record), ...["replay", "discard"].map((decision) =>
     button(capital(decision), () => decide(one, decision, record, shown), `${capital(decision)} ${record}`)));
+}
+
+// Values of rows are asked for one by one: each request is in the audit log.
+function values(route, name) {
+  return button("Values", async () => {
+    try {
+      show(`Values ${name}`, JSON.stringify(await request(route), null, 2));
+    } catch (error) {
+      tell(error.message, false);
+    }
+  }, `Values ${name}`);
+}
+
+function show(title, text) {
+  const dialog = document.getElementById("values");
+  document.getElementById("values-title").textContent = title;
+  document.getElementById("values-text").textContent = text;
+  document.getElementById("values-close").onclick = () => dialog.close();
+  dialog.showModal();
 }
 
 async function decide(one, decision, record, shown) {

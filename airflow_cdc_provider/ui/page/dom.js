@@ -14,7 +14,7 @@ function filled(made, properties, children) {
   for (const [key, value] of Object.entries(properties || {})) {
     if (value !== null && value !== undefined) made.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined).map(asNode));
+  made.append(...children.filter((child) => child || child === 0).map(asNode));
   return made;
 }
 

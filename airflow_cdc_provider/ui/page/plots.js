@@ -13,8 +13,10 @@ const RUN_PLACES = 30;
 
 const fill = (name) => `fill-${FILL[name] || "idle"}`;
 
+// Without a label, the words beside the drawing say the same.
 function drawing(name, width, label, marks) {
-  return drawn("svg", { class: name, viewBox: `0 0 ${width} 10`, preserveAspectRatio: "none", role: "img", "aria-label": label }, ...marks);
+  const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  return drawn("svg", { class: name, viewBox: `0 0 ${width} 10`, preserveAspectRatio: "none", ...spoken }, ...marks);
 }
 
 function bar(x, width, height, name, text) {
@@ -40,7 +42,7 @@ export function states(counts) {
     x += count;
     return part;
   });
-  return element("div", {}, drawing("strip", 100, words, marks), element("span", {}, words));
+  return element("div", {}, drawing("strip", 100, "", marks), element("span", {}, words));
 }
 
 // Windows of the change log, the last on the right; one with a hole is a whole bar.
@@ -83,7 +85,7 @@ export function progress({ progress: { rows, of, fraction }, seconds_left: left 
   const done = fraction ?? (of ? Math.min(1, rows / of) : null);
   const parts = [counted(rows, "row"), done === null ? "" : percent(done), left === null ? "" : `${duration(left)} left`];
   const words = parts.filter(Boolean).join(", ");
-  return element("div", {}, done === null ? null : gauge(done, words, 2), element("span", {}, words));
+  return element("div", {}, done === null ? null : gauge(done, "", 2), element("span", {}, words));
 }
 
 // The states of a table one after another, as long as each lasted.

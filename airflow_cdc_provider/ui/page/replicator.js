@@ -30,7 +30,10 @@ export async function replicatorView(name, shown) {
       ["Tables", number(one.tables)], ["Seen", time(one.seen_at)]]),
     replicatorActs(one, shown),
     ...questions.items.map((question) => section(`Question about ${question.table}`,
-      element("p", {}, question.changes.join("; ")), answerActs(one, question, shown))),
+      ...question.changes.map((change) => element("p", {}, change)),
+      question.statements.length ? element("p", {}, "The target would execute:") : null,
+      ...question.statements.map((statement) => element("pre", {}, statement)),
+      answerActs(one, question, shown))),
     copies(tables),
     tablesView(one, tables, shown),
     records.items.length ? quarantine(one, records.items, shown) : null,
@@ -78,8 +81,8 @@ function quarantine(one, records, shown) {
 }
 
 function holes(items) {
-  const rows = items.flatMap((one) => one.holes.map((hole) => [number(one.window), hole.table, hole.cause, hole.detail]));
-  return rows.length ? table("Holes", ["#Window", "Table", "Cause", "Detail"], rows) : null;
+  const rows = items.flatMap((one) => one.holes.map((hole) => [number(one.window), hole.table, hole.cause, hole.detail, hole.open ? element("span", { class: "late" }, "open") : "the table was copied again"]));
+  return rows.length ? table("Holes", ["#Window", "Table", "Cause", "Detail", "Closed by"], rows) : null;
 }
 
 function retention(one) {

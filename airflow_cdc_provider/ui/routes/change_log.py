@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from airflow_cdc_provider.core.decisions.holes import is_open
 from airflow_cdc_provider.core.log.change_log import Manifest
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable
 from airflow_cdc_provider.ui.registered import opened
@@ -17,13 +20,15 @@ router = APIRouter()
 
 @router.get("/replicators/{replicator}/windows")
 def list_windows(request: Request, replicator: Readable, limit: Annotated[int, Query(ge=1, le=100)] = 48) -> Response:
-    """The last windows of the change log, the newest first: when they were sealed, and what they have."""
-    log = opened(open_state(), replicator).log
-    found = list(log.manifests(log.sealed() - limit + 1))
-    return json_response(request, {"windows": [_window(one) for one in reversed(found)]})
+    """The last windows of the change log, the newest first: when they were sealed, and what they have. A hole is open
+    until every copy of its table was made again."""
+    one = opened(open_state(), replicator)
+    found = list(one.log.manifests(one.log.sealed() - limit + 1))
+    copies = [row.control for row in one.state.tables(replicator).values() if row.control]
+    return json_response(request, {"windows": [_window(manifest, copies) for manifest in reversed(found)]})
 
 
-def _window(manifest: Manifest) -> dict[str, Any]:
+def _window(manifest: Manifest, copies: Sequence[ControlRecord]) -> dict[str, Any]:
     slices = manifest.tables.values()
     return {
         "window": manifest.window,
@@ -33,5 +38,13 @@ def _window(manifest: Manifest) -> dict[str, Any]:
         "records": sum(one.rows for one in slices),
         "bytes": sum(file.bytes for one in slices for file in one.files),
         "tables": {name: one.rows for name, one in manifest.tables.items() if one.rows},
-        "holes": [{"table": hole.table, "cause": hole.cause, "detail": hole.detail} for hole in manifest.holes],
+        "holes": [
+            {
+                "table": hole.table,
+                "cause": hole.cause,
+                "detail": hole.detail,
+                "open": is_open(hole, manifest.window, copies),
+            }
+            for hole in manifest.holes
+        ],
     }

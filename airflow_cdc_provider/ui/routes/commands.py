@@ -1,4 +1,4 @@
-"""Commands about tables, and answers to questions: what the command line does, with the same audit."""
+"""Commands about tables, and runs: what the command line does, with the same audit."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from airflow.utils.types import DagRunTriggeredByType
 from fastapi import APIRouter, Header, HTTPException, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
-from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.state_versions import require_version
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run, trigger_run_once
-from airflow_cdc_provider.hooks.open_questions import close_question
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
 from airflow_cdc_provider.ui.paging import Limit
 from airflow_cdc_provider.ui.registered import opened, require_entry, require_tables
 from airflow_cdc_provider.ui.responses import json_response
-from airflow_cdc_provider.ui.texts import NO_CONTROLS, Id, Line
+from airflow_cdc_provider.ui.texts import NO_CONTROLS, Line
 
 router = APIRouter()
 
@@ -59,14 +56,6 @@ class TableCommand(BaseModel):
             "verify": {"repair": self.repair},
         }
         return own.get(self.kind, {}) | ({"reason": self.reason} if self.reason else {})
-
-
-class QuestionAnswer(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    answer: Answer
-    reason: Line = ""
-    now: bool = False
 
 
 @router.get("/replicators/{replicator}/commands")
@@ -118,25 +107,3 @@ def create_run(replicator: Editable, key: Key) -> dict[str, Any]:
     require_entry(open_state(), replicator)
     require_runnable_dag(replicator)
     return {"run_id": trigger_run_once(replicator, f"{replicator} {key}", DagRunTriggeredByType.REST_API)}
-
-
-@router.get("/replicators/{replicator}/questions")
-def list_questions(request: Request, replicator: Readable) -> Response:
-    """The questions that wait for a person."""
-    found = open_questions(opened(open_state(), replicator))
-    return json_response(request, {"questions": to_plain(list(found.values()))})
-
-
-@router.post("/replicators/{replicator}/questions/{question_id}/answer", status_code=status.HTTP_202_ACCEPTED)
-def answer(replicator: Editable, question_id: Id, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
-    """Answer a question. Answering again in the same way changes nothing."""
-    one = opened(open_state(), replicator)
-    found = [question for question in open_questions(one).values() if question.id == question_id]
-    if not found:
-        raise NotFound.of("API004", f"{replicator} has no open question {question_id}", do="list the open questions")
-    if body.now:
-        require_runnable_dag(replicator)
-    decision = answer_open_question(one, found[0], body.answer, user.get_name(), body.reason)
-    close_question(replicator, decision)
-    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now else ""
-    return {**to_plain(decision), "started_run": run_id}

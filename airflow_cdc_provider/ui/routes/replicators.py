@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
-from airflow_cdc_provider.ui.access import Readable, ReadableNames
+from airflow_cdc_provider.ui.access import MayEdit, Readable, ReadableNames
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
 from airflow_cdc_provider.ui.registered import entries_after, require_entry
 from airflow_cdc_provider.ui.responses import json_response
@@ -51,9 +51,10 @@ def list_replicators(
 
 
 @router.get("/replicators/{replicator}")
-def get_replicator(request: Request, replicator: Readable) -> Response:
+def get_replicator(request: Request, replicator: Readable, may_edit: MayEdit) -> Response:
     """A replicator, with its definition, the runs that hold its lanes, commands that are not finished, and the
-    positions of its source and its copies. ``retention``: of the source's log, as last measured."""
+    positions of its source and its copies. ``retention``: of the source's log, as last measured.
+    ``may_edit``: whether the user may command it."""
     state = open_state()
     entry = require_entry(state, replicator)
     rows, positions = state.tables(replicator).values(), state.positions.get(replicator)
@@ -66,6 +67,7 @@ def get_replicator(request: Request, replicator: Readable) -> Response:
         "version": state_version(rows),
         "positions": plain_positions(positions, rows),
         "retention": plain_retention(positions.retention),
+        "may_edit": may_edit,
     }
     return json_response(request, body)
 

@@ -1,0 +1,68 @@
+"""Questions that wait for a person, and their answers: what the command line does, with the same audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.utils.types import DagRunTriggeredByType
+from fastapi import APIRouter, Request, Response, status
+from pydantic import BaseModel, ConfigDict
+
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.samples import sample_of
+from airflow_cdc_provider.core.errors import NotFound
+from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.table.questions import Answer, Question
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
+from airflow_cdc_provider.hooks.open_questions import close_question
+from airflow_cdc_provider.hooks.state import open_state
+from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
+from airflow_cdc_provider.ui.registered import opened
+from airflow_cdc_provider.ui.responses import json_response
+from airflow_cdc_provider.ui.routes.commands import Key
+from airflow_cdc_provider.ui.texts import Id, Line
+
+router = APIRouter()
+
+
+class QuestionAnswer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    answer: Answer
+    reason: Line = ""
+    now: bool = False
+
+
+@router.get("/replicators/{replicator}/questions")
+def list_questions(request: Request, replicator: Readable) -> Response:
+    """The questions that wait for a person."""
+    found = open_questions(opened(open_state(), replicator))
+    return json_response(request, {"questions": to_plain(list(found.values()))})
+
+
+@router.get("/replicators/{replicator}/questions/{question_id}/sample")
+def get_sample(request: Request, replicator: ReadableWithValues, question_id: Id) -> Response:
+    """How many changes wait for an answer, and values of some of them, for those who may edit the DAG."""
+    one = opened(open_state(), replicator)
+    return json_response(request, to_plain(sample_of(one, _open_question(one, question_id))))
+
+
+@router.post("/replicators/{replicator}/questions/{question_id}/answer", status_code=status.HTTP_202_ACCEPTED)
+def answer(replicator: Editable, question_id: Id, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
+    """Answer a question. Answering again in the same way changes nothing."""
+    one = opened(open_state(), replicator)
+    question = _open_question(one, question_id)
+    if body.now:
+        require_runnable_dag(replicator)
+    decision = answer_open_question(one, question, body.answer, user.get_name(), body.reason)
+    close_question(replicator, decision)
+    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now else ""
+    return {**to_plain(decision), "started_run": run_id}
+
+
+def _open_question(one: Replicator, question_id: str) -> Question:
+    found = [question for question in open_questions(one).values() if question.id == question_id]
+    if not found:
+        raise NotFound.of("API004", f"{one.name} has no open question {question_id}", do="list the open questions")
+    return found[0]

@@ -1,0 +1,75 @@
+"""Questions in the API, and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from airflow_cdc_provider.core.table.questions import Answer, Question
+from airflow_cdc_provider.core.table.states import State, TableState
+from tests.provider.api_client import ApiClient, add_dags, api_client
+from tests.provider.command_line import CommandLine, replicated
+from tests.provider.run_harness import RunHarness
+from tests.provider.shown_page import shown_page
+
+pytestmark = [pytest.mark.server, pytest.mark.filterwarnings("ignore:Using `httpx` with")]
+
+QUESTION = Question(
+    "0123456789abcdef",
+    "public.a",
+    1,
+    ("column name changes from text to int64",),
+    (Answer.RESYNC, Answer.LEAVE),
+    ("ALTER TABLE public_a ALTER COLUMN name TYPE bigint",),
+    ("name",),
+)
+PATH = "/replicators/shop/questions"
+
+
+@pytest.fixture
+def asking(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> RunHarness:
+    """``public.a`` waits for an answer."""
+    add_dags(["shop"])
+    replicated(harness)
+    control = harness.control("public.a")
+    state = State(TableState.BLOCKED, "2026-11-27T12:00:00+00:00", "a type changed", "decide", question=QUESTION)
+    harness.commit("public_a", replace(control, fence=control.fence + 1, state=state))
+    harness.source.change("public.b")
+    harness.run("r2")
+    return harness
+
+
+@pytest.fixture
+def api(asking: RunHarness) -> Iterator[ApiClient]:
+    client = api_client()
+    with client.http:
+        yield client
+
+
+def test_an_open_question_has_its_statements_and_what_waits_for_it(api: ApiClient) -> None:
+    (shown,) = api.get(PATH).json()["questions"]
+    assert (shown["id"], shown["statements"]) == (QUESTION.id, list(QUESTION.statements))
+    assert api.get(f"{PATH}/{QUESTION.id}/sample", "user").json() == {"records": 0, "values": []}
+    assert api.get(f"{PATH}/{QUESTION.id}/sample", "viewer").status_code == 403
+    missing = api.get(f"{PATH}/ffff/sample", "user")
+    assert (missing.status_code, missing.json()["problems"][0]["code"]) == (404, "API004")
+
+
+def test_an_answer_on_the_page_is_a_decision_by_the_user(asking: RunHarness) -> None:
+    with shown_page(asking) as shown:
+        page = shown.page
+        shown.open("#/")
+        expect(page.get_by_role("row", name="shop")).to_contain_text("1 question")
+        shown.open("#/shop")
+        expect(page.get_by_role("heading", name="Question about public.a")).to_be_visible()
+        expect(page.get_by_text(QUESTION.statements[0])).to_be_visible()
+        page.get_by_role("button", name="Values waiting for public.a").click()
+        expect(page.get_by_role("dialog")).to_contain_text('"records": 0')
+        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Leave", exact=True).click()
+        expect(page.locator("#message")).to_be_visible()
+    (decision,) = asking.replicator.log.decisions()
+    assert (decision.question, decision.answer, decision.decided_by) == (QUESTION.id, Answer.LEAVE, "user-name")
