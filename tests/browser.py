@@ -22,7 +22,8 @@ SCREENSHOTS = "SCREENSHOTS"
 @contextmanager
 def browser_page(url: str, token: str) -> Iterator[Page]:
     """``token``: of a user of Airflow. Every error that the page's scripts or its content policy report fails the
-    block at its end. Without Chromium, the test is skipped on a laptop and fails in CI."""
+    block at its end; if it fails, the texts of the page are printed. Without Chromium, the test is skipped on a laptop
+    and fails in CI."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         message = "no chromium is installed; on Debian: apt-get install chromium"
@@ -38,8 +39,13 @@ def browser_page(url: str, token: str) -> Iterator[Page]:
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda line: errors.append(line.text) if "Content Security Policy" in line.text else None)
-        yield page
-        browser.close()
+        try:
+            yield page
+        except BaseException:
+            print(*(f"{frame.url}\n{frame.locator('body').inner_text()}" for frame in page.frames), *errors, sep="\n")
+            raise
+        finally:
+            browser.close()
     assert errors == []
 
 

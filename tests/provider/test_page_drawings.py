@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.log.copy_progress import CopyProgress, Progress, 
 from airflow_cdc_provider.core.log.retained_log import EndSample, RetainedLog, SourceRetention
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.verified import Verified
 from tests.browser import grave_faults, picture
 from tests.provider.api_client import add_dags, set_runs
 from tests.provider.command_line import CommandLine, replicated
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.server
 
 NOW = datetime.now(UTC)
 GIB = 1 << 30
+COMPARED = Verified("2026-11-27T06:00:00.000+00:00", 2, False, differing=7, repaired=7)
 
 
 def ago(**time: float) -> str:
@@ -58,7 +60,7 @@ def shown(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Ite
     harness.state.positions.update("shop", retention=retention())
     rows = harness.state.tables("shop")
     recent = {ago(hours=hours)[:14] + ("00" if hours % 2 else "30"): 50 * hours for hours in range(1, 20)}
-    harness.state.change_tables("shop", lambda _: [replace(rows["public.a"], recent=recent)])
+    harness.state.change_tables("shop", lambda _: [replace(rows["public.a"], recent=recent, verified=COMPARED)])
     copying = replace(rows["public.b"], state=TableState.RESYNCING, since=ago(), reason="asked by ada")
     harness.state.change_tables("shop", lambda _: [copying])
     progress = CopyProgress("r3", ago(seconds=3), 10.0, Progress(250_000, 1_000_000))
@@ -78,6 +80,7 @@ def test_changes_runs_copies_and_the_end_of_the_log_are_drawn(shown: Shown) -> N
     page.get_by_role("link", name="shop").click()
     copies = page.get_by_role("table", name="Copies in progress")
     expect(copies).to_contain_text("250,000 rows, 25 %, 30 s left")
+    expect(page.get_by_role("table", name="Tables")).to_contain_text("2026-11-27T06:00 7 differ, 7 repaired")
     runs = page.get_by_role("link", name="run r3: failed")
     assert runs.get_attribute("href") == "../dags/shop/runs/r3"
     expect(page.get_by_text("11 success, 1 failed")).to_be_visible()

@@ -19,8 +19,8 @@ LEFT_OUT = ("control", "attainment", "recent", "costs", "history")
 
 def table_status(row: TableRow, definition: Definition, progress: CopyProgress | None, now: str) -> dict[str, Any]:
     """The fields of the row, of its freshness, and of a running copy, without the control record and the history of
-    states. ``cost``: of the last 30 days. ``changes_24h``: by half hour, the current one last. ``now``: UTC in ISO 8601
-    format."""
+    states. ``cost``: of the last 30 days. ``changes_24h``: by half hour, the current one last. ``comparison``: the
+    last one with the source, in words. ``now``: UTC in ISO 8601 format."""
     plain: dict[str, Any] = to_plain(row)
     for name in LEFT_OUT:
         del plain[name]
@@ -31,5 +31,6 @@ def table_status(row: TableRow, definition: Definition, progress: CopyProgress |
     fraction = row.attainment.fraction()
     attained = {"attainment": fraction, "meets_objective": meets(fraction, definition.objective)}
     measured = {"cost": to_plain(total(row.costs.values())), "changes_24h": series(row.recent, now)}
-    at_present = {"catching_up": is_catching_up(row), "copying": copying}
+    compared = row.verified.shown if row.verified else ""
+    at_present = {"catching_up": is_catching_up(row), "copying": copying, "comparison": compared}
     return plain | freshness_fields | attained | waiting | measured | at_present

@@ -66,7 +66,7 @@ function tablesView(one, tables, shown) {
     element("a", { href: `#/${encodeURIComponent(one.name)}/${encodeURIComponent(row.table)}` }, row.table),
     state(row.state), lag(row), sparkline(row.changes_24h), number(row.rows),
     element("span", { class: row.meets_objective === false ? "late" : "" }, percent(row.attainment)),
-    cost(row.cost), row.verified ? row.verified.shown : "",
+    cost(row.cost), row.comparison,
     element("div", {}, row.reason, row.quarantined ? ` ${counted(row.quarantined, "record")} in quarantine` : null,
       row.remedy ? element("div", { class: "faint" }, row.remedy) : null),
     tableActs(one, row, shown),

@@ -15,7 +15,7 @@ export async function tableView(name, tableName, shown) {
     facts([["State", state(one.state)], ["Since", time(one.since)], ["Lag", lag(one)], ["Rows", number(one.rows)],
       ["Changes in 24 h", sparkline(one.changes_24h)], ["Not late, 30 days", percent(one.attainment) || "not measured yet"],
       ["Window", number(one.window)], one.backlog ? ["Not applied yet", bytes(one.backlog)] : null,
-      ["Last comparison", one.verified ? one.verified.shown : "none"]]),
+      ["Last comparison", one.comparison || "none"]]),
     element("p", {}, one.reason), one.remedy ? element("p", { class: "faint" }, one.remedy) : null,
     one.copying ? progress(one.copying) : null,
     tableActs(replicator, one, shown),
