@@ -35,6 +35,7 @@ def in_airflow(shop: Scenario, page: Page) -> None:
     expect(state_of(frame, ORDERS)).to_have_text("paused")
     expect(state_of(frame, CUSTOMERS)).to_have_text("replicating")
     expect(frame.get_by_role("row", name=f"pause {ORDERS}")).to_contain_text("done")
+    frame.get_by_role("status").scroll_into_view_if_needed()
     picture(page, "replicator")
     frame.get_by_role("button", name=f"Resume {ORDERS}").click()
     expect(state_of(frame, ORDERS)).to_have_text("replicating")

@@ -80,7 +80,7 @@ def test_changes_runs_copies_and_the_end_of_the_log_are_drawn(shown: Shown) -> N
     page.get_by_role("link", name="shop").click()
     copies = page.get_by_role("table", name="Copies in progress")
     expect(copies).to_contain_text("250,000 rows, 25 %, 30 s left")
-    expect(page.get_by_role("table", name="Tables")).to_contain_text("2026-11-27T06:00 7 differ, 7 repaired")
+    expect(page.get_by_role("table", name="Tables")).to_contain_text("compared 2026-11-27T06:00 7 differ, 7 repaired")
     runs = page.get_by_role("link", name="run r3: failed")
     assert runs.get_attribute("href") == "../dags/shop/runs/r3"
     expect(page.get_by_text("11 success, 1 failed")).to_be_visible()

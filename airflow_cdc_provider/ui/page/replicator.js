@@ -9,7 +9,7 @@ import { bytes, cost, counted, duration, lag, number, percent, state, time } fro
 const WINDOWS = 48;
 const RUNS = 50;
 const ALMOST_FULL = 0.8;
-const TABLE_HEADS = ["Table", "State", "Lag", "Changes in 24 h", "#Rows", "Not late, 30 days", "Cost, 30 days", "Last comparison", "Reason", "Actions"];
+const TABLE_HEADS = ["Table", "State", "Lag", "Changes in 24 h", "#Rows", "In 30 days", "Actions"];
 
 export async function replicatorView(name, shown) {
   const route = path(name);
@@ -64,14 +64,21 @@ function copies(tables) {
 function tablesView(one, tables, shown) {
   const rows = tables.map((row) => [
     element("a", { href: `#/${encodeURIComponent(one.name)}/${encodeURIComponent(row.table)}` }, row.table),
-    state(row.state), lag(row), sparkline(row.changes_24h), number(row.rows),
-    element("span", { class: row.meets_objective === false ? "late" : "" }, percent(row.attainment)),
-    cost(row.cost), row.comparison,
-    element("div", {}, row.reason, row.quarantined ? ` ${counted(row.quarantined, "record")} in quarantine` : null,
-      row.remedy ? element("div", { class: "faint" }, row.remedy) : null),
-    tableActs(one, row, shown),
+    stateOf(row), lag(row), sparkline(row.changes_24h), number(row.rows), measured(row), tableActs(one, row, shown),
   ]);
   return table("Tables", TABLE_HEADS, rows);
+}
+
+function stateOf(row) {
+  return element("div", {}, state(row.state), row.reason ? element("div", {}, row.reason) : null,
+    row.quarantined ? element("div", {}, `${counted(row.quarantined, "record")} in quarantine`) : null,
+    row.remedy ? element("div", { class: "faint" }, row.remedy) : null);
+}
+
+function measured(row) {
+  const late = row.attainment === null ? null : element("div", { class: row.meets_objective === false ? "late" : "" }, `${percent(row.attainment)} not late`);
+  return element("div", {}, late, element("div", { class: "faint" }, cost(row.cost)),
+    row.comparison ? element("div", { class: "faint" }, `compared ${row.comparison}`) : null);
 }
 
 function quarantine(one, records, shown) {
