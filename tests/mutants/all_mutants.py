@@ -19,6 +19,7 @@ from tests.mutants.histories import HISTORY
 from tests.mutants.identities import IDENTITIES
 from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
+from tests.mutants.measuring import MEASURING_MUTANTS
 from tests.mutants.monitoring import MONITORING_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.operating import OPERATING_MUTANTS
@@ -52,6 +53,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ENGINES,
     *QUARANTINE,
     *API_MUTANTS,
+    *MEASURING_MUTANTS,
     *MONITORING_MUTANTS,
     *OPERATING_MUTANTS,
     *DIRTY_KEYS,
