@@ -20,6 +20,7 @@ from unittest import mock
 
 from airflow_cdc_provider import appcds, bundle
 from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE
+from airflow_cdc_provider.core.decisions.spark_application import TaskAttempt
 from airflow_cdc_provider.core.decisions.steps import StepKind, StepResult
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks import drivers
@@ -121,8 +122,8 @@ def operating(secrets_of: Any) -> Iterator[None]:
     """Runs the code of the operator without Airflow. ``secrets_of``: definition → secrets."""
     process_space, running = drivers.process_space, drivers.running
 
-    def submission(definition: Definition, kind: StepKind, step_url: str, rows: int | None) -> Any:
-        environment = armed.get()
+    def submission(definition: Definition, attempt: TaskAttempt, step_url: str, rows: int | None) -> Any:
+        kind, environment = attempt.kind, armed.get()
         return WarmJob(kind, step_url) if environment is None else ColdJob(definition, kind, step_url, environment)
 
     def seen(found: dict[str, list[int]]) -> dict[str, list[int]]:
