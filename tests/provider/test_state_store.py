@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandSta
 from airflow_cdc_provider.core.decisions.stream_positions import StreamPositions
 from airflow_cdc_provider.core.errors import CheckFailed, CommandRefused, StateUnavailable
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
+from airflow_cdc_provider.core.table.past_states import PastState
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -175,10 +176,13 @@ def test_a_table_is_claimed_by_one_run_and_keeps_its_first_window(store: StateSt
 
 def test_a_new_row_of_a_table_replaces_only_its_old_one(store: StateStore) -> None:
     a, b = (TableRow(f"public.{n}", n, TableState.REPLICATING, window=1) for n in "ab")
-    assert store.change_tables("shop", lambda _: [a, b]) == (a, b)
-    changed = TableRow("public.a", "a", TableState.FAILING, attempts=2, error="SRC001", changes={"insert": 3})
+    replicating = PastState(TableState.REPLICATING, "")
+    b_written = replace(b, history=(replicating,))
+    assert store.change_tables("shop", lambda _: [a, b]) == (replace(a, history=(replicating,)), b_written)
+    changed = TableRow("public.a", "a", TableState.FAILING, "now", attempts=2, error="SRC001", changes={"insert": 3})
     store.change_tables("shop", lambda _: [changed])
-    assert store.tables("shop") == {"public.a": changed, "public.b": b}
+    a_written = replace(changed, history=(replicating, PastState(TableState.FAILING, "now")))
+    assert store.tables("shop") == {"public.a": a_written, "public.b": b_written}
     assert store.tables("crm") == {}
 
 
