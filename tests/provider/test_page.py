@@ -90,7 +90,7 @@ def test_errors_and_unknown_replicators_are_shown_as_text(shown: Shown) -> None:
     expect(page.locator("#message")).to_be_visible()
 
 
-def test_values_of_a_record_are_shown_one_by_one_and_each_look_is_audited(shown: Shown) -> None:
+def test_values_of_a_record_are_shown_one_at_a_time_and_each_request_is_audited(shown: Shown) -> None:
     page = shown.page
     shown.open("#/shop")
     page.get_by_role("button", name="Values one").click()

@@ -61,7 +61,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 COPYING = threading.RLock()
-"""Held while a COPY makes a table and then sets its options: nobody sees the table without them."""
+"""Held while a COPY makes a table and then sets its options: no request reads the table without them."""
 
 
 class Armed:
