@@ -37,6 +37,7 @@ from tests.connectors.registry.schema_files import NoRegistry, registered_avro
 TRANSACTIONS, ROUNDS, CORES = 1500, 5, 2
 JSON_PER_S = 100_000
 AVRO_PER_MINUTE = 1_000_000
+FIRST_MS = 1_700_000_000_000
 CSV_PER_S, CSV_ROWS = 100_000, 50_000
 MORE_FIELDS = [
     {"type": "int64", "optional": True, "field": "total"},
@@ -84,11 +85,12 @@ def _figure(kind: str, form: str, schema: TableSchema, messages: Sequence[Messag
 
 
 def _registered_figure() -> Figure:
-    """Envelopes of ten columns in Avro, with the schemas in staging."""
+    """Envelopes of ten columns in Avro, with the schemas in staging, at the times that a topic gives them."""
     setup = ConnectorSetup("postgresql", schemas=False, transactions=True, headers=False)
     history = Simulator(Random(1), moves=True, late_check=False).history(TRANSACTIONS)
     plain = with_schemas(_widened(DebeziumEncoder(setup, Random(1)).messages(history)), fields=[*FIELDS, *MORE_FIELDS])
-    files, messages = registered_avro(plain)
+    files, untimed = registered_avro(plain)
+    messages = [message._replace(at_ms=FIRST_MS + number) for number, message in enumerate(untimed)]
     count = sum(message.value is not None for message in messages)
     settings = DecoderSettings(1, None, {"topic_prefix": "p"})
 
