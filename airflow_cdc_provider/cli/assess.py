@@ -76,7 +76,7 @@ def describe(args: argparse.Namespace) -> CommandOutput:
     columns = [
         {
             "name": column.name,
-            "type": column.native or str(column.type),
+            "type": column.type_text,
             "target_type": target_types.get(column.name, ""),
             "nullable": column.nullable,
             "key": column.name in schema.key,

@@ -16,9 +16,10 @@ from airflow_cdc_provider.core.assessment.copy_rate import LEAST_ROWS, CopyRate,
 from airflow_cdc_provider.core.assessment.draft import Draft, DraftTable, columns_to_exclude, draft_table
 from airflow_cdc_provider.core.assessment.support import Support, TableAssessment
 from airflow_cdc_provider.core.assessment.texts import duration_text, size_text
+from airflow_cdc_provider.core.columns.copied import CopiedColumns
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import MYSQL, POSTGRESQL, may_hold
 from airflow_cdc_provider.core.table.states import TableState
@@ -69,6 +70,13 @@ def test_a_column_with_values_that_the_copy_cannot_hold_is_partly_supported() ->
     assert found.support is Support.PARTIAL and until.name == "until"
     assert "infinite times" in until.findings[0].reason
     assert "`columns: {cast: {until: text}}`" in until.findings[0].suggestion
+
+
+def test_a_hashed_column_has_the_type_of_its_source() -> None:
+    rule = TableRule(SCHEMA.table, columns=Columns(hash=("name",)))
+    columns = CopiedColumns(rule, SCHEMA, b"k" * 16).columns
+    found = assessed(replace(SCHEMA, columns=tuple(one.column for one in columns)))
+    assert [column.source_type for column in found.columns] == ["bigint", "text", "date"]
 
 
 def test_a_long_key_names_the_limit_of_the_target() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.assessment.support import ColumnAssessment, Finding, Support, TableAssessment
+from airflow_cdc_provider.core.columns.copied import source_type
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -81,8 +82,9 @@ def _column(
         reason += f" (the target requires {required})" if required else ""
         findings.append(Finding("", reason, unsupported_values_remedy([limit])))
     support = Support.NO if problems else Support.PARTIAL if limit else Support.YES
-    source_type = column.native or str(column.type)
-    return ColumnAssessment(column.name, source_type, target_type, column.nullable, in_key, support, tuple(findings))
+    return ColumnAssessment(
+        column.name, source_type(column), target_type, column.nullable, in_key, support, tuple(findings)
+    )
 
 
 def _support(columns: Sequence[ColumnAssessment]) -> Support:

@@ -178,7 +178,7 @@ def without_renamed(rule: TableRule, schema: TableSchema, known: Collection[str]
 
 def source_schema(schema: TableSchema) -> TableSchema:
     """The source's schema that a copy's schema was derived from, without the initial values of converted columns."""
-    columns = [_source_column(column) for column in schema.columns if column.origin is None or column.origin.name]
+    columns = [source_column(column) for column in schema.columns if column.origin is None or column.origin.name]
     names = {column.name: column.origin.name for column in schema.columns if column.origin is not None}
     key = tuple(filter(None, (names.get(name, name) for name in schema.key)))
     return replace(schema, columns=tuple(columns), key=key)
@@ -200,7 +200,8 @@ def constant_type(value: object) -> LogicalType:
     return LogicalType(CONSTANT_TYPES[type(value)])
 
 
-def _source_column(column: Column) -> Column:
+def source_column(column: Column) -> Column:
+    """The column of the source that a column of a copy was derived from. The source must have one."""
     origin = column.origin
     if origin is None:
         return column
@@ -256,3 +257,9 @@ def _if_failed(cast: Convert, text: Convert) -> Convert:
 
 def _truncation(length: int) -> Convert:
     return lambda value: value[:length]
+
+
+def source_type(column: Column) -> str:
+    """The type of the column that a column of a copy was derived from, in the source's words; empty for a column that
+    the source does not have."""
+    return source_column(column).type_text if column.source_name else ""

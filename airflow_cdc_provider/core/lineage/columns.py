@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.core.columns.copied import source_type
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 
@@ -30,11 +31,11 @@ def column_pairs(schema: TableSchema, target_types: Sequence[str]) -> list[Colum
             column.name,
             target_type,
             column.source_name,
-            (column.native or str(column.type)) if column.source_name else "",
+            source_type(column),
             column.name in schema.key,
             column.nullable,
-            bool(column.origin and column.origin.converted),
-            bool(column.origin and column.origin.hidden),
+            column.is_converted,
+            column.is_masked,
         )
         for column, target_type in zip(schema.columns, target_types, strict=True)
     ]

@@ -64,8 +64,8 @@ def _columns(columns: Sequence[Column]) -> tuple[ColumnLineage, ...]:
             column.name,
             str(column.type),
             column.source_name,
-            bool(column.origin and column.origin.converted),
-            bool(column.origin and column.origin.hidden),
+            column.is_converted,
+            column.is_masked,
         )
         for column in columns
     )

@@ -214,4 +214,4 @@ def _altered(known: TableIdentity, now: TableIdentity, name: str) -> bool:
 
 def _native(schema: TableSchema, name: str) -> str:
     column = next((column for column in schema.columns if column.name == name), None)
-    return (column.native or str(column.type)) if column else "another type"
+    return column.type_text if column else "another type"

@@ -104,6 +104,21 @@ class Column:
         return self.origin.name if self.origin else self.name
 
     @property
+    def type_text(self) -> str:
+        """As the source names it, if it does."""
+        return self.native or str(self.type)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether the copy has other values than the source."""
+        return self.origin is not None and self.origin.converted
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether these do not reveal the source's."""
+        return self.origin is not None and self.origin.hidden
+
+    @property
     def text_of(self) -> str:
         """The column whose unrepresentable values this column contains as text; empty for a column of the source."""
         return self.name.removeprefix(TEXT_OF) if self.name.startswith(TEXT_OF) else ""
