@@ -73,14 +73,15 @@ def status(args: argparse.Namespace) -> CommandOutput:
         commands += [to_plain(command) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
-    retention = {name: state.positions.get(name).retention for name in names}
+    positions = {name: state.positions.get(name) for name in names}
+    retention = {name: one.retention for name, one in positions.items()}
     changes = {name: entries[name].change for name in names if name in entries and entries[name].change}
     lanes = {name: {lane.value: state.holder(name, lane) for lane in Lane} for name in names}
     unsearched = unsearched_bundles()
     body = {
         "replicators": names,
         "retention": {name: plain_retention(one) for name, one in retention.items()},
-        "positions": {name: plain_positions(state.positions.get(name), state.tables(name).values()) for name in names},
+        "positions": {name: plain_positions(one, state.tables(name).values()) for name, one in positions.items()},
         "tables": tables,
         "requests": commands,
         "lanes": lanes,

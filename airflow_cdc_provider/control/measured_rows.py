@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.decisions.freshness import aging_since
 from airflow_cdc_provider.core.decisions.log_bytes import log_bytes
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.log.change_log import Manifest, TableSlice
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.table.attainment import rebuilt
 from airflow_cdc_provider.core.table.copies import source_table
@@ -18,9 +19,6 @@ from airflow_cdc_provider.core.table.costs import Cost, total, with_cost
 from airflow_cdc_provider.core.table.recent_changes import with_changes
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY
-
-READ = "read"
-"""The count of a full copy: its rows."""
 
 
 def measured_row(
@@ -54,7 +52,8 @@ def _cost(result: TableResult) -> Cost:
 
 
 def _changes(result: TableResult) -> int:
-    return 0 if READ in result.counts else _written(result)
+    """A full copy has none: it counts rows that it has read."""
+    return 0 if Operation.READ in result.counts else _written(result)
 
 
 def _written(result: TableResult) -> int:

@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction, TableDecision
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -171,7 +172,7 @@ def with_counts(row: TableRow, run_id: str, results: Iterable[TableResult], at: 
         if result.outcome is not Outcome.DONE:
             continue
         engine = str(result.engine) if result.engine else engine
-        if "read" in result.counts:
+        if Operation.READ in result.counts:
             changes, rows, rows_at, current = {}, result.rows, at, True
             continue
         for operation, count in result.counts.items():

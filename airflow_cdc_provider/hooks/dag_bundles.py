@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,18 @@ class BundleFolder:
 
 def bundle_folders() -> list[BundleFolder]:
     """Of every configured bundle. None is initialized, which could clone a repository or download a bucket: a bundle is
-    as the DAG processor, or a task, has last left it on this host."""
-    return list(_folders())
+    as the DAG processor, or a task, has last left it on this host.
 
-
-def _folders() -> Iterator[BundleFolder]:
-    """Without Airflow's ``DagBundlesManager``, which writes into the output of a command and imports every provider for
+    Without Airflow's ``DagBundlesManager``, which writes into the output of a command and imports every provider for
     its examples."""
     configured: Any = conf.getjson("dag_processor", "dag_bundle_config_list", fallback=[])
-    for bundle in configured or ():
-        name = str(bundle["name"])
-        try:
-            path = Path(import_string(bundle["classpath"])(name=name, **bundle.get("kwargs", {})).path)
-        except Exception as error:  # a bundle may be of any class, such as one whose connection is missing
-            yield BundleFolder(name, Path(), f"it cannot be opened ({type(error).__name__})")
-            continue
-        yield BundleFolder(name, path, "" if path.is_dir() else f"it is not on this host ({path})")
+    return [_folder(bundle) for bundle in configured or ()]
+
+
+def _folder(bundle: Mapping[str, Any]) -> BundleFolder:
+    name = str(bundle["name"])
+    try:
+        path = Path(import_string(bundle["classpath"])(name=name, **bundle.get("kwargs", {})).path)
+    except Exception as error:  # a bundle may be of any class, such as one whose connection is missing
+        return BundleFolder(name, Path(), f"it cannot be opened ({type(error).__name__})")
+    return BundleFolder(name, path, "" if path.is_dir() else f"it is not on this host ({path})")

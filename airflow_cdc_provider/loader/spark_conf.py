@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from airflow_cdc_provider.core.decisions.spark_application import ADDRESS, HISTORY_SERVER
+
 
 @dataclass(frozen=True)
 class ValueFormat:
@@ -48,9 +50,7 @@ FORMATS = {
         "none|uncompressed|snappy|gzip|lz4|lz4_raw|zstd", "none, uncompressed, snappy, gzip, lz4, lz4_raw, zstd"
     ),
     "spark.sql.warehouse.dir": FOLDER,
-    "spark.yarn.historyServer.address": ValueFormat(
-        r"(https?://)?[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]*)?", "host:port, http://host:port, https://host"
-    ),
+    HISTORY_SERVER: ValueFormat(ADDRESS.pattern, "host:port, http://host:port, https://host"),
     "spark.yarn.queue": NAME,
 }
 

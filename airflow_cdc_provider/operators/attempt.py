@@ -164,8 +164,9 @@ class Attempt:
     def _submit(self, step: Step) -> StepResult:
         folder = self._claim_folder()
         failpoint("submit.claimed")
-        names = self.definition.name, self.kind, self.run.run_id, self.task_id, self.try_number, self.id
-        job = SparkJob(submission(self.definition, TaskAttempt(*names), folder.step_url, self._row_count(step)))
+        name, run_id = self.definition.name, self.run.run_id
+        attempt = TaskAttempt(name, self.kind, run_id, self.task_id, self.try_number, self.id)
+        job = SparkJob(submission(self.definition, attempt, folder.step_url, self._row_count(step)))
         secrets_path = secrets.write(self.secrets)
         try:
             folder.write_step(replace(step, folder=folder.path, secrets_path=str(secrets_path), jars=job.jars))

@@ -61,5 +61,9 @@ def by_keyboard(shop: Scenario, page: Page) -> None:
 
 
 def state_of(frame: FrameLocator, table: str) -> Locator:
-    rows = frame.get_by_role("table", name="Tables").get_by_role("row")
-    return rows.filter(has=frame.get_by_role("link", name=table, exact=True)).locator(".state")
+    return row_of(frame, table).locator(".state")
+
+
+def row_of(page: Page | FrameLocator, table: str) -> Locator:
+    rows = page.get_by_role("table", name="Tables").get_by_role("row")
+    return rows.filter(has=page.get_by_role("link", name=table, exact=True))

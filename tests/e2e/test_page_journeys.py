@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser import browser_page, grave_faults
+from tests.e2e.page_journey import row_of
 from tests.scenario import Scenario
 from tests.waiting import until
 
@@ -45,7 +46,7 @@ def run_now(one: Scenario, page: Page) -> None:
     run_id = (page.locator("#message").text_content() or "").split()[1]
     assert one.finish(run_id)["run"] == "success"
     opened(one, page)
-    expect(row(page, CUSTOMERS)).to_contain_text("replicating")
+    expect(row_of(page, CUSTOMERS)).to_contain_text("replicating")
     expect(page.get_by_role("link", name=f"run {run_id}: success")).to_be_visible()
 
 
@@ -80,7 +81,7 @@ def compare(one: Scenario, page: Page) -> None:
     expect(page.locator("#message")).to_contain_text("Submitted")
     one.must_tick()
     opened(one, page)
-    expect(row(page, CUSTOMERS)).to_contain_text("identical")
+    expect(row_of(page, CUSTOMERS)).to_contain_text("identical")
 
 
 def answer(one: Scenario, page: Page) -> None:
@@ -101,18 +102,13 @@ def answer(one: Scenario, page: Page) -> None:
     expect(page.locator("#message")).to_be_visible()
     one.must_tick()
     opened(one, page)
-    expect(row(page, VIEWS)).to_contain_text("replicating")
+    expect(row_of(page, VIEWS)).to_contain_text("replicating")
 
 
 def opened(one: Scenario, page: Page) -> None:
     page.goto(f"{one.airflow.url}/cdc/#/{one.name}")
     page.reload()
     expect(page.get_by_role("status")).to_contain_text("as of")
-
-
-def row(page: Page, table: str) -> Locator:
-    rows = page.get_by_role("table", name="Tables").get_by_role("row")
-    return rows.filter(has=page.get_by_role("link", name=table, exact=True))
 
 
 def confirm(page: Page, name: str, verb: str, to: str = "") -> None:

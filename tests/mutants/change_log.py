@@ -58,8 +58,8 @@ CHANGE_LOG = (
     Mutant(
         "a hole before the floor of the copy counts again",
         f"{CORE}/decisions/holes.py",
-        'and not "" < hole.order_key <= floor:',
-        "and True:",
+        'and not "" < hole.order_key <= floor\n',
+        "\n",
         ("tests/core/test_decide.py",),
     ),
     Mutant(

@@ -19,7 +19,11 @@ MEASURING_MUTANTS = (
         (MEASURED,),
     ),
     Mutant(
-        "a full copy counts as changes", OF_MEASURED, "return 0 if READ in result.counts else", "return", (MEASURED,)
+        "a full copy counts as changes",
+        OF_MEASURED,
+        "return 0 if Operation.READ in result.counts else",
+        "return",
+        (MEASURED,),
     ),
     Mutant(
         "rows of a failed merge count as written",
@@ -66,8 +70,8 @@ MEASURING_MUTANTS = (
     Mutant(
         "a hole stays open after a copy",
         "airflow_cdc_provider/core/decisions/holes.py",
-        "copy.window < window and not",
-        "not",
+        "copy.window < window and _is_unrepaired",
+        "_is_unrepaired",
         (HOLES,),
     ),
     Mutant(

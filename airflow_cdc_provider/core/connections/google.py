@@ -68,10 +68,18 @@ def storage_endpoint(connection: ConnectionInfo, options: Mapping[str, Any]) -> 
     """The URL of Cloud Storage; empty for Google's own. Raises CheckFailed (CON040) if a login would be sent there
     unencrypted."""
     url = str(options.get(STORAGE, "")).rstrip("/")
-    if url and not url.startswith("https://") and not is_loopback(url):
-        allowed = f"{STORAGE}: https://host; http:// on this host only"
-        raise option_not_allowed(connection, f"an {STORAGE} without https://", allowed)
+    if url:
+        require_encrypted(connection, url, f"an {STORAGE}", f"{STORAGE}: ")
     return url
+
+
+def require_encrypted(connection: ConnectionInfo, url: str, what: str, key: str = "") -> None:
+    """Raises CheckFailed (CON040) for the URL of another host without TLS. ``what`` it is, for the error; ``key``: what
+    stands before it."""
+    if not url.startswith("https://") and not is_loopback(url):
+        raise option_not_allowed(
+            connection, f"{what} without https://", f"{key}https://host; http:// on this host only"
+        )
 
 
 def google_tls_warnings(connection: ConnectionInfo) -> list[Problem]:

@@ -36,11 +36,14 @@ def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | No
 def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
     """Whether one of the copies of the hole's table has neither passed the hole, which only a new copy can, nor a floor
     that repairs it. ``window``: of the hole."""
-    return hole.kind != SCHEMA and any(
-        copy.window < window and not "" < hole.order_key <= copy.floor
-        for copy in copies
-        if copy.source_table == hole.table
+    return any(
+        copy.window < window and _is_unrepaired(hole, copy.floor) for copy in copies if copy.source_table == hole.table
     )
+
+
+def _is_unrepaired(hole: Hole, floor: str) -> bool:
+    """For a copy at ``floor``."""
+    return hole.kind != SCHEMA and not "" < hole.order_key <= floor
 
 
 def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
@@ -48,7 +51,7 @@ def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
     repaired by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are
     records of the window, not holes. A schema change amid a transaction is none: the schemas of the records decide."""
     for hole in manifest.holes:
-        if hole.table == table and hole.kind != SCHEMA and not "" < hole.order_key <= floor:
+        if hole.table == table and _is_unrepaired(hole, floor):
             return hole
     if table not in manifest.tables:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")

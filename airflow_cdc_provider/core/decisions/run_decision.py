@@ -201,8 +201,15 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         follow.append(PAUSE_STREAM)
     fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in plan.stream)
     idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or comparing) else None
-    decided = replace(base, plan=plan, idle=idle, raise_fence=fence, unread=unread, notes=tuple(notes))
-    return replace(decided, follow=(*follow, CLOSE_WINDOW))
+    return replace(
+        base,
+        plan=plan,
+        idle=idle,
+        raise_fence=fence,
+        follow=(*follow, CLOSE_WINDOW),
+        notes=tuple(notes),
+        unread=unread,
+    )
 
 
 def _changed_columns(facts: Facts, decisions: Iterable[TableDecision]) -> bool:

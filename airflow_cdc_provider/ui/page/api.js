@@ -29,13 +29,19 @@ export async function all(route, list) {
   return items;
 }
 
-// A part of the page whose absence does not hide the rest: { items, reason }.
-export async function optional(route, list) {
+// A part of the page whose absence does not hide the rest: { body, reason }.
+export async function optional(route) {
   try {
-    return { items: (await request(route))[list], reason: "" };
+    return { body: await request(route), reason: "" };
   } catch (error) {
-    return { items: [], reason: error.message };
+    return { body: null, reason: error.message };
   }
+}
+
+// The same of a list: { items, reason }.
+export async function optionalList(route, list) {
+  const { body, reason } = await optional(route);
+  return { items: body ? body[list] : [], reason };
 }
 
 // Returns whether it was accepted. version: of the replicator as the page shows it.

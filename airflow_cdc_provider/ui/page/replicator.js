@@ -1,6 +1,6 @@
 // One replicator: its tables, runs and windows, what its source keeps, and what waits for a person.
 
-import { all, optional, path, request } from "./api.js";
+import { all, optionalList, path, request } from "./api.js";
 import { answerActs, recordActs, replicatorActs, tableActs } from "./commands.js";
 import { element, facts, section, table } from "./dom.js";
 import { gauge, progress, runs, sparkline, windows } from "./plots.js";
@@ -16,12 +16,12 @@ export async function replicatorView(name, shown) {
   const one = await request(route);
   const [tables, windowsSealed, started, questions, records, commands, audit] = await Promise.all([
     all(`${route}/tables`, "tables"),
-    optional(`${route}/windows?limit=${WINDOWS}`, "windows"),
-    optional(`${route}/runs?limit=${RUNS}`, "runs"),
-    one.questions ? optional(`${route}/questions`, "questions") : { items: [] },
-    one.quarantined ? optional(`${route}/quarantine`, "records") : { items: [] },
-    optional(`${route}/commands?limit=10`, "commands"),
-    optional(`${route}/audit?limit=10`, "entries"),
+    optionalList(`${route}/windows?limit=${WINDOWS}`, "windows"),
+    optionalList(`${route}/runs?limit=${RUNS}`, "runs"),
+    one.questions ? optionalList(`${route}/questions`, "questions") : { items: [] },
+    one.quarantined ? optionalList(`${route}/quarantine`, "records") : { items: [] },
+    optionalList(`${route}/commands?limit=10`, "commands"),
+    optionalList(`${route}/audit?limit=10`, "entries"),
   ]);
   const objective = one.definition.objective;
   return [

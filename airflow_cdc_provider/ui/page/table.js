@@ -1,15 +1,15 @@
 // One table: its columns on both sides, its states, its costs, and where it comes from.
 
-import { path, request } from "./api.js";
+import { optional, path, request } from "./api.js";
 import { tableActs } from "./commands.js";
 import { element, facts, section, table } from "./dom.js";
 import { history, progress, sparkline } from "./plots.js";
-import { bytes, cost, duration, lag, number, percent, state, time } from "./words.js";
+import { billed, bytes, duration, lag, number, percent, state, time } from "./words.js";
 
 export async function tableView(name, tableName, shown) {
   const route = `${path(name)}/tables/${encodeURIComponent(tableName)}`;
   const [one, replicator, columns] = await Promise.all([
-    request(route), request(path(name)), optionalColumns(name, tableName),
+    request(route), request(path(name)), optional(`${path(name)}/columns/${encodeURIComponent(tableName)}`),
   ]);
   return [
     facts([["State", state(one.state)], ["Since", time(one.since)], ["Lag", lag(one)], ["Rows", number(one.rows)],
@@ -19,19 +19,11 @@ export async function tableView(name, tableName, shown) {
     element("p", {}, one.reason), one.remedy ? element("p", { class: "faint" }, one.remedy) : null,
     one.copying ? progress(one.copying) : null,
     tableActs(replicator, one, shown),
-    columns.reason ? element("p", { class: "faint" }, columns.reason) : columnsView(columns.items),
-    lineage(one, replicator, columns.items),
+    columns.body ? columnsView(columns.body) : element("p", { class: "faint" }, columns.reason),
+    lineage(one, replicator, columns.body),
     one.history.length ? section("States", ...history(one.history)) : null,
     costs(one.costs),
   ];
-}
-
-async function optionalColumns(name, tableName) {
-  try {
-    return { items: await request(`${path(name)}/columns/${encodeURIComponent(tableName)}`), reason: "" };
-  } catch (error) {
-    return { items: null, reason: error.message };
-  }
 }
 
 function columnsView({ columns }) {
@@ -50,7 +42,7 @@ function lineage(one, replicator, columns) {
 }
 
 function costs(days) {
-  const rows = Object.entries(days).sort().reverse().map(([day, spent]) => [day, duration(spent.seconds), number(spent.rows), bytes(spent.bytes),
-    Object.entries(spent.billed).map(([unit, amount]) => `${number(amount)} ${unit.replaceAll("_", " ")}`).join(", ")]);
+  const rows = Object.entries(days).sort().reverse().map(([day, spent]) =>
+    [day, duration(spent.seconds), number(spent.rows), bytes(spent.bytes), billed(spent.billed).join(", ")]);
   return rows.length ? table("Costs by day", ["Day", "#Jobs", "#Rows written", "#Log applied", "Billed by the target"], rows) : null;
 }

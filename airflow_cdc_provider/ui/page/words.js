@@ -38,8 +38,8 @@ export function state(name) {
   return element("span", { class: `state ${name}` }, name);
 }
 
-export function cost({ seconds, rows, bytes: size, billed }) {
-  const parts = [duration(seconds), counted(rows, "row"), bytes(size)];
-  for (const [unit, amount] of Object.entries(billed)) parts.push(`${number(amount)} ${unit.replaceAll("_", " ")}`);
-  return parts.join(" · ");
+export const billed = (amounts) => Object.entries(amounts).map(([unit, amount]) => `${number(amount)} ${unit.replaceAll("_", " ")}`);
+
+export function cost(one) {
+  return [duration(one.seconds), counted(one.rows, "row"), bytes(one.bytes), ...billed(one.billed)].join(" · ");
 }

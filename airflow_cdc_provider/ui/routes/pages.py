@@ -12,8 +12,9 @@ from airflow_cdc_provider.ui.access import signed_in
 from airflow_cdc_provider.ui.responses import json_response
 
 FILES = pathlib.Path(__file__).parents[1] / "page"
-NAMES = frozenset(file.name for file in FILES.iterdir())
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
+SERVED = {file.name: MEDIA_TYPES[file.suffix] for file in FILES.iterdir() if file.suffix in MEDIA_TYPES}
+"""File → its media type."""
 
 router = APIRouter(dependencies=[Depends(signed_in)])
 
@@ -26,10 +27,9 @@ def get_page() -> Response:
 @router.get("/{file}")
 def get_file(file: Annotated[str, Path(max_length=100)]) -> Response:
     """A script, or the style."""
-    media_type = MEDIA_TYPES.get(FILES.joinpath(file).suffix) if file in NAMES else None
-    if media_type is None:
+    if file not in SERVED:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "the page has no such file")
-    return FileResponse(FILES / file, media_type=media_type)
+    return FileResponse(FILES / file, media_type=SERVED[file])
 
 
 @router.get("/api/v1/openapi.json")

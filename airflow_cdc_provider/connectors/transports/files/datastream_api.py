@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from airflow_cdc_provider.core.connections.allowed_extras import option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
-from airflow_cdc_provider.core.connections.google import google_endpoint, google_login
-from airflow_cdc_provider.core.connections.tls import is_loopback
+from airflow_cdc_provider.core.connections.google import google_endpoint, google_login, require_encrypted
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 from airflow_cdc_provider.core.registry import load_library
 
@@ -57,8 +55,7 @@ def read_stream(stream: str, connection: ConnectionInfo) -> StreamState:
     such stream, and CheckFailed (CON040) for a connection that cannot be used."""
     transport = load_library("google.auth.transport.requests", "source", "datastream")
     url = google_endpoint(connection) or GOOGLE
-    if not url.startswith("https://") and not is_loopback(url):
-        raise option_not_allowed(connection, "a host without https://", "https://host; http:// on this host only")
+    require_encrypted(connection, url, "a host")
     try:
         with transport.AuthorizedSession(google_login(connection, "datastream")[0]) as session:
             answer = session.get(f"{url}/v1/{stream}", timeout=REQUEST_LIMIT_S)

@@ -118,11 +118,14 @@ class FilesSource(FeedSource):
         return read_stream(stream, self._connection) if stream else None
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
+        return [*self._stream_problems(), *super().check(tables)]
+
+    def _stream_problems(self) -> Sequence[Problem]:
         try:
             problem = self._stream.problem if self._stream is not None else None
         except CheckFailed as error:
-            return [*error.problems, *super().check(tables)]
-        return [*([problem] if problem else []), *super().check(tables)]
+            return error.problems
+        return [problem] if problem else []
 
     def silent_since(self) -> datetime | None:
         """A stream that does not run is silent, however short its silence is."""
