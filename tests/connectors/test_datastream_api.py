@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import google.auth.exceptions
 import pytest
 
 from airflow_cdc_provider.connectors.transports.files.datastream_api import read_stream
@@ -127,6 +128,15 @@ def test_a_server_that_is_gone_is_an_error_that_a_retry_can_help(api: Api) -> No
     api.server_close()
     with pytest.raises(SourceUnavailable, match="SRC133"):
         read_stream(STREAM, api.connection)
+
+
+def test_a_missing_login_is_no_silence_of_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(**options: Any) -> Any:
+        raise google.auth.exceptions.DefaultCredentialsError("Your default credentials were not found.")
+
+    monkeypatch.setattr("google.auth.default", without)
+    with pytest.raises(CheckFailed, match=r"SRC134.*DefaultCredentialsError.*do: give connection google a login"):
+        read_stream(STREAM, ConnectionInfo("google"))
 
 
 def test_check_shows_that_the_state_cannot_be_read(api: Api, tmp_path: Path) -> None:

@@ -51,8 +51,9 @@ class StreamState:
 
 
 def read_stream(stream: str, connection: ConnectionInfo) -> StreamState:
-    """Raises SourceUnavailable (SRC133) if the API does not answer, CheckFailed (SRC134) if it denies access or has no
-    such stream, and CheckFailed (CON040) for a connection that cannot be used."""
+    """Raises SourceUnavailable (SRC133) if the API does not answer, CheckFailed (SRC134) without a login, if it denies
+    access or has no such stream, and CheckFailed (CON040) for a connection that cannot be used."""
+    auth = load_library("google.auth.exceptions", "source", "datastream")
     transport = load_library("google.auth.transport.requests", "source", "datastream")
     url = google_endpoint(connection) or GOOGLE
     require_encrypted(connection, url, "a host")
@@ -63,15 +64,14 @@ def read_stream(stream: str, connection: ConnectionInfo) -> StreamState:
     except CheckFailed:
         raise
     except Exception as error:  # of google-auth, of its HTTP client, or a body that is no JSON
-        raise _unavailable(stream, url, f"{type(error).__name__}: {error}".splitlines()[0][:300]) from error
+        found = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        if isinstance(error, auth.GoogleAuthError) and not isinstance(error, auth.TransportError):
+            do = f"give connection {connection.connection_id} a login, or the host one with {ROLE}"
+            raise _not_readable(stream, url, found, do) from error
+        raise _unavailable(stream, url, found) from error
     if answer.status_code in DENIED or answer.status_code == NOT_FOUND:
-        raise CheckFailed.of(
-            "SRC134",
-            "the state of the Datastream stream cannot be read",
-            where=f"{url}, {stream}",
-            found=f"HTTP {answer.status_code}",
-            do=f"grant the login of connection {connection.connection_id} {ROLE}, or correct `stream`",
-        )
+        do = f"grant the login of connection {connection.connection_id} {ROLE}, or correct `stream`"
+        raise _not_readable(stream, url, f"HTTP {answer.status_code}", do)
     if answer.status_code != 200 or not isinstance(body, dict):
         raise _unavailable(stream, url, f"HTTP {answer.status_code}")
     return parse_stream(stream, body)
@@ -87,6 +87,16 @@ def parse_stream(stream: str, body: Mapping[str, Any]) -> StreamState:
         str(body.get("state", "STATE_UNSPECIFIED")),
         datetime.fromisoformat(changed) if isinstance(changed, str) else None,
         errors,
+    )
+
+
+def _not_readable(stream: str, url: str, found: str, do: str) -> CheckFailed:
+    return CheckFailed.of(
+        "SRC134",
+        "the state of the Datastream stream cannot be read",
+        where=f"{url}, {stream}",
+        found=found,
+        do=do,
     )
 
 
