@@ -1,4 +1,4 @@
-"""The MariaDB server of the tests."""
+"""The MariaDB server of the tests; with ``MYSQLD`` set, MySQL in its place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ import pytest
 
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.mysql import PROGRAM, EmbeddedMySQL
+
+IS_MYSQL = PROGRAM in os.environ
+mariadb_only = pytest.mark.skipif(IS_MYSQL, reason="of MariaDB alone")
+mysql_only = pytest.mark.skipif(not IS_MYSQL, reason=f"needs a MySQL: {PROGRAM} is not set")
+WITHOUT_NAMES = "MINIMAL" if IS_MYSQL else "NO_LOG"
+"""The value of ``binlog_row_metadata`` without names of columns."""
 
 
 def embedded(**settings: str) -> EmbeddedMariaDB:
     """Where the server is not installed: skipped on a laptop, failed in CI."""
+    server = EmbeddedMySQL if IS_MYSQL else EmbeddedMariaDB
     try:
-        return EmbeddedMariaDB({name.replace("_", "-"): value for name, value in settings.items()})
+        return server({name.replace("_", "-"): value for name, value in settings.items()})
     except NotInstalled as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+def series(count: int) -> str:
+    """A derived table with the numbers 1 to ``count`` in the column ``seq``."""
+    digits = range(len(str(count)))
+    ten = " UNION ALL ".join(f"SELECT {digit} AS d" for digit in range(10))
+    number = " + ".join(["1", *(f"{10**digit} * d{digit}.d" for digit in digits)])
+    tables = ", ".join(f"({ten}) d{digit}" for digit in digits)
+    return f"(SELECT {number} AS seq FROM {tables} WHERE {number} <= {count}) numbers"

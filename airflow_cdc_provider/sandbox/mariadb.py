@@ -10,6 +10,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping
+from typing import ClassVar
 
 from airflow_cdc_provider.core.errors import CheckFailed, NotInstalled
 from airflow_cdc_provider.sandbox.ports import free_ports, is_open
@@ -37,10 +38,12 @@ class EmbeddedMariaDB(EmbeddedServer):
     name = "MariaDB"
     user = USER
 
+    default_settings: ClassVar[Mapping[str, str]] = SETTINGS
+
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        binary("mariadbd")
+        self.program = self._find_program()
         super().__init__(run_as())
-        self.settings = SETTINGS | dict(settings or {})
+        self.settings = {**self.default_settings, **(settings or {})}
         (self.port,) = free_ports(1)
         self.password = secrets.token_urlsafe(16)
         self.data, self.temporary = self.folder / "data", self.folder / "tmp"
@@ -58,31 +61,35 @@ class EmbeddedMariaDB(EmbeddedServer):
             "init-file": str(self.folder / "init.sql"),
             **self.settings,
         }
-        return [binary("mariadbd"), "--no-defaults", *(f"--{name}={value}" for name, value in options.items())]
+        return [self.program, "--no-defaults", *(f"--{name}={value}" for name, value in options.items())]
 
     def _is_ready(self) -> bool:
         """The port opens after the init file has run, so the password is set by then."""
         return is_open(self.port)
 
+    def _find_program(self) -> str:
+        return binary("mariadbd")
+
     def _create(self) -> None:
-        program = binary("mariadb-install-db")
         # The server runs this file at each start; only its user can read the folder.
         self._private(
             "init.sql",
             f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{self.password}';\n"
-            f"CREATE OR REPLACE USER 'root'@'{HOST}' IDENTIFIED BY '{self.password}';\n"
+            f"CREATE USER IF NOT EXISTS 'root'@'{HOST}' IDENTIFIED BY '{self.password}';\n"
             f"GRANT ALL ON *.* TO 'root'@'{HOST}' WITH GRANT OPTION;\n",
         )
         self.temporary.mkdir()
         for folder in (self.folder, self.temporary):
             self._give_to_server(folder)
+        created = subprocess.run(self._create_data(), cwd="/", capture_output=True, text=True, **self._run_as)
+        if created.returncode != 0:
+            output = created.stdout + created.stderr
+            raise CheckFailed(start_problem(f"could not create a data folder of {self.name}", self.data, output))
+
+    def _create_data(self) -> list[str]:
+        """The command that creates the data folder, with a root user without a password."""
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={self.data}"]
-        installed = subprocess.run(
-            [program, "--no-defaults", *options], cwd="/", capture_output=True, text=True, **self._run_as
-        )
-        if installed.returncode != 0:
-            output = installed.stdout + installed.stderr
-            raise CheckFailed(start_problem("could not create a MariaDB data folder", self.data, output))
+        return [binary("mariadb-install-db"), "--no-defaults", *options]
 
 
 def binary(name: str) -> str:

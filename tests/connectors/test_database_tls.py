@@ -56,7 +56,7 @@ def postgres_behind_tls(server: EmbeddedPostgres) -> Iterator[TlsServer]:
 
 @pytest.fixture(scope="module")
 def mariadb_behind_tls() -> Iterator[TlsServer]:
-    server = embedded(require_secure_transport="ON")
+    server = embedded(require_secure_transport="ON", tls_version="TLSv1.3")
     with certificate_files(mariadb.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}
         with server:

@@ -9,7 +9,7 @@ from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, records
-from tests.mariadb import embedded
+from tests.mariadb import IS_MYSQL, WITHOUT_NAMES, embedded, mariadb_only, mysql_only
 
 pytestmark = pytest.mark.server
 
@@ -33,9 +33,9 @@ def test_every_wrong_setting_is_reported_with_its_remedy() -> None:
     settings = {
         "binlog_format": "MIXED",
         "binlog_row_image": "MINIMAL",
-        "binlog_row_metadata": "NO_LOG",
+        "binlog_row_metadata": WITHOUT_NAMES,
         "binlog_expire_logs_seconds": "3600",
-        "mysql56_temporal_format": "OFF",
+        **({"binlog_order_commits": "OFF"} if IS_MYSQL else {"mysql56_temporal_format": "OFF"}),
     }
     with embedded(**settings) as server:
         shop = Shop(server)
@@ -44,7 +44,8 @@ def test_every_wrong_setting_is_reported_with_its_remedy() -> None:
         problems = {problem.code: problem for problem in shop.source.check([task])}
         partly = shop.source.check([shop.task("t", snapshot=Snapshot(SnapshotMode.NEVER))])
     assert [problem.what for problem in partly if problem.code == "SRC009"]
-    assert problems.keys() == {"SRC091", "SRC092", "SRC093", "SRC094", "SRC096", "SRC009"}
+    of_this_server = "SRC095" if IS_MYSQL else "SRC094"
+    assert problems.keys() == {"SRC091", "SRC092", "SRC093", of_this_server, "SRC096", "SRC009"}
     assert problems["SRC091"].do.startswith("SET GLOBAL binlog_format = 'ROW';")
     assert problems["SRC096"].found == "0.0 days"
 
@@ -100,6 +101,7 @@ def test_a_missing_table_is_reported(shop: Shop) -> None:
     assert codes(shop, task) == ["SRC019"]
 
 
+@mariadb_only
 def test_foreign_keys_that_change_rows_are_reported_because_the_binlog_lacks_such_changes(shop: Shop) -> None:
     shop.sql(
         "CREATE TABLE parent (id int PRIMARY KEY)",
@@ -115,3 +117,24 @@ def test_foreign_keys_that_change_rows_are_reported_because_the_binlog_lacks_suc
     shop.window(*tasks)
     shop.sql("DELETE FROM parent")
     assert {record.table for record in records(shop.window(*tasks))} == {shop.table("parent")}
+
+
+@mysql_only
+def test_a_server_that_logs_what_foreign_keys_change_is_ready(shop: Shop) -> None:
+    """MySQL does since 9.6."""
+    shop.sql(
+        "CREATE TABLE parent (id int PRIMARY KEY)",
+        "CREATE TABLE child (id int PRIMARY KEY, parent int, FOREIGN KEY (parent) REFERENCES parent (id)"
+        " ON DELETE CASCADE ON UPDATE CASCADE)",
+        "INSERT INTO parent VALUES (1), (2)",
+        "INSERT INTO child VALUES (1, 1), (2, 2)",
+    )
+    tasks = [shop.task("parent"), shop.task("child")]
+    assert shop.source.check(tasks) == [] and shop.copied(tasks[1])[1].keys() == {"[1]", "[2]"}
+    shop.window(*tasks)
+    shop.sql("DELETE FROM parent WHERE id = 1", "UPDATE parent SET id = 3")
+    children = [record for record in records(shop.window(*tasks)) if record.table == shop.table("child")]
+    assert [(record.op, record.key_before or record.key) for record in children] == [
+        ("delete", "[1]"),
+        ("update", "[2]"),
+    ]

@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.source import Boundary
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Rows, Shop, fold, records
-from tests.mariadb import embedded
+from tests.mariadb import embedded, mariadb_only
 from tests.model.seeds import histories, only, replayed_by, seed
 
 pytestmark = pytest.mark.server
@@ -30,7 +30,13 @@ TABLES_SQL = (
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param("FULL", marks=pytest.mark.nightly), "NOBLOB", "MINIMAL", "compressed"]
+    scope="module",
+    params=[
+        pytest.param("FULL", marks=pytest.mark.nightly),
+        "NOBLOB",
+        "MINIMAL",
+        pytest.param("compressed", marks=mariadb_only),
+    ],
 )
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedMariaDB]:
     settings = {"binlog_row_image": request.param} if request.param != "compressed" else {}

@@ -20,6 +20,7 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from tests.connectors import mysql_database, sqlserver_database
 from tests.connectors.conftest import Database
+from tests.mariadb import series
 from tests.simulators.sqlserver.tables import Col
 
 pytestmark = pytest.mark.server
@@ -72,7 +73,7 @@ def test_mariadb_estimates_rows_and_bytes(mariadb: EmbeddedMariaDB) -> None:
     shop = mysql_database.Shop(mariadb)
     shop.sql(
         "CREATE TABLE t (id int PRIMARY KEY, word varchar(20))",
-        "INSERT INTO t SELECT seq, seq FROM seq_1_to_5000",
+        f"INSERT INTO t SELECT seq, seq FROM {series(5000)}",
         "ANALYZE TABLE t",
     )
     name = shop.table("t")

@@ -27,7 +27,7 @@ from tests.connectors.kafka_topics import Topics
 from tests.connectors.kafka_topics import messages as kafka_messages
 from tests.connectors.sqlserver_database import Shop
 from tests.connectors.test_files_source import line
-from tests.mariadb import embedded
+from tests.mariadb import embedded, series
 from tests.simulators.sqlserver import source as simulated
 from tests.simulators.sqlserver.tables import Col
 
@@ -63,7 +63,7 @@ MARIADB = (
     "CREATE TABLE odd (id int PRIMARY KEY, word varchar(9) CHARACTER SET geostd8)",
     "CREATE TABLE keyless (a int)",
     "CREATE TABLE child (id int PRIMARY KEY, good int REFERENCES good (id) ON DELETE CASCADE)",
-    "INSERT INTO good SELECT seq, seq FROM seq_1_to_5000",
+    f"INSERT INTO good SELECT seq, seq FROM {series(5000)}",
     "ANALYZE TABLE good",
 )
 

@@ -44,7 +44,7 @@ def test_postgresql_is_verified_by_certificate_and_name(spark: SparkSession, pos
 
 
 def test_mariadb_is_verified_by_certificate_and_name(spark: SparkSession) -> None:
-    server = embedded(require_secure_transport="ON")
+    server = embedded(require_secure_transport="ON", tls_version="TLSv1.3")
     with certificate_files(mariadb_server.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}
         with server:

@@ -53,15 +53,19 @@ def decode_file(kind: str, name: str, data: bytes, schemas: Any, options: Mappin
 
 
 def _events(data: bytes, file: str) -> Iterator[BinlogEvent]:
-    """Omits an incomplete last event, which a file has while it is written or after it was truncated."""
-    at, has_checksum = len(MAGIC), False
+    """With the offsets of the stream, which has no annotations of MariaDB. Omits an incomplete last event, which a file
+    has while it is written or after it was truncated."""
+    at = pos = len(MAGIC)
+    has_checksum = False
     while len(data) - at >= HEADER_BYTES:
         size = int.from_bytes(data[at + SIZE.start : at + SIZE.stop], "little")
         if size < HEADER_BYTES or at + size > len(data):
             return
-        event, has_checksum = parse_event(data[at : at + size], 0, file, at, has_checksum)
-        yield event
+        event, has_checksum = parse_event(data[at : at + size], 0, file, pos, has_checksum)
         at += size
+        if event.type != binlog.MARIADB_ANNOTATION:
+            pos = event.end
+            yield event
 
 
 def _collations() -> Iterator[tuple[int, str]]:

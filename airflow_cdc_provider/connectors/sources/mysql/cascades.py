@@ -1,11 +1,13 @@
-"""Foreign keys whose actions change rows. The binlog does not contain these changes."""
+"""Foreign keys whose actions change rows. The binlog contains these changes only if the server carries the actions out,
+as MySQL does since 9.6. By default the engine does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, read_variables
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, raise_problems
 
@@ -16,10 +18,14 @@ FROM information_schema.referential_constraints WHERE (delete_rule IN %s OR upda
 """
 ORDERED = " ORDER BY constraint_schema, table_name, constraint_name"
 OF_ONE_TABLE = " AND constraint_schema = %s AND table_name = %s"
+BY_ENGINE = "innodb_native_foreign_keys"
+"""Whether the engine carries the actions out. Without this variable, it does."""
 
 
 def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Problem]:
     ours = {task.table for task in tasks}
+    if _are_logged(connection):
+        return
     for row in fetch_all(connection, FOREIGN_KEYS + ORDERED, (ACTIONS, ACTIONS)):
         if f"{row[0]}.{row[1]}" in ours:
             yield _problem(*row)
@@ -27,9 +33,15 @@ def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Pr
 
 def refuse_cascades(connection: Any, table: CatalogTable) -> None:
     """Raises CheckFailed (SRC104). The statement that adds a foreign key later is in the binlog."""
+    if _are_logged(connection):
+        return
     query = FOREIGN_KEYS + OF_ONE_TABLE + ORDERED
     rows = fetch_all(connection, query, (ACTIONS, ACTIONS, table.database, table.name))
     raise_problems(_problem(*row) for row in rows)
+
+
+def _are_logged(connection: Any) -> bool:
+    return read_variables(connection, BY_ENGINE).get(BY_ENGINE) == "OFF"
 
 
 def _problem(database: str, name: str, constraint: str, parent: str, on_delete: str, on_update: str) -> Problem:

@@ -31,19 +31,6 @@ __all__ = ["find_problems", "missing_table"]
 
 MIN_VERSIONS = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 MIN_RETENTION = timedelta(days=3)
-VARIABLES = (
-    "log_bin",
-    "binlog_format",
-    "binlog_row_image",
-    "binlog_row_metadata",
-    "binlog_row_value_options",
-    "binlog_transaction_compression",
-    *BINLOG_RETENTION,
-    "mysql56_temporal_format",
-    "gtid_mode",
-    "server_id",
-)
-
 # Variable -> error code, required value, the problem with any other value. A server without the variable has no such
 # problem.
 REQUIRED: Mapping[str, tuple[str, str, str]] = {
@@ -61,12 +48,14 @@ REQUIRED: Mapping[str, tuple[str, str, str]] = {
     "binlog_row_value_options": ("SRC094", "", "the binlog contains JSON documents as partial updates"),
     "binlog_transaction_compression": ("SRC094", "OFF", "the binlog has compressed transactions, which are not read"),
     "mysql56_temporal_format": ("SRC094", "ON", "the binlog does not show the format of times"),
+    "binlog_order_commits": ("SRC095", "ON", "a commit may be visible before an earlier one of the binlog"),
     "gtid_mode": (
         "SRC095",
         "ON",
         "without GTIDs, a reset of the binlog and commits that a copy does not see yet cannot be detected",
     ),
 }
+VARIABLES = ("log_bin", "server_id", *REQUIRED, *BINLOG_RETENTION)
 FIXES = {
     "gtid_mode": "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
     "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",

@@ -30,9 +30,10 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
 )
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
+from airflow_cdc_provider.connectors.sources.mysql.visibility import not_visible, wait_for
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import BadRecordFound, SourceUnavailable, raise_problems
+from airflow_cdc_provider.core.errors import BadRecordFound, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
@@ -42,10 +43,10 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SETTLE_LIMIT_S = 60
 REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 EXPRESSIONS = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "CAST({0} AS CHAR)"}
 EXPRESSIONS |= {"inet4": "CAST({0} AS CHAR)", "inet6": "CAST({0} AS CHAR)", "year": "({0} + 0)"}
+EXPRESSIONS |= {"vector": "CAST({0} AS BINARY)"}
 """Expressions for types whose plain values differ between a query and the binlog."""
 
 OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
@@ -75,7 +76,7 @@ def view_of(connection: Any, position: Position, task: TableTask, table: Catalog
 def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
     """A position before which every transaction is visible. The end of the binlog is not such a position: a transaction
     is logged before it becomes visible. MariaDB reports the position of a snapshot. MySQL does not, so the anchor is
-    the end of the last window, once the last transaction before it is visible.
+    the end of the last window, once the last transaction before it is visible, or the beginning of the stream.
 
     Raises SourceUnavailable (CPY007) if it is not visible in time."""
     server = read_server(connection)
@@ -83,10 +84,7 @@ def _anchor(connection: Any, client: MysqlClient, sealed: Position) -> Position:
         anchor = begin_snapshot(connection, client, sealed)
         fetch_all(connection, "COMMIT")
         return anchor
-    if gtid := sealed.get(GTID, ""):
-        ((timed_out,),) = fetch_all(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtid, SETTLE_LIMIT_S))
-        if timed_out:
-            raise _not_visible(client, f"{gtid} is not executed after {SETTLE_LIMIT_S} s")
+    wait_for(connection, client, sealed.get(GTID, ""))
     return sealed
 
 
@@ -97,19 +95,8 @@ def begin_snapshot(connection: Any, client: MysqlClient, sealed: Position) -> Po
     status = dict(fetch_all(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'"))
     anchor = position_of(status["Binlog_snapshot_file"], int(status["Binlog_snapshot_position"]))
     if sealed and binlog_position(anchor) < binlog_position(sealed):
-        raise _not_visible(client, f"the snapshot is at {anchor[FILE]}:{anchor[POS]}, before our last window")
+        raise not_visible(client, f"the snapshot is at {anchor[FILE]}:{anchor[POS]}, before our last window")
     return anchor
-
-
-def _not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
-    return SourceUnavailable.of(
-        "CPY007",
-        "a transaction is in the binlog and not yet visible to queries",
-        where=client.address,
-        found=found,
-        do="check for a replica that a semi-synchronous commit waits for; the next run tries again",
-        data="nothing was written",
-    )
 
 
 def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> tuple[int, object, object]:

@@ -128,7 +128,7 @@ class BinlogDecoder:
             case binlog.MARIADB_GTID:
                 self._gtid = self._tx_id = parse_gtid(event)
                 self._open = not event.body[12] & STANDALONE
-            case binlog.GTID:
+            case binlog.GTID | binlog.GTID_TAGGED:
                 self._gtid = self._tx_id = parse_gtid(event)
             case binlog.ROTATE:
                 self._rotate(event)

@@ -38,6 +38,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
 )
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
+from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
@@ -52,7 +53,7 @@ ANY_TABLE = frozenset({binlog.XA_PREPARE, binlog.TRANSACTION_PAYLOAD, binlog.INC
 """Events that may concern any table."""
 
 QUERIES = frozenset({binlog.QUERY, binlog.MARIADB_QUERY_COMPRESSED})
-GTIDS = frozenset({binlog.GTID, binlog.MARIADB_GTID})
+GTIDS = frozenset({binlog.GTID, binlog.GTID_TAGGED, binlog.MARIADB_GTID})
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,12 @@ class Binlog:
         self.options = options
 
     def open(self) -> Position:
+        """With MySQL, every transaction before the position is visible. Raises SourceUnavailable (CPY007)."""
         with self.client.session("open") as connection:
-            end = read_binlog_end(connection, self.client)
-            return position_of(end.file, end.pos, _gtid_at(connection, read_server(connection), end.file, end.pos))
+            end, server = read_binlog_end(connection, self.client), read_server(connection)
+            if not server.is_mariadb:
+                wait_for_logged(connection, self.client)
+            return position_of(end.file, end.pos, _gtid_at(connection, server, end.file, end.pos))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         with self.client.session("status") as connection:
@@ -226,9 +230,10 @@ def _has_names(body: bytes, server: ServerInfo) -> bool:
 
 
 def _gtid_at(connection: Any, server: ServerInfo, file: str, pos: int) -> str:
-    """The last GTID of each domain up to a position of MariaDB. MySQL has no function for this: empty."""
+    """The last GTID of each domain up to a position of MariaDB. MySQL has no function for this: all GTIDs so far."""
     if not server.is_mariadb:
-        return ""
+        ((executed,),) = fetch_all(connection, "SELECT @@GLOBAL.gtid_executed")
+        return str(executed).replace("\n", "")
     ((gtids,),) = fetch_all(connection, "SELECT BINLOG_GTID_POS(%s, %s)", (file, pos))
     return str(gtids or "")
 

@@ -43,7 +43,7 @@ PLAIN = {
     "json": Kind.JSON,
     "uuid": Kind.UUID,
 }
-BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}) | GEOMETRIES
+BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"}) | GEOMETRIES
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def matches_field(field: Field, column: CatalogColumn, charset: str | None) -> b
         return field.type == T.VARCHAR and field.meta == column.octets
     if name in GEOMETRIES:
         return field.type == T.GEOMETRY
-    simple = {"float": T.FLOAT, "double": T.DOUBLE, "date": T.DATE, "year": T.YEAR, "json": T.JSON}
+    simple = {"float": T.FLOAT, "double": T.DOUBLE, "date": T.DATE, "year": T.YEAR, "json": T.JSON, "vector": T.VECTOR}
     return field.type == simple.get(name)
 
 
@@ -149,7 +149,7 @@ def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None
         if field.type == modern:
             digits = field.meta
             return _column(field, name, f"{name}({digits})" if digits else name, fraction=digits)
-    plain = {T.FLOAT: "float", T.DOUBLE: "double", T.DATE: "date", T.YEAR: "year", T.JSON: "json"}
+    plain = {T.FLOAT: "float", T.DOUBLE: "double", T.DATE: "date", T.YEAR: "year", T.JSON: "json", T.VECTOR: "vector"}
     if field.type in plain:
         return _column(field, plain[T(field.type)], plain[T(field.type)])
     if field.type == T.GEOMETRY:

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults.worker import request
+from tests.mariadb import series
 from tests.model.seeds import seed
 from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
@@ -40,7 +41,7 @@ def server(mariadb: EmbeddedMariaDB) -> Iterator[Server]:
                 connection,
                 f"CREATE TABLE {name} (id int PRIMARY KEY, n bigint unsigned, word varchar(40), price decimal(10,2), "
                 "at datetime(6))",
-                f"INSERT INTO {name} SELECT seq, seq, 'old', seq / 7, '2026-01-02 03:04:05.5' FROM seq_1_to_30",
+                f"INSERT INTO {name} SELECT seq, seq, 'old', seq / 7, '2026-01-02 03:04:05.5' FROM {series(30)}",
             )
         yield connection
         sql(connection, "DROP DATABASE binlog")

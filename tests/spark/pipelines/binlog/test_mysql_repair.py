@@ -23,11 +23,12 @@ from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.runtime.sessions import new_session
+from tests.mariadb import mariadb_only, series
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.binlog.test_mysql_pipeline import Server, sql
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, definition
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server]
+pytestmark = [pytest.mark.jvm, pytest.mark.server, mariadb_only]
 
 ITEMS = 3_000
 COLUMNS = (
@@ -52,10 +53,10 @@ RULED = [rule.source for rule in RULES]
 def server(mariadb: EmbeddedMariaDB) -> Iterator[Server]:
     with connected(mariadb) as connection:
         sql(connection, "CREATE DATABASE repair CHARACTER SET utf8mb4", "USE repair")
-        sql(connection, f"CREATE TABLE items ({COLUMNS})", f"INSERT INTO items SELECT {VALUES} FROM seq_1_to_{ITEMS}")
+        sql(connection, f"CREATE TABLE items ({COLUMNS})", f"INSERT INTO items SELECT {VALUES} FROM {series(ITEMS)}")
         sql(connection, "INSERT INTO items (id, v) VALUES (100000, 'left % out')")
         sql(connection, "CREATE TABLE words (w varchar(20), n int, v int, PRIMARY KEY (w, n))")
-        sql(connection, "INSERT INTO words SELECT concat(char(65 + seq % 26), 'é'), seq, seq FROM seq_1_to_900")
+        sql(connection, f"INSERT INTO words SELECT concat(char(65 + seq % 26), 'é'), seq, seq FROM {series(900)}")
         yield connection
         sql(connection, "DROP DATABASE repair")
 

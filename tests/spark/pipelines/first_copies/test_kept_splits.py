@@ -34,6 +34,7 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults import attempts
 from tests.faults.injection import Injection
 from tests.faults.matrix import KILL, Case, Failpoint
+from tests.mariadb import series
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
 from tests.waiting import LIMIT_S, until
@@ -145,7 +146,7 @@ def kept(
         made = KeptPipeline(tmp_path, spark, definition, info=info, server=server, database=database)
         made.sql(f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}")
         made.sql("CREATE TABLE t (id int PRIMARY KEY, n int, v varchar(20))")
-        made.sql(f"INSERT INTO t SELECT seq, seq * 2, 'v' FROM seq_1_to_{ROWS}")
+        made.sql(f"INSERT INTO t SELECT seq, seq * 2, 'v' FROM {series(ROWS)}")
         yield made
         made.sql(f"DROP DATABASE {DATABASE}")
 

@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from tests.mariadb import series
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.polling.pipeline import definition
 from tests.spark.pipelines.schema_changes.statements import SAME
@@ -32,7 +33,7 @@ M = SnapshotMode
 DATABASE, TARGET = "statements", "extents_target"
 MAKE = (
     "CREATE TABLE {t} (id int PRIMARY KEY, a int, d date, v varchar(20))",
-    "INSERT INTO {t} SELECT seq, seq * 10, date '2026-01-01' + interval seq day, 'v' FROM seq_1_to_6",
+    "INSERT INTO {t} SELECT seq, seq * 10, date '2026-01-01' + interval seq day, 'v' FROM " + series(6),
 )
 CHANGES = (
     "UPDATE {t} SET a = a + 1 WHERE id = 1",

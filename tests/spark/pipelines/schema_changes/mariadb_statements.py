@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mariadb import series
 from tests.spark.pipelines.schema_changes.statements import RUN, SAME, SAME_OR_STOPPED, STOPPED, Case, alter, numbered
 
 ORDINARY = (
@@ -11,7 +12,7 @@ ORDINARY = (
     "INSERT INTO {t} (id, a, b, v, w, c, m, n, at, day, big, f, bits, l) SELECT seq, seq * 10, seq * 100,"
     " concat('v', seq), concat('w', seq), concat('c', seq), 'open', seq / 7,"
     " '2026-01-02 03:04:05.5' + INTERVAL seq DAY, '2026-01-02' + INTERVAL seq DAY, seq, seq + 0.5, 'x', 'y'"
-    " FROM seq_1_to_3",
+    f" FROM {series(3)}",
 )
 PARTITIONED = (
     "CREATE TABLE {t} (id int PRIMARY KEY, a int NOT NULL) PARTITION BY RANGE (id)"

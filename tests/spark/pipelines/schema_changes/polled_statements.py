@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mariadb import series
 from tests.spark.pipelines.schema_changes.statements import RUN, SAME, SAME_OR_STOPPED, STOPPED, Case, alter, numbered
 
 POSTGRES_TABLE = (
@@ -29,7 +30,7 @@ MARIADB_TABLE = (
     " bits varbinary(9), g int AS (id * 2) STORED, l varchar(20))",
     "INSERT INTO {t} (id, updated_at, a, b, v, w, m, n, at, bits) SELECT seq, now(6) - INTERVAL 1 HOUR, seq * 10,"
     " seq * 100, concat('v', seq), concat('w', seq), 'open', seq / 7, '2026-01-02 03:04:05.5' + INTERVAL seq DAY, 'x'"
-    " FROM seq_1_to_3",
+    f" FROM {series(3)}",
 )
 MARIADB_ROWS = (
     "INSERT INTO {t} (id, a) VALUES (4, 40)",

@@ -1,0 +1,40 @@
+"""Waits until transactions in the binlog are visible to queries: a server logs a transaction before it commits it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all
+from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
+from airflow_cdc_provider.core.errors import SourceUnavailable
+
+SETTLE_LIMIT_S = 60
+OWNER = re.compile(r"#\d+")
+
+
+def wait_for_logged(connection: Any, client: MysqlClient) -> None:
+    """MySQL only: waits for all transactions that are in the binlog now. One that is logged and not yet visible belongs
+    to the session that commits it. Raises SourceUnavailable (CPY007)."""
+    ((owned,),) = fetch_all(connection, "SELECT @@GLOBAL.gtid_owned")
+    wait_for(connection, client, OWNER.sub("", str(owned)))
+
+
+def wait_for(connection: Any, client: MysqlClient, gtids: str) -> None:
+    """MySQL only. Raises SourceUnavailable (CPY007) if one of the transactions is not visible in time."""
+    if not gtids:
+        return
+    ((timed_out,),) = fetch_all(connection, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (gtids, SETTLE_LIMIT_S))
+    if timed_out:
+        raise not_visible(client, f"{gtids} is not executed after {SETTLE_LIMIT_S} s")
+
+
+def not_visible(client: MysqlClient, found: str) -> SourceUnavailable:
+    return SourceUnavailable.of(
+        "CPY007",
+        "a transaction is in the binlog and not yet visible to queries",
+        where=client.address,
+        found=found,
+        do="check for a replica that a semi-synchronous commit waits for; the next run tries again",
+        data="nothing was written",
+    )
