@@ -13,6 +13,8 @@ from airflow_cdc_provider.sandbox.mysql import PROGRAM, EmbeddedMySQL
 IS_MYSQL = PROGRAM in os.environ
 mariadb_only = pytest.mark.skipif(IS_MYSQL, reason="of MariaDB alone")
 mysql_only = pytest.mark.skipif(not IS_MYSQL, reason=f"needs a MySQL: {PROGRAM} is not set")
+TLS = {"tls_version": "TLSv1.3"} if IS_MYSQL else {"ssl": "ON"}
+"""Servers have no TLS by default: a test that loses messages must see them."""
 WITHOUT_NAMES = "MINIMAL" if IS_MYSQL else "NO_LOG"
 """The value of ``binlog_row_metadata`` without names of columns."""
 

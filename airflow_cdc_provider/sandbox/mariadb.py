@@ -38,7 +38,7 @@ class EmbeddedMariaDB(EmbeddedServer):
     name = "MariaDB"
     user = USER
 
-    default_settings: ClassVar[Mapping[str, str]] = SETTINGS
+    default_settings: ClassVar[Mapping[str, str]] = {**SETTINGS, "ssl": "OFF"}
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.program = self._find_program()

@@ -22,7 +22,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.targets.mysql.server import MysqlServer
 from airflow_cdc_provider.targets.postgres.server import PostgresServer
 from tests.certificates import certificate_files
-from tests.mariadb import embedded
+from tests.mariadb import TLS, embedded
 from tests.tls_front import tls_front
 
 pytestmark = pytest.mark.server
@@ -56,7 +56,7 @@ def postgres_behind_tls(server: EmbeddedPostgres) -> Iterator[TlsServer]:
 
 @pytest.fixture(scope="module")
 def mariadb_behind_tls() -> Iterator[TlsServer]:
-    server = embedded(require_secure_transport="ON", tls_version="TLSv1.3")
+    server = embedded(require_secure_transport="ON", **TLS)
     with certificate_files(mariadb.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}
         with server:

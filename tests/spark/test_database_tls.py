@@ -15,7 +15,7 @@ from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.mysql.server import MysqlServer
 from airflow_cdc_provider.targets.postgres.server import PostgresServer
 from tests.certificates import certificate_files
-from tests.mariadb import embedded
+from tests.mariadb import TLS, embedded
 from tests.tls_front import tls_front
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
@@ -44,7 +44,7 @@ def test_postgresql_is_verified_by_certificate_and_name(spark: SparkSession, pos
 
 
 def test_mariadb_is_verified_by_certificate_and_name(spark: SparkSession) -> None:
-    server = embedded(require_secure_transport="ON", tls_version="TLSv1.3")
+    server = embedded(require_secure_transport="ON", **TLS)
     with certificate_files(mariadb_server.run_as()) as (own, key):
         server.settings |= {"ssl-cert": str(own), "ssl-key": str(key)}
         with server:

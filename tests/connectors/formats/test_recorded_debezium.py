@@ -77,6 +77,15 @@ def test_with_schemas_in_the_messages_every_copy_equals_the_source(source: str) 
         assert copied(records(items), schemas[table]) == sorted(rows, key=str), table
 
 
+@pytest.mark.parametrize("recorded", ["mariadb_11", "mariadb_11_unnumbered"])
+def test_changes_with_one_position_are_applied_in_the_order_of_their_transaction(recorded: str) -> None:
+    """MariaDB 11.8 gives no offsets inside a transaction. Unnumbered: without transaction metadata."""
+    items = decoded(recorded)
+    schemas = schemas_of(items)
+    for table, rows in end("mariadb").items():
+        assert copied(records(items), schemas[table]) == sorted(rows, key=str), table
+
+
 @pytest.mark.parametrize("source", PREFIXES)
 def test_without_schemas_in_the_messages_described_tables_equal_the_source(source: str) -> None:
     """A row with an undescribed column is unreadable."""

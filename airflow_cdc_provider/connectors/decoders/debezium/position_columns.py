@@ -76,6 +76,13 @@ def _mysql(columns: SourceColumns) -> PositionColumns | None:
     return at, pa.repeat("", len(at))
 
 
+def _mariadb(columns: SourceColumns) -> PositionColumns | None:
+    if (found := _mysql(columns)) is None:
+        return None
+    ordinal = pc.coalesce(columns.total_order, pa.array(columns.offsets, pa.int64()))
+    return found[0], hex_digits(pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0), 16)
+
+
 def _postgresql(columns: SourceColumns) -> PositionColumns | None:
     sequence, lsn = columns.source.get("sequence"), columns.source.get("lsn")
     if sequence is None or lsn is None or not is_text(sequence) or sequence.null_count:
@@ -96,7 +103,7 @@ def _postgresql(columns: SourceColumns) -> PositionColumns | None:
 
 BY_CONNECTOR: Mapping[str, Callable[[SourceColumns], PositionColumns | None]] = {
     "mysql": _mysql,
-    "mariadb": _mysql,
+    "mariadb": _mariadb,
     "postgresql": _postgresql,
 }
 

@@ -4,13 +4,14 @@
 
 | connector | position | ordinal |
 |---|---|---|
-| mysql, mariadb | number of the log file 16 · log position 16 · row of the event 8 | |
+| mysql | number of the log file 16 · log position 16 · row of the event 8 | |
+| mariadb | likewise | in the transaction 16 |
 | postgresql | end of the previous transaction 16 · LSN 16 | in the transaction 16 |
 | sqlserver | commit LSN 20 · command 8 (always 0) · change LSN 20 | serial number of the event 2 |
 | oracle | commit SCN 20 · redo thread 4 · SCN 20 · record set 20 · SQL number 8 | |
 | mongodb | seconds 16 · ordinal in the second 16 | in the transaction 16 |
 
-The halves of a key change share a position. The row LSN of PostgreSQL is not monotonic in the stream, since
+The halves of a key change share a position. Since MariaDB 11.8, all changes of a transaction do. The row LSN of PostgreSQL is not monotonic in the stream, since
 transactions are sent in commit order; the end of the previous transaction is. It is missing in the first transaction of
 a connector without offsets. There the row's LSN serves, since earlier changes of the row were committed before. Rows of
 a snapshot precede all changes.
@@ -74,6 +75,14 @@ def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyle
     """Rows of an incremental snapshot follow the change at the position that they have."""
     row = AFTER_ALL_ROWS if snapshot == "incremental" else read_number(source, "row", 8, 0)
     return EventPosition(f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}{row:08x}")
+
+
+def mariadb(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+    """Without transaction metadata, changes are ordered by message offset: those of a key are in one partition."""
+    at, _ = mysql(source, ordinal, snapshot, offset, keyless)
+    if snapshot != "none":
+        return EventPosition(at, "0" * 16)
+    return EventPosition(at, f"{offset if ordinal is None else ordinal:016x}")
 
 
 def file_digits(name: Any) -> str:
@@ -162,7 +171,7 @@ def mongodb(source: Source, ordinal: int | None, snapshot: str, offset: int, key
 
 POSITIONS: Mapping[str, tuple[ReadPosition, int]] = {
     "mysql": (mysql, 42),
-    "mariadb": (mysql, 42),
+    "mariadb": (mariadb, 58),
     "postgresql": (postgresql, 50),
     "sqlserver": (sqlserver, 52),
     "oracle": (oracle, 74),

@@ -17,7 +17,7 @@ ORDINARY = (
 PARTITIONED = (
     "CREATE TABLE {t} (id int PRIMARY KEY, a int NOT NULL) PARTITION BY RANGE (id)"
     " (PARTITION low VALUES LESS THAN (10), PARTITION mid VALUES LESS THAN (20))",
-    "INSERT INTO {t} SELECT seq, seq * 10 FROM seq_8_to_12",
+    f"INSERT INTO {{t}} SELECT seq, seq * 10 FROM {series(12)} WHERE seq >= 8",
 )
 MORE_ROWS = ("INSERT INTO {t} (id, a) VALUES (4, 40)", "UPDATE {t} SET a = a + 1 WHERE id = 1")
 MORE_PARTITIONED_ROWS = ("INSERT INTO {t} (id, a) VALUES (4, 40)", "UPDATE {t} SET a = a + 1 WHERE id = 8")

@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 DATABASE = "statements"
 COLUMNS = (
     "SELECT column_name, data_type FROM information_schema.columns"
-    " WHERE table_schema = %s AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position"
+    " WHERE table_schema = %s AND table_name = %s AND COALESCE(generation_expression, '') = ''"
+    " ORDER BY ordinal_position"
 )
 Server: TypeAlias = "pymysql.Connection[Any]"
 IN_EVERY_RUN = {
