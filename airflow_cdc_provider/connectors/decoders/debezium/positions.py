@@ -11,10 +11,10 @@
 | oracle | commit SCN 20 · redo thread 4 · SCN 20 · record set 20 · SQL number 8 | |
 | mongodb | seconds 16 · ordinal in the second 16 | in the transaction 16 |
 
-The halves of a key change share a position. Since MariaDB 11.8, all changes of a transaction do. The row LSN of PostgreSQL is not monotonic in the stream, since
-transactions are sent in commit order; the end of the previous transaction is. It is missing in the first transaction of
-a connector without offsets. There the row's LSN serves, since earlier changes of the row were committed before. Rows of
-a snapshot precede all changes.
+The halves of a key change share a position; with MariaDB 11.8, all changes of a transaction do. The row LSN of
+PostgreSQL is not monotonic in the stream, since transactions are sent in commit order; the end of the previous
+transaction is. It is missing in the first transaction of a connector without offsets. There the row's LSN serves, since
+earlier changes of the row were committed before. Rows of a snapshot precede all changes.
 """
 
 from __future__ import annotations
