@@ -210,4 +210,18 @@ BINLOG = (
         "at + size >= len(data):",
         (SAVED,),
     ),
+    Mutant(
+        "rows of a transaction whose events have no offsets share an order key",
+        f"{MYSQL}/binlog.py",
+        "if log_pos else pos + size",
+        "if log_pos else pos",
+        (SAVED,),
+    ),
+    Mutant(
+        "a tag of a GTID is left out",
+        f"{MYSQL}/tagged_gtids.py",
+        "}:{tag}:{",
+        "}:{",
+        ("tests/connectors/test_mysql_gtids.py",),
+    ),
 )

@@ -18,6 +18,20 @@ AS_COLUMNS = ("tests/connectors/registry/test_avro_messages.py",)
 
 EVENT_FORMATS = (
     Mutant(
+        "changes of MariaDB with one position are not ordered",
+        f"{DEBEZIUM}/positions.py",
+        'offset if ordinal is None else ordinal:016x}")\n\n\ndef file_digits',
+        '0:016x}")\n\n\ndef file_digits',
+        (f"{TESTS}/test_recorded_debezium.py",),
+    ),
+    Mutant(
+        "changes of MariaDB with one position are not ordered when they are decoded together",
+        f"{DEBEZIUM}/position_columns.py",
+        'pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0), 16)',
+        "pa.array([0] * len(columns.offsets)), 16)",
+        TOGETHER,
+    ),
+    Mutant(
         "a second full snapshot in a topic is taken for the first",
         "airflow_cdc_provider/core/log/snapshots.py",
         "and any(other.topic == entry.topic and other.at_ms < entry.at_ms for other in everything)",
