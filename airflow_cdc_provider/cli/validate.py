@@ -14,6 +14,8 @@ from airflow_cdc_provider.core.errors import DefinitionInvalid, Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.loader import Loaded, find_clashes, load_file
 
+REMEDY = "type the path of a file; `airflow cdc check` accepts the name of a replicator, too"
+
 
 @cli_command
 def validate(args: argparse.Namespace) -> CommandOutput:
@@ -23,7 +25,7 @@ def validate(args: argparse.Namespace) -> CommandOutput:
     for name in args.files:
         if not Path(name).is_file():
             found = "a folder" if Path(name).is_dir() else "no such file"
-            problems.append(Problem("CLI005", "not a file", where=name, found=found, allowed="a YAML file"))
+            problems.append(Problem("CLI005", "not a file", name, found, "a YAML file", REMEDY))
             code = code or exit_codes.NO_INPUT
             continue
         try:

@@ -52,7 +52,7 @@ def test_a_target_table_that_another_replicator_writes_is_found_by_validate_and_
 def test_a_file_that_is_not_there_is_missing_input(cdc: CommandLine, tmp_path: Path) -> None:
     result = cdc("validate", str(tmp_path / "absent.yaml"))
     assert result.code == 66
-    assert "CLI005" in result.err and result.out == ""
+    assert "CLI005" in result.err and "path of a file" in result.err and result.out == ""
 
 
 def test_an_unknown_option_gets_usage_on_stderr_and_the_nearest_name(cdc: CommandLine) -> None:

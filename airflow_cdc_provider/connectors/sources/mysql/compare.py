@@ -1,4 +1,4 @@
-"""SQL by which MariaDB computes row counts and checksums per interval of the key, and hashes of rows. Text only.
+"""SQL by which the server computes row counts and checksums per interval of the key, and hashes of rows. Text only.
 
 The text forms equal those of ``targets/sparksql/compare.py``. They use neither the binlog's nor the copy's conversion,
 so an error in those becomes visible.

@@ -1,4 +1,4 @@
-"""Checksums of the rows of one table, which MariaDB computes in a transaction that shows the table at one position."""
+"""Checksums of rows of a table, which the server computes in a transaction that shows the table at one position."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, o
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, is_transactional
+from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
@@ -123,13 +124,16 @@ class MysqlSource(KeepsNoState):
 
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
-        """MariaDB reports the position of a snapshot, MySQL does not."""
+        """MariaDB reports the position of a snapshot. That of MySQL is unknown while the table changes all the time."""
         with self.client.session("compare") as connection:
-            if not read_server(connection).is_mariadb:
+            if read_server(connection).is_mariadb:
+                position: Position | None = begin_snapshot(connection, self.client, sealed)
+            else:
+                position = begin_quiet_snapshot(connection, self.client, self.stream, table.table)
+            if position is None:
                 with self.copy(table, epoch, sealed, cores) as copy:
                     yield TableSnapshot(copy)
                 return
-            position = begin_snapshot(connection, self.client, sealed)
             found = self._table(table.table)
             copy = view_of(connection, position, table, found, epoch, cores)
             copy = replace(copy, exact=is_transactional(connection, found))

@@ -92,6 +92,10 @@ class Binlog:
         advanced = limit.number > start.number or limit.pos - start.pos >= IDLE_BYTES
         return SourceStatus(probe.has_changes, end_position, end_position if idle and advanced else None)
 
+    def has_changes(self, lo: Position, hi: Position, table: str) -> bool:
+        """Whether anything between the positions may have changed the table."""
+        return self._probe(lo, binlog_position(hi), [table]).has_changes
+
     def retained_log(self, position: Position | None) -> RetainedLog:
         """Raises PositionLost if the server no longer has the position."""
         with self.client.session("retained_log") as connection:

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults.worker import request
-from tests.mariadb import mariadb_only, series
+from tests.mariadb import series
 from tests.model.seeds import seed
 from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
@@ -113,7 +113,6 @@ def test_a_replaced_table_is_copied_again_and_the_other_table_continues(shop: Po
     assert shop.control("binlog.a").state.name is TableState.REPLICATING
 
 
-@mariadb_only
 def test_verify_compares_at_the_position_of_a_snapshot(shop: PollingPipeline, server: Server) -> None:
     write(server, random.Random(SEED), 10)
     request(shop.replicator(), CommandKind.VERIFY, {"tables": ["binlog.a", "binlog.b"], "key": "v"})

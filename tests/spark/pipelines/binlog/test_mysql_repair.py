@@ -23,18 +23,18 @@ from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.runtime.sessions import new_session
-from tests.mariadb import mariadb_only, series
+from tests.mariadb import IS_MYSQL, series
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.binlog.test_mysql_pipeline import Server, sql
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, definition
 
-pytestmark = [pytest.mark.jvm, pytest.mark.server, mariadb_only]
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 ITEMS = 3_000
 COLUMNS = (
     "id int unsigned zerofill PRIMARY KEY, v varchar(40), price decimal(10,4), big bigint unsigned, day date,"
     " at datetime(3), seen timestamp(6) NULL, flag bit(1), raw varbinary(8), fixed binary(4), t time(2), y year,"
-    " e enum('a', 'b'), tiny tinyint, u uuid, `odd % name` text"
+    f" e enum('a', 'b'), tiny tinyint, u {'char(36)' if IS_MYSQL else 'uuid'}, `odd % name` text"
 )
 VALUES = (
     "seq, concat('ü', seq), seq / 7, 18446744073709551615 - seq, date '2024-02-29' + interval seq day,"
