@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.connectors.sources.mysql.proofs import can_hash
 from airflow_cdc_provider.core.errors import NotInstalled
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.mysql import PROGRAM, EmbeddedMySQL
@@ -28,6 +30,12 @@ def embedded(**settings: str) -> EmbeddedMariaDB:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+def give_md5(connection: Any) -> None:
+    """Since 9.6, MySQL has the function in a component."""
+    if not can_hash(connection):
+        connection.cursor().execute("INSTALL COMPONENT 'file://component_classic_hashing'")
 
 
 def series(count: int) -> str:

@@ -15,12 +15,28 @@ from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, Key
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NO_FUNCTION = frozenset({1046, 1305})
+"""The server takes an unknown function for one of the current database, and may have none."""
+
 ENGINE = "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 
 
 def is_transactional(connection: Any, table: CatalogTable) -> bool:
     """Whether a transaction shows the table at its beginning."""
     return fetch_all(connection, ENGINE, (table.database, table.name)) == [("InnoDB",)]
+
+
+def can_hash(connection: Any) -> bool:
+    """Since 9.6, the function is in a component of MySQL, which may not be installed."""
+    import pymysql
+
+    try:
+        fetch_all(connection, "SELECT MD5('')")
+    except pymysql.MySQLError as error:
+        if error.args[0] not in NO_FUNCTION:
+            raise
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from airflow_cdc_provider.connectors.sources.mysql.compare import Statements
 from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, open_copy, read_split, view_of
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
-from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, is_transactional
+from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, can_hash, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -138,7 +138,8 @@ class MysqlSource(KeepsNoState):
             copy = view_of(connection, position, table, found, epoch, cores)
             copy = replace(copy, exact=is_transactional(connection, found))
             statements = Statements(found, copy.schema, table.rule.where)
-            yield TableSnapshot(copy, SnapshotProofs(connection, statements) if statements.possible else None)
+            provable = statements.possible and can_hash(connection)
+            yield TableSnapshot(copy, SnapshotProofs(connection, statements) if provable else None)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.faults.worker import request
-from tests.mariadb import series
+from tests.mariadb import give_md5, series
 from tests.model.seeds import seed
 from tests.spark.pipelines.hidden_columns import HiddenColumns, hashed
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, Rows, definition
@@ -35,6 +35,7 @@ def server(mariadb: EmbeddedMariaDB) -> Iterator[Server]:
     with pymysql.connect(
         host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True
     ) as connection:
+        give_md5(connection)
         sql(connection, "CREATE DATABASE binlog CHARACTER SET utf8mb4", "USE binlog")
         for name in ("a", "b"):
             sql(

@@ -23,7 +23,7 @@ from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.targets.iceberg.catalog import catalog_location, spark_settings
 from spark_jobs.runtime.sessions import new_session
-from tests.mariadb import IS_MYSQL, series
+from tests.mariadb import IS_MYSQL, give_md5, series
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.binlog.test_mysql_pipeline import Server, sql
 from tests.spark.pipelines.polling.pipeline import PollingPipeline, definition
@@ -52,6 +52,7 @@ RULED = [rule.source for rule in RULES]
 @pytest.fixture
 def server(mariadb: EmbeddedMariaDB) -> Iterator[Server]:
     with connected(mariadb) as connection:
+        give_md5(connection)
         sql(connection, "CREATE DATABASE repair CHARACTER SET utf8mb4", "USE repair")
         sql(connection, f"CREATE TABLE items ({COLUMNS})", f"INSERT INTO items SELECT {VALUES} FROM {series(ITEMS)}")
         sql(connection, "INSERT INTO items (id, v) VALUES (100000, 'left % out')")
