@@ -1,4 +1,5 @@
-"""Runs the layers of tests, each in its own pytest. The lanes run concurrently, the layers of a lane one after another.
+"""Runs the layers of tests, each in its own pytest: one after another, and those with an Airflow concurrently at the
+end.
 
 The table at the end shows the share of each layer and which layers exceeded their budget; that does not fail a layer.
 The last line counts all layers in the format of pytest.
@@ -25,8 +26,8 @@ from pathlib import Path
 from tests.model import seeds
 
 TESTS = Path(__file__).parent
-# Seconds on two idle cores, beside the other lane. A layer is a folder; a nested folder of this table is a layer of its
-# own.
+# Seconds on two idle cores, 25 minutes in all; of concurrent layers the longest counts. A layer is a folder; a nested
+# folder of this table is a layer of its own.
 BUDGETS_S = {
     "architecture": 30,
     "core": 20,
@@ -36,11 +37,8 @@ BUDGETS_S = {
     "e2e": 330,
     "faults": 330,
 }
-WHOLE_BUDGET_S = 1500
-LANES = (("spark",), ("architecture", "core", "connectors", "provider", "e2e", "faults"))
-"""Two of about the same length: most layers wait for servers and for processes that start."""
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own: one test at a time."""
+"""Layers with an Airflow of their own: one test at a time, and all such layers concurrently, since they mostly wait."""
 FILES_AT_ONCE = 2
 MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
@@ -50,7 +48,6 @@ LONG_ROUNDS = 10
 """The factor for the number of random histories and examples."""
 NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
 INTERRUPTED_LIMIT_S = 60
-POLL_S = 0.2
 NOTHING_COLLECTED = 5
 FAILURES_SHOWN, FAILURE_WIDTH, FILES_SHOWN = 40, 300, 40
 
@@ -84,49 +81,35 @@ class Running:
     scratch: tempfile.TemporaryDirectory[str]
     output: Path | None
 
-    @property
-    def has_ended(self) -> bool:
-        return self.process.poll() is not None
-
     def end(self) -> Outcome:
         status = self.process.wait()
         took_s = time.monotonic() - self.began_s
+        if self.output is not None:
+            print(self.output.read_text(errors="replace"), flush=True)
         with self.scratch as folder:
             report = Path(folder) / "report.xml"
-            if self.output is not None:
-                print(f"\n--- {self.layer} ---\n{self.output.read_text(errors='replace')}", flush=True)
             print(*slowest_files(report), sep="\n", flush=True)
             return Outcome(self.layer, status, took_s, counts(report), failures(report))
 
 
 def run(layer: str, tests: Path = TESTS, options: Sequence[str] = ()) -> Outcome:
-    (outcome,) = run_lanes([[layer]], tests, options)
+    (outcome,) = run_at_once([layer], tests, options)
     return outcome
 
 
-def run_lanes(lanes: Sequence[Sequence[str]], tests: Path = TESTS, options: Sequence[str] = ()) -> list[Outcome]:
-    """The output of a layer is printed when it ends, or, of a single lane, as it runs."""
-    waiting = [list(lane) for lane in lanes if lane]
-    quiet = len(waiting) > 1
-    running = {number: begin(lane.pop(0), tests, options, quiet) for number, lane in enumerate(waiting)}
-    outcomes = []
+def run_at_once(layers: Sequence[str], tests: Path = TESTS, options: Sequence[str] = ()) -> list[Outcome]:
+    """The output of the first layer is printed as it runs, that of the others after it."""
+    running = [begin(layer, tests, options, quiet=number > 0) for number, layer in enumerate(layers)]
     try:
-        while running:
-            for number in [number for number, one in running.items() if one.has_ended]:
-                outcomes.append(running.pop(number).end())
-                if waiting[number]:
-                    running[number] = begin(waiting[number].pop(0), tests, options, quiet)
-            time.sleep(POLL_S)
-        return outcomes
+        return [one.end() for one in running]
     except KeyboardInterrupt:
-        for one in running.values():
+        for one in running:
             interrupt(one.process)
         raise
 
 
 def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Running:
     """With a process group of its own, so that a killed layer leaves no server or JVM behind."""
-    print(f"\n--- {layer} begins ---", flush=True)
     scratch = tempfile.TemporaryDirectory(prefix="cdc-layer-")
     output = Path(scratch.name) / "output" if quiet else None
     command = [
@@ -144,13 +127,13 @@ def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Runni
     command += [] if layer in ALONE else [f"--numprocesses={processes}", "--dist=loadfile", "--max-worker-restart=0"]
     command += ["--no-loadscope-reorder"] if layer in IN_GIVEN_ORDER else []
     began_s = time.monotonic()
-    with output.open("wb") if output else contextlib.nullcontext() as printed:
+    with contextlib.ExitStack() as files:
         process = subprocess.Popen(
             command,
             cwd=tests.parent,
             stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT if printed else None,
+            stdout=files.enter_context(output.open("wb")) if output else None,
+            stderr=subprocess.STDOUT if output else None,
             start_new_session=True,
             preexec_fn=heed_interrupts,
         )
@@ -210,14 +193,21 @@ def slowest_files(report: Path) -> list[str]:
     return [f"{seconds[file]:>8.0f} s {tests[file]:>5}  {file}" for file in slowest]
 
 
+def in_turn(layers: Sequence[str]) -> list[list[str]]:
+    at_once = [layer for layer in layers if layer in ALONE]
+    return [[layer] for layer in layers if layer not in ALONE] + ([at_once] if at_once else [])
+
+
 def table(outcomes: list[Outcome], whole_s: float) -> str:
-    """The share of a layer is that of its own time, so that the shares add up to more than 100 %."""
+    """The share of a concurrent layer is that of its own time, so that the shares may add up to more than 100 %."""
+    turns = in_turn([outcome.layer for outcome in outcomes])
+    budget_s = sum(max(BUDGETS_S[layer] for layer in layers) for layers in turns)
     lines = [f"{'layer':<16}{'seconds':>8}{'share':>7}{'budget':>8}"]
     for outcome in outcomes:
         figures = f"{outcome.took_s:>8.0f}{outcome.took_s / max(whole_s, 1):>7.0%}{BUDGETS_S[outcome.layer]:>8}"
         remarks = ", ".join(["failed"] * outcome.failed + ["over its budget"] * outcome.late)
         lines.append(f"{outcome.layer:<16}{figures}  {remarks}".rstrip())
-    return "\n".join([*lines, f"{'all':<16}{whole_s:>8.0f}{1:>7.0%}{WHOLE_BUDGET_S:>8}"])
+    return "\n".join([*lines, f"{'all':<16}{whole_s:>8.0f}{1:>7.0%}{budget_s:>8}"])
 
 
 def failure_lines(outcomes: list[Outcome]) -> list[str]:
@@ -255,9 +245,10 @@ def main() -> int:
         os.environ |= {seeds.SEED: os.environ.get(seeds.SEED) or seeds.new(), seeds.TIMES: str(LONG_ROUNDS)}
         print(f"again: make nightly SEED={seeds.seed()}", flush=True)
     present = [layer for layer in BUDGETS_S if layer in chosen and any((TESTS / layer).rglob("test_*.py"))]
-    began_s = time.monotonic()
-    lanes = [[layer for layer in lane if layer in present] for lane in LANES]
-    outcomes = run_lanes(lanes, options=NIGHTLY if arguments.nightly else ())
+    began_s, outcomes = time.monotonic(), list[Outcome]()
+    for layers in in_turn(present):
+        print(f"\n--- {', '.join(layers)} ---", flush=True)
+        outcomes += run_at_once(layers, options=NIGHTLY if arguments.nightly else ())
     whole_s = time.monotonic() - began_s
     print(
         f"\n{table(outcomes, whole_s)}", *failure_lines(outcomes), closing_line(outcomes, whole_s), sep="\n", flush=True

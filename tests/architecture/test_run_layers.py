@@ -48,13 +48,10 @@ def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyP
     assert [run_layers.run(layer, tests).counts["passed"] for layer in ("quick", "quick/inner")] == [1, 1]
 
 
-def test_every_layer_is_in_one_lane() -> None:
-    assert sorted(layer for lane in run_layers.LANES for layer in lane) == sorted(run_layers.BUDGETS_S)
-
-
-def test_lanes_run_concurrently_their_layers_in_order_and_outputs_are_not_mixed(
+def test_layers_with_an_airflow_run_concurrently_at_the_end_and_their_outputs_are_not_mixed(
     tests: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    assert run_layers.in_turn(["quick", "core", "quick/inner"]) == [["core"], ["quick", "quick/inner"]]
     monkeypatch.setitem(run_layers.BUDGETS_S, "other", 60)
     (tests / "other").mkdir()
     meeting = "import time, pathlib\ndef test_meets():\n    pathlib.Path('{0}').touch()\n    end = time.time() + 30\n"
@@ -64,20 +61,12 @@ def test_lanes_run_concurrently_their_layers_in_order_and_outputs_are_not_mixed(
     files = {"quick": (tests / "a", tests / "b"), "other": (tests / "b", tests / "a")}
     for layer, (mine, theirs) in files.items():
         (tests / layer / "test_some.py").write_text(meeting.format(mine, theirs))
-    monkeypatch.setitem(run_layers.BUDGETS_S, "last", 60)
-    (tests / "last").mkdir()
-    (tests / "last" / "test_some.py").write_text(
-        f"import pathlib\ndef test_comes_after(): assert pathlib.Path('{tests / 'b'}').exists()\n"
-    )
-    outcomes = run_layers.run_lanes([["quick"], ["other", "last"], []], tests)
-    assert {(one.layer, one.failed, one.counts["passed"]) for one in outcomes} == {
+    outcomes = run_layers.run_at_once(list(files), tests)
+    assert [(one.layer, one.failed, one.counts["passed"]) for one in outcomes] == [
         ("quick", False, 1),
         ("other", False, 1),
-        ("last", False, 1),
-    }
-    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("---") or " passed" in line]
-    ended = [n for n, line in enumerate(lines) if line.endswith(" ---") and "begins" not in line]
-    assert len(ended) == 3 and all("1 passed" in lines[n + 1] for n in ended)
+    ]
+    assert capfd.readouterr().out.count("1 passed") == 2
 
 
 def test_a_layer_over_its_budget_is_reported_and_has_not_failed() -> None:
@@ -86,7 +75,7 @@ def test_a_layer_over_its_budget_is_reported_and_has_not_failed() -> None:
     _, core, spark, whole = run_layers.table(outcomes, 400.0).splitlines()
     assert core.split()[:3] == ["core", "300", "75%"] and core.endswith("over its budget")
     assert spark.split()[:3] == ["spark", "100", "25%"] and "over" not in spark
-    assert whole.split() == ["all", "400", "100%", "1500"]
+    assert whole.split() == ["all", "400", "100%", "900"]
 
 
 HANGING = """
