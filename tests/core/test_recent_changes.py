@@ -22,6 +22,12 @@ def test_changes_of_one_half_hour_add_up_and_the_current_one_is_last() -> None:
     assert series(recent, at(45))[-3:] == [0, 7, 5]
 
 
+def test_the_oldest_half_hour_of_the_day_is_kept_and_the_one_before_it_is_not() -> None:
+    recent = with_changes(with_changes({}, 2, at(-30)), 3, at(0))
+    kept = with_changes(recent, 1, at((HALF_HOURS - 1) * 30))
+    assert kept == {"2026-11-27T12:00": 3, "2026-11-28T11:30": 1} and series(kept, at((HALF_HOURS - 1) * 30))[0] == 3
+
+
 def test_a_time_of_another_zone_is_the_same_time() -> None:
     assert with_changes({}, 1, "2026-11-27T13:10:00+01:00") == {"2026-11-27T12:00": 1}
 

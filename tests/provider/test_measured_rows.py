@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.table.costs import Cost, total
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -45,7 +46,13 @@ def test_seconds_and_what_the_target_bills_are_added_from_the_results_of_jobs(ha
     harness.source.change("public.a")
     plan = harness.open("r2").plan
     harness.extract(plan)
-    failed = TableResult("public.a", Outcome.FAILING, phases={"load": 1.25, "merge": 0.5}, cost={"bytes_billed": 9})
+    failed = TableResult(
+        "public.a",
+        Outcome.FAILING,
+        counts={Operation.INSERT: 7},
+        phases={"load": 1.25, "merge": 0.5},
+        cost={"bytes_billed": 9},
+    )
     before = cost(harness)
     harness.write_result("r2", "merge", StepKind.MERGE, [failed])
     harness.close("r2")
