@@ -1,6 +1,6 @@
 """A real MySQL on loopback that ends with the process that started it.
 
-The program is the one that ``MYSQLD`` names. It runs as root's ``mysql`` user, as MariaDB does.
+The program is the one that ``MYSQLD`` names. Root runs it as ``mysql``, as it does MariaDB.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.mysql.binlog import GTID_TAGGED, BinlogEvent, parse_gtid
+from airflow_cdc_provider.connectors.sources.mysql.binlog import GTID_TAGGED, BinlogEvent
+from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, records
 from tests.mariadb import embedded, mysql_only

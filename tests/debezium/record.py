@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,7 @@ def _record_mariadb_11() -> None:
             MARIADB_11: mariadb_changes.connector(mariadb),
             f"{MARIADB_11}_unnumbered": mariadb_changes.connector(mariadb, "my_unnumbered", 4712) | UNNUMBERED,
         }
-        with EmbeddedDebezium(broker, connectors) as debezium:
-            first = {name: len(topic_messages(debezium, one["topic.prefix"])) for name, one in connectors.items()}
-            mariadb_changes.apply_changes(mariadb)
-            for name, one in connectors.items():
-                _keep(name, topic_messages(debezium, one["topic.prefix"], first[name]))
+        _record(broker, connectors, lambda: mariadb_changes.apply_changes(mariadb))
 
 
 def _record_all() -> None:
@@ -67,18 +64,26 @@ def _record_all() -> None:
             "mariadb": mariadb_changes.connector(mariadb),
             "mariadb_bare": mariadb_changes.connector(mariadb, "my_bare", 4712) | BARE,
         }
-        with EmbeddedDebezium(broker, connectors) as debezium:
-            first = {name: len(topic_messages(debezium, one["topic.prefix"])) for name, one in connectors.items()}
+
+        def apply_changes() -> None:
             postgres_changes.apply_changes(postgres)
             mariadb_changes.apply_changes(mariadb)
-            for name, one in connectors.items():
-                _keep(name, topic_messages(debezium, one["topic.prefix"], first[name]))
+
+        _record(broker, connectors, apply_changes)
         for name, end in (
             ("postgres", postgres_changes.final_rows(postgres)),
             ("mariadb", mariadb_changes.final_rows(mariadb)),
         ):
             text = json.dumps({table: [row(one) for one in rows] for table, rows in end.items()}, indent=1)
             (RECORDED / f"{name}_end.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _record(broker: EmbeddedKafka, connectors: Mapping[str, dict[str, str]], apply_changes: Callable[[], None]) -> None:
+    with EmbeddedDebezium(broker, connectors) as debezium:
+        first = {name: len(topic_messages(debezium, one["topic.prefix"])) for name, one in connectors.items()}
+        apply_changes()
+        for name, one in connectors.items():
+            _keep(name, topic_messages(debezium, one["topic.prefix"], first[name]))
 
 
 def _keep(name: str, messages: list[dict[str, Any]]) -> None:

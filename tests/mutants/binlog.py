@@ -219,7 +219,7 @@ BINLOG = (
     ),
     Mutant(
         "a tag of a GTID is left out",
-        f"{MYSQL}/tagged_gtids.py",
+        f"{MYSQL}/gtids.py",
         "}:{tag}:{",
         "}:{",
         ("tests/connectors/test_mysql_gtids.py",),

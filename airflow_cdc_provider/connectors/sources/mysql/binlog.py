@@ -10,9 +10,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from uuid import UUID
-
-from airflow_cdc_provider.connectors.sources.mysql.tagged_gtids import tagged_gtid
 
 QUERY, ROTATE, FORMAT, XID = 2, 4, 15, 16
 TABLE_MAP, HEARTBEAT, GTID = 19, 27, 33
@@ -124,13 +121,3 @@ def decompress(data: bytes) -> bytes:
     if data[0] & 0xF0 != 0x80:
         raise Malformed("compressed with another algorithm than zlib")
     return zlib.decompress(data[1 + (data[0] & 0x07) :])
-
-
-def parse_gtid(event: BinlogEvent) -> str:
-    if event.type == MARIADB_GTID:
-        number, domain = struct.unpack_from("<QI", event.body)
-        return f"{domain}-{event.server_id}-{number}"
-    if event.type == GTID_TAGGED:
-        return tagged_gtid(event.body)
-    (number,) = struct.unpack_from("<q", event.body, 17)
-    return f"{UUID(bytes=event.body[1:17])}:{number}"

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from airflow_cdc_provider.connectors.changed_columns import changed_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
-from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query
+from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import undecoded_record
+from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.known_columns import KnownColumns
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,

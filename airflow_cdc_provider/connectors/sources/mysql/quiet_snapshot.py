@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_binlog_end
-from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.copy import REPEATABLE
 from airflow_cdc_provider.connectors.sources.mysql.positions import position_of
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
@@ -19,15 +18,15 @@ from airflow_cdc_provider.core.log.positions import Position
 ATTEMPTS = 50
 
 
-def begin_quiet_snapshot(connection: Any, client: MysqlClient, binlog: Binlog, table: str) -> Position | None:
+def begin_quiet_snapshot(connection: Any, binlog: Binlog, table: str) -> Position | None:
     """Begins a transaction whose queries see ``table`` as it is at the returned position. None if the table changes
     too often. Raises SourceUnavailable (CPY007)."""
     fetch_all(connection, REPEATABLE)
     for _ in range(ATTEMPTS):
-        before = read_binlog_end(connection, client)
-        wait_for_logged(connection, client)
+        before = read_binlog_end(connection, binlog.client)
+        wait_for_logged(connection, binlog.client)
         fetch_all(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        after = read_binlog_end(connection, client)
+        after = read_binlog_end(connection, binlog.client)
         position = position_of(after.file, after.pos)
         if before == after or not binlog.has_changes(position_of(before.file, before.pos), position, table):
             return position

@@ -129,7 +129,7 @@ class MysqlSource(KeepsNoState):
             if read_server(connection).is_mariadb:
                 position: Position | None = begin_snapshot(connection, self.client, sealed)
             else:
-                position = begin_quiet_snapshot(connection, self.client, self.stream, table.table)
+                position = begin_quiet_snapshot(connection, self.stream, table.table)
             if position is None:
                 with self.copy(table, epoch, sealed, cores) as copy:
                     yield TableSnapshot(copy)

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, redefined_columns
-from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_gtid, parse_query, read_events
+from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query, read_events
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     BINLOG_RETENTION,
     ServerInfo,
@@ -25,6 +25,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 )
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.gtids import GTIDS, parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
@@ -53,7 +54,6 @@ ANY_TABLE = frozenset({binlog.XA_PREPARE, binlog.TRANSACTION_PAYLOAD, binlog.INC
 """Events that may concern any table."""
 
 QUERIES = frozenset({binlog.QUERY, binlog.MARIADB_QUERY_COMPRESSED})
-GTIDS = frozenset({binlog.GTID, binlog.GTID_TAGGED, binlog.MARIADB_GTID})
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ TIMES: dict[str, tuple[T, T, Kind]] = {
     "datetime": (T.DATETIME2, T.DATETIME, Kind.TIMESTAMP),
     "timestamp": (T.TIMESTAMP2, T.TIMESTAMP, Kind.TIMESTAMPTZ),
 }
+SIMPLE = {"float": T.FLOAT, "double": T.DOUBLE, "date": T.DATE, "year": T.YEAR, "json": T.JSON, "vector": T.VECTOR}
+"""Types of which the type in the binlog shows everything."""
+
 PLAIN = {
     "float": Kind.FLOAT32,
     "double": Kind.FLOAT64,
@@ -132,8 +135,7 @@ def matches_field(field: Field, column: CatalogColumn, charset: str | None) -> b
         return field.type == T.VARCHAR and field.meta == column.octets
     if name in GEOMETRIES:
         return field.type == T.GEOMETRY
-    simple = {"float": T.FLOAT, "double": T.DOUBLE, "date": T.DATE, "year": T.YEAR, "json": T.JSON, "vector": T.VECTOR}
-    return field.type == simple.get(name)
+    return field.type == SIMPLE.get(name)
 
 
 def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None:
@@ -149,9 +151,9 @@ def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None
         if field.type == modern:
             digits = field.meta
             return _column(field, name, f"{name}({digits})" if digits else name, fraction=digits)
-    plain = {T.FLOAT: "float", T.DOUBLE: "double", T.DATE: "date", T.YEAR: "year", T.JSON: "json", T.VECTOR: "vector"}
-    if field.type in plain:
-        return _column(field, plain[T(field.type)], plain[T(field.type)])
+    for name, code in SIMPLE.items():
+        if field.type == code:
+            return _column(field, name, name)
     if field.type == T.GEOMETRY:
         return _column(field, "geometry", "geometry")
     if field.type == T.NEWDECIMAL:
