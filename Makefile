@@ -12,6 +12,13 @@ PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml airflow_cdc_provider/sandbox/pyproject.toml constraints.txt | sha256sum | cut -c1-16)
 # Spark's scripts look for python and java by name.
 READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1
+# A program by its Debian package, where this user may install packages.
+define apt_install
+if [ "$$(id -u)" = 0 ] && ! command -v $(1) > /dev/null && command -v apt-get > /dev/null; then
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2) < /dev/null > /dev/null
+fi
+endef
 FAILPOINTS = export PYTHONPATH="$(CURDIR)/tests/failpoints"
 
 help:
@@ -78,18 +85,11 @@ servers: jars
 
 # A server to test against. Without it, and without the right to install it, its tests are skipped.
 mariadb:
-	@if [ "$$(id -u)" = 0 ] && ! command -v mariadbd > /dev/null && command -v apt-get > /dev/null; then
-		apt-get update -qq
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			mariadb-server < /dev/null > /dev/null
-	fi
+	@$(call apt_install,mariadbd,mariadb-server)
 
 # A browser for the page. Without it, and without the right to install it, its test is skipped.
 chromium:
-	@if [ "$$(id -u)" = 0 ] && ! command -v chromium > /dev/null && command -v apt-get > /dev/null; then
-		apt-get update -qq
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null
-	fi
+	@$(call apt_install,chromium,chromium)
 
 java: $(INSTALLED)
 	@if $(PYTHON) -m airflow_cdc_provider.java > /dev/null 2>&1; then exit; fi

@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
 from airflow_cdc_provider.hooks.notifiers import notifier_problems
@@ -34,14 +35,18 @@ from airflow_cdc_provider.targets.target import HasQuotas, TargetTables
 
 @cli_command
 def check(args: argparse.Namespace) -> CommandOutput:
-    replicator = open_with_connections(find_definition(args.name))
+    definition = find_definition(args.name)
+    of_worker = [*problems_of(lambda: _check_spark(definition)), *notifier_problems(definition.notify)]
+    try:
+        replicator = open_with_connections(definition)
+    except CdcError as error:
+        raise type(error)(*error.problems, *of_worker) from error
     examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
     tables = examination.tasks
     environment = [
         *problems_of(lambda: store_problems(replicator.log.store)),
-        *problems_of(lambda: _check_spark(replicator)),
+        *of_worker,
         *verification_problems(replicator.definition, replicator.source),
-        *notifier_problems(replicator.definition.notify),
     ]
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)
@@ -113,7 +118,7 @@ def _unsupported_values(replicator: Replicator, tables: Iterable[TableTask]) -> 
             yield unsupported_values_note(task.table, columns)
 
 
-def _check_spark(replicator: Replicator) -> Iterable[Problem]:
+def _check_spark(definition: Definition) -> Iterable[Problem]:
     """Java, the Spark connection, and shared folders for its executors."""
     find_java()
-    return unshared(replicator.definition, spark_master(replicator.definition.spark.connection))
+    return unshared(definition, spark_master(definition.spark.connection))

@@ -65,6 +65,18 @@ def test_check_shows_all_problems(cdc: CommandLine, harness: RunHarness, monkeyp
     assert sorted(problem["code"] for problem in result.body["problems"]) == ["CON003", "SRC001", "STG010"]
 
 
+def test_a_missing_connection_does_not_hide_problems_of_the_worker(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = harness.folder / "dags/replicators/shop.yaml"
+    path.write_text(path.read_text() + "notify:\n  - {on: [blocked], via: no.such.Notifier, arguments: {text: late}}\n")
+    monkeypatch.delenv("AIRFLOW_CONN_SHOP_DB")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark"}')
+    result = cdc("check", "shop", "--json")
+    assert result.code == 78
+    assert [problem["code"] for problem in result.body["problems"]] == ["CON001", "CON003", "NTF001"]
+
+
 def test_check_reports_each_problem_once(
     cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
