@@ -38,7 +38,9 @@ BUDGETS_S = {
     "faults": 330,
 }
 ALONE = frozenset({"e2e", "faults"})
-"""Layers with an Airflow of their own: one test at a time, and all such layers concurrently, since they mostly wait."""
+"""Layers with an Airflow of their own: one test at a time."""
+CONCURRENT = ALONE | {"provider"}
+"""Layers that run concurrently at the end, since those with an Airflow mostly wait."""
 FILES_AT_ONCE = 2
 MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
@@ -194,8 +196,8 @@ def slowest_files(report: Path) -> list[str]:
 
 
 def in_turn(layers: Sequence[str]) -> list[list[str]]:
-    at_once = [layer for layer in layers if layer in ALONE]
-    return [[layer] for layer in layers if layer not in ALONE] + ([at_once] if at_once else [])
+    at_once = [layer for layer in layers if layer in CONCURRENT]
+    return [[layer] for layer in layers if layer not in CONCURRENT] + ([at_once] if at_once else [])
 
 
 def table(outcomes: list[Outcome], whole_s: float) -> str:

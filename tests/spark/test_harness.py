@@ -217,7 +217,7 @@ def test_spark_submit_ends_with_the_exit_status_of_the_job(
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_driver_and_jvm_end_together_and_leave_no_result(
     replicator: Replicator, job_file: Path, number: signal.Signals
 ) -> None:

@@ -19,7 +19,7 @@ from tests.spark.contract.fold_cases import KEYED, KeyedChanges
 from tests.spark.replicator import spark_submit
 from tests.spark.scripted_table import ScriptedTable
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.nightly]
 
 RUN = "scheduled__2026-11-21T12:00:00+00:00"
 ATTEMPT = "7d0c5f1b9a364e1f8f2d6c0b1e4a9357"
