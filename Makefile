@@ -10,7 +10,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 # One stamp per set of requirements: with the stamp there, nothing is asked of anybody.
 INSTALLED := $(VENV)/installed-$(shell cat pyproject.toml airflow_cdc_provider/sandbox/pyproject.toml constraints.txt | sha256sum | cut -c1-16)
-# Spark's scripts look for python and java by name.
+# Spark's scripts look for python and java by name. Where the environment forbids Python to cache its bytecode, each of
+# hundreds of processes compiles all its imports.
 READY = export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" JAVA_HOME="$$($(PYTHON) -m airflow_cdc_provider.java)" PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=
 # A program by its Debian package, where this user may install packages.
 define apt_install

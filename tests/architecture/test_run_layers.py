@@ -19,6 +19,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.setitem(run_layers.BUDGETS_S, "quick", 60)
     monkeypatch.setattr(run_layers, "ALONE", {"quick", "quick/inner"})
+    monkeypatch.setattr(run_layers, "CONCURRENT", {"quick", "quick/inner"})
     return tmp_path / "tests"
 
 

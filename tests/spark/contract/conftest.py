@@ -25,9 +25,9 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "snowflake by external stage": set(),
     "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
-"""The files and tests that these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run everything. The slow
-stand-ins of BigQuery and Snowflake have files of their own for every run, ``test_bigquery_jobs`` and
-``test_snowflake_commits``. With Spark for all work, the other targets run in the nightly run only."""
+"""The files and tests that these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run
+everything. The slow stand-ins of BigQuery and Snowflake have files of their own for every run, ``test_bigquery_jobs``
+and ``test_snowflake_commits``. With Spark for all work, the other targets run in the nightly run only."""
 
 
 @pytest.hookimpl(tryfirst=True)
