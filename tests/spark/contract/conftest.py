@@ -21,6 +21,7 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "iceberg on s3": set(),
     "mysql": {"test_attempts", "test_commits", "test_types"},
     "redshift": {"test_attempts", "test_commits"},
+    "redshift with isolation by snapshots": {"test_one_of_two_concurrent_merges_of_a_batch_applies"},
     "snowflake": set(),
     "snowflake by external stage": set(),
     "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"},

@@ -21,7 +21,7 @@ from tests.spark.contract.database_kit import database_kit
 from tests.spark.contract.delta_kit import DeltaKit
 from tests.spark.contract.iceberg_kit import IcebergKit
 from tests.spark.contract.iceberg_rest_kit import iceberg_on_s3_kit
-from tests.spark.contract.redshift_kit import redshift_kit
+from tests.spark.contract.redshift_kit import redshift_kit, snapshot_kit
 from tests.spark.contract.snowflake_kit import external_stage_kit, snowflake_kit
 from tests.spark.contract.spanner_kit import spanner_kit
 
@@ -91,6 +91,7 @@ TARGETS: dict[str, OpenKit] = {
     "mysql": partial(database_kit, "mysql"),
     "postgres": partial(database_kit, "postgres"),
     "redshift": redshift_kit,
+    "redshift with isolation by snapshots": snapshot_kit,
     "snowflake": snowflake_kit,
     "snowflake by external stage": external_stage_kit,
     "spanner": spanner_kit,

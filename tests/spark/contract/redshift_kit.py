@@ -77,3 +77,14 @@ def redshift_kit(spark: SparkSession, _: Path, fixture: Callable[[str], Any]) ->
     kit.execute(f"CREATE SCHEMA {kit.schema} AUTHORIZATION {USER}")
     yield kit
     kit.execute(f"DROP SCHEMA {kit.schema} CASCADE")
+
+
+@contextlib.contextmanager
+def snapshot_kit(spark: SparkSession, folder: Path, fixture: Callable[[str], Any]) -> Iterator[RedshiftKit]:
+    """With the isolation level SNAPSHOT, the default of new clusters and workgroups."""
+    with redshift_kit(spark, folder, fixture) as kit:
+        kit.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'")
+        try:
+            yield kit
+        finally:
+            kit.execute("ALTER DATABASE postgres RESET default_transaction_isolation")
