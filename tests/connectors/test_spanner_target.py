@@ -11,8 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.api_core.exceptions import PermissionDenied
 from google.cloud import spanner
 
+from airflow_cdc_provider.core.connections.google import google_account
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Fenced, TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule, Target
@@ -28,6 +30,7 @@ from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.targets.spanner import swap
 from airflow_cdc_provider.targets.spanner.catalog import TABLES
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
+from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import apply_part
 from airflow_cdc_provider.targets.spanner.merge import begin_in_parts
 from airflow_cdc_provider.targets.spanner.names import CONTROL, CUT, PARTS
@@ -358,6 +361,22 @@ def test_check_reports_a_table_of_another_origin_and_a_missing_database(world: W
     found = missing.check([world.task()])
     assert [problem.code for problem in found] == ["TGT067", "TGT052"]
     assert found[1].do == "gcloud spanner databases create none --instance=copies"
+
+
+def test_check_reports_a_missing_right_with_the_command_that_grants_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionDenied("spanner.databases.updateDdl")  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(SpannerDatabase, "change_schema", refused)
+    found = world.target.check([world.task()])
+    assert [problem.code for problem in found] == ["TGT062", "TGT059"]
+    name, member = world.target.database.options.database, google_account(world.server.connection)
+    assert found[1].do == (
+        f"gcloud spanner databases add-iam-policy-binding {name} --instance={INSTANCE} --member={member}"
+        " --role=roles/spanner.databaseUser"
+    )
 
 
 def test_check_reports_another_dialect(world: World) -> None:

@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.bigquery.checks import TABLES_IN_A_QUERY, definition_problems
+from airflow_cdc_provider.targets.bigquery.checks import TABLES_IN_A_QUERY, definition_problems, needed_grants
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition, PartitionUnit
 from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
@@ -33,6 +33,16 @@ def codes(*tasks: TableTask, **options: Any) -> list[str]:
 
 def by(column: str, unit: PartitionUnit = PartitionUnit.DAY, **more: int) -> tuple[Partition, ...]:
     return (Partition("public.t", column, unit, **more),)
+
+
+def test_the_grants_are_statements_and_commands_and_include_the_bucket_of_a_stage() -> None:
+    member = "serviceAccount:cdc@p.iam.gserviceaccount.com"
+    dataset, jobs = needed_grants(member, "p.shop", "paying", "").split("; and ")
+    assert dataset == f'GRANT `roles/bigquery.dataEditor` ON SCHEMA `p`.`shop` TO "{member}"'
+    assert jobs == f"gcloud projects add-iam-policy-binding paying --member={member} --role=roles/bigquery.jobUser"
+    assert needed_grants(member, "p.shop", "paying", "gs://loading/cdc/a").split("; and ")[2] == (
+        f"gcloud storage buckets add-iam-policy-binding gs://loading --member={member} --role=roles/storage.objectUser"
+    )
 
 
 def test_a_plain_table_has_no_problem() -> None:

@@ -21,6 +21,7 @@ from google.cloud.bigquery_storage_v1.services.big_query_read.transports import 
 from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.published_cut import Cut, CutTable
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.sandbox.bigquery import PROJECT, EmbeddedBigQuery
@@ -33,7 +34,7 @@ from airflow_cdc_provider.targets.bigquery.target import BigQueryTarget
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Swap
 from airflow_cdc_provider.targets.database.loading import finish_load, load_part
-from airflow_cdc_provider.targets.database.names import COPIED, staging_table
+from airflow_cdc_provider.targets.database.names import COPIED, PUBLISHED, staging_table
 from airflow_cdc_provider.targets.database.staging import create_shadow_table, prepare_staging
 from tests.waiting import until
 
@@ -247,6 +248,27 @@ def test_jobs_count_what_they_cost(target: BigQueryTarget) -> None:
     with costs.collected() as cost:
         target.state("public.t", "t")
     assert cost == {}, "a read of the state costs nothing"
+
+
+def test_the_view_of_the_cut_is_replaced_only_for_another_table(
+    target: BigQueryTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = copy(target, 1)
+    table = CutTable("t", 0, record.nonce, table="public.t")
+    target.publish_cut(Cut("shop", 0, "2026-01-01T00:00:00Z", (table,)))
+    queries: list[str] = []
+    query = jobs.Jobs.query
+
+    def noted(of: jobs.Jobs, sql: str, *given: Any, **more: Any) -> Any:
+        queries.append(sql)
+        return query(of, sql, *given, **more)
+
+    monkeypatch.setattr(jobs.Jobs, "query", noted)
+    target.publish_cut(Cut("shop", 1, "2026-01-01T00:00:01Z", (table,)))
+    assert [text for text in queries if "VIEW" in text] == [] and queries
+    execute(target, f"DROP VIEW {target.sql.table(PUBLISHED)}")
+    target.publish_cut(Cut("shop", 2, "2026-01-01T00:00:02Z", (table,)))
+    assert execute(target, f"SELECT cut_window, valid FROM {target.sql.table(PUBLISHED)}") == [(2, 1)]
 
 
 def test_every_query_has_the_limit_of_the_bytes_billed(

@@ -37,6 +37,21 @@ def dataset_problems(client: Any, dataset: str, region: str, where: str) -> Iter
         yield Problem("TGT071", "the dataset is in another region", where, found.location, region, do)
 
 
+def needed_grants(member: str, dataset: str, paying: str, stage: str) -> str:
+    """Statements and commands that grant what the jobs need. ``dataset``: with its project. ``paying``: the project
+    that runs the jobs. ``stage``: a folder in Cloud Storage, or empty."""
+    project, _, name = dataset.partition(".")
+    grants = [
+        f'GRANT `roles/bigquery.dataEditor` ON SCHEMA {names.quoted(project, name)} TO "{member}"',
+        f"gcloud projects add-iam-policy-binding {paying} --member={member} --role=roles/bigquery.jobUser",
+    ]
+    if stage:
+        bucket = "/".join(stage.split("/")[:3])
+        binding = f"--member={member} --role=roles/storage.objectUser"
+        grants.append(f"gcloud storage buckets add-iam-policy-binding {bucket} {binding}")
+    return "; and ".join(grants)
+
+
 def definition_problems(options: BigQueryOptions, sql: BigQuerySql, tasks: Sequence[TableTask]) -> Iterator[Problem]:
     yield from _label_problems(options.labels)
     if options.stage and not options.stage.startswith("gs://"):

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.bigquery import names
-from airflow_cdc_provider.targets.bigquery.checks import dataset_problems
+from airflow_cdc_provider.targets.bigquery.checks import dataset_problems, needed_grants
 from airflow_cdc_provider.targets.bigquery.client import open_client, project_of
 from airflow_cdc_provider.targets.bigquery.cursor import JobConnection, JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import JobFailed, problem_of
@@ -93,6 +93,10 @@ class BigQueryServer:
     def columns(self, cursor: JobCursor, table: str) -> list[str]:
         found = self._table(cursor, table)
         return [field.name for field in found.schema] if found is not None else []
+
+    def view_query(self, cursor: JobCursor, view: str) -> str | None:
+        found = self._table(cursor, view)
+        return None if found is None else found.view_query
 
     def tables_like(self, cursor: JobCursor, prefix: str) -> list[str]:
         tables = cursor.jobs.client.list_tables(self.schema, page_size=1000, retry=request_retry())
@@ -204,11 +208,5 @@ class BigQueryServer:
         return problem_of(JobFailed(reason, str(found.get("message") or "")), self.address, self._grants_needed())
 
     def _grants_needed(self) -> str:
-        """Statements and commands that grant what the jobs need."""
-        member = google_account(self.info)
         paying = self.options.job_project or self.project
-        dataset = names.quoted(self.project, self.options.dataset)
-        return (
-            f'GRANT `roles/bigquery.dataEditor` ON SCHEMA {dataset} TO "{member}"; and'
-            f" gcloud projects add-iam-policy-binding {paying} --member={member} --role=roles/bigquery.jobUser"
-        )
+        return needed_grants(google_account(self.info), self.schema, paying, self.options.stage)

@@ -42,6 +42,11 @@ def create_view(sql: Sql, control_tables: Sequence[str]) -> str:
     )
 
 
+def query_of_view(statement: str) -> str:
+    """The query of a statement that creates a view."""
+    return statement.partition(" AS ")[2]
+
+
 def write_cut(sql: Sql, cut: Cut) -> list[Command]:
     """Replace an older cut; a newer one stays. The caller holds the cut's lock."""
     table, window = sql.table(CUT), sql.quoted("cut_window")
