@@ -31,7 +31,7 @@ CREATE FUNCTION pg_catalog.db_collation() RETURNS text LANGUAGE sql IMMUTABLE AS
 CREATE FUNCTION pg_catalog.to_hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode($1, 'hex') $$;
 CREATE FUNCTION pg_catalog.from_hex(text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT decode($1, 'hex') $$;
 CREATE FUNCTION pg_catalog.json_parse(text) RETURNS jsonb LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1::jsonb $$;
-CREATE FUNCTION pg_catalog.json_serialize(jsonb) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1::text $$;
+CREATE FUNCTION pg_catalog.text_of_json(jsonb) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1::text $$;
 CREATE VIEW pg_catalog.svv_relation_privileges AS
 SELECT n.nspname AS namespace_name, c.relname AS relation_name, a.privilege_type,
        CASE WHEN a.grantee = 0 THEN 'public' WHEN r.rolcanlogin THEN 'user' ELSE 'group' END AS identity_type,

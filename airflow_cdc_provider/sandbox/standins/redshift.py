@@ -172,6 +172,7 @@ class Session:
         if added := ADD.fullmatch(text):
             return added[1] + stored(added[2])
         text = re.sub(r"\bTO ROLE ", "TO ", text) if text.startswith("GRANT") else text
+        text = text.replace("JSON_SERIALIZE(", "text_of_json(")  # PostgreSQL has its own, which reads no jsonb
         text = text.replace("pg_last_unload_count()", str(self.unloaded)).replace("'query_group'", "'cdc.query_group'")
         return VARBYTE.sub("bytea", re.sub(r"::SUPER\b", "::jsonb", text))
 

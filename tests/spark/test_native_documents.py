@@ -1,0 +1,67 @@
+"""JSON documents in the warehouses' own types, through the load of a copy and of a merge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.contract.kits import TARGETS
+from tests.spark.scripted_table import ScriptedTable
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+SCHEMA = TableSchema(
+    "public.t",
+    (
+        Column("id", LogicalType(Kind.INT32), nullable=False),
+        Column("doc", LogicalType(Kind.JSON)),
+        Column("at", LogicalType(Kind.TIMESTAMPTZ)),
+    ),
+    ("id",),
+)
+DOCUMENTS = ('{"b": 1, "a": [null, 2.5, "é \\" \\\\ 🎉"]}', "null", '"text"', "[]", None)
+AT = "2024-02-29T12:34:56.100000Z"
+
+
+def row(key: int, document: str | None) -> dict[str, Any]:
+    return {"id": key, "doc": document, "at": AT}
+
+
+@pytest.mark.parametrize(
+    ("target", "json_type"),
+    [
+        ("redshift", "super"),
+        pytest.param("bigquery", "json", marks=pytest.mark.nightly),
+        pytest.param("snowflake", "variant", marks=pytest.mark.nightly),
+        pytest.param("spanner", "json", marks=pytest.mark.nightly),
+    ],
+)
+def test_documents_are_loaded_into_the_type_of_the_warehouse(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, target: str, json_type: str
+) -> None:
+    with TARGETS[target](spark, tmp_path, request.getfixturevalue) as kit:
+        given = replace(kit.target, options={**kit.target.options, "json": json_type})
+        table = ScriptedTable(kit.session, tmp_path, SCHEMA, target=given, secrets=kit.secrets)
+        table.copy([row(key, document) for key, document in enumerate(DOCUMENTS)])
+        changes = [table.insert(row(10 + key, document)) for key, document in enumerate(DOCUMENTS)]
+        table.land([*changes, table.update(row(0, '{"new": true}'))])
+        staged, _ = table.staged()
+        assert table.merged(staged).outcome is Outcome.DONE
+        found = {key: document for key, document, _ in table.rows()}
+    wanted = {0: '{"new": true}', **{key: text for key, text in enumerate(DOCUMENTS) if key}}
+    wanted |= {10 + key: text for key, text in enumerate(DOCUMENTS)}
+    assert {key: parsed(document) for key, document in found.items()} == {
+        key: parsed(text) for key, text in wanted.items()
+    }
+
+
+def parsed(document: Any) -> Any:
+    """A NULL and a document ``null`` are different."""
+    return ("absent",) if document is None else json.loads(document)
