@@ -20,7 +20,7 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "iceberg": {"test_attempts", "test_commits", "test_copies", "test_cuts", "test_rewinds", "test_types"},
     "iceberg on s3": set(),
     "mysql": {"test_attempts", "test_commits", "test_types"},
-    "redshift": {"test_attempts", "test_commits"},
+    "redshift": {"test_attempts", "test_commits", "test_a_value_that_only_the_target_refuses_waits"},
     "redshift with isolation by snapshots": {"test_one_of_two_concurrent_merges_of_a_batch_applies"},
     "snowflake": set(),
     "snowflake by external stage": set(),

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.jvm
 
 INT, TEXT, FLOAT = (LogicalType(kind) for kind in (Kind.INT32, Kind.TEXT, Kind.FLOAT64))
 SCHEMA = TableSchema("public.t", (Column("id", INT, False), Column("v", TEXT), Column("f", FLOAT)), ("id",))
-BEYOND = {"delta": {"f": "a lot"}, "postgres": {"v": "a\0b"}}
-"""A text that is no number; a value that has a type in Spark and none in the target."""
+BEYOND = {"delta": {"f": "a lot"}, "postgres": {"v": "a\0b"}, "redshift": {"v": "é" * 32_768}}
+"""A text that is no number; a value that has a type in Spark and none in the target; a text of a byte too many."""
+LONGEST = {"postgres": "b", "redshift": "é" * 32_767 + "b"}
 
 
 def row(key: int, **values: object) -> Row:
@@ -58,15 +59,16 @@ def test_unrepresentable_values_wait_and_are_released_once_although_the_answer_o
     assert control is not None and control.carry.counts == {}
 
 
-@pytest.mark.parametrize("kit", ["postgres"], indirect=True)
+@pytest.mark.parametrize("kit", sorted(LONGEST), indirect=True)
 def test_a_value_that_only_the_target_refuses_waits(kit: TargetKit, tmp_path: Path) -> None:
     """All values are valid in Arrow and in Spark, so that no conversion fails."""
     table = KitTable(kit, tmp_path, SCHEMA, on_bad_record=OnBadRecord.QUARANTINE)
     table.copy([row(1), row(2)])
-    table.land([table.update(row(1, **BEYOND[kit.kind])), table.update(row(2, v="b"))])
+    longest = LONGEST[kit.kind]
+    table.land([table.update(row(1, **BEYOND[kit.kind])), table.update(row(2, v=longest))])
     job, staged = table.staged()
     assert staged.outcome is Outcome.DONE, staged.problem
     assert table.merged(job).outcome is Outcome.DONE
-    assert table.rows() == [(1, "a", 0.5), (2, "b", 0.5)]
+    assert table.rows() == [(1, "a", 0.5), (2, longest, 0.5)]
     control = table.target_state().control
     assert control is not None and control.carry.counts == {"quarantined": 1}
