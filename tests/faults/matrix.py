@@ -29,10 +29,10 @@ ALTERED = ("postgres", "mysql", "iceberg")
 LAKES, DATABASES = ("delta", "iceberg"), ("postgres", "mysql", "bigquery", "redshift", "snowflake", "spanner")
 WAREHOUSES = ("bigquery", "redshift", "snowflake")
 WITH_LOADS = (*WAREHOUSES, "spanner")
-ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.", "load.")
+ON_EVERY_TARGET = ("seal.", "merge.", "publish.", "commit.", "load.", "alter.")
 """Failpoints with cases on every target, in the steps that land a window and merge it; the others have cases on Delta
 and PostgreSQL."""
-STEPS_ON_EVERY_TARGET = ("extract", "merge")
+STEPS_ON_EVERY_TARGET = ("extract", "merge", "altered")
 STEPS_ON_WAREHOUSES = (*STEPS_ON_EVERY_TARGET, "pause", "snapshot", "resync")
 """Warehouses load and lock, and so pause and copy, in their own way."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -145,6 +147,28 @@ def test_a_failed_verify_prints_the_reason(tmp_path: Path, output: Console) -> N
     with pytest.raises(Failed, match="75"):
         stage.verify("shop")
     assert "the reason" in printed(output)
+
+
+def test_an_airflow_that_is_kept_has_its_page_in_the_first_line(
+    output: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = SimpleNamespace(dsn=str, port=1, instance_url="", pubsub_endpoint="")
+    monkeypatch.setattr(demo, "console", output)
+    for name in ("EmbeddedPostgres", "OrgProcess"):
+        monkeypatch.setattr(demo, name, lambda *_: contextlib.nullcontext(server))
+    monkeypatch.setattr(demo, "EmbeddedAirflow", lambda *_: SimpleNamespace(url="http://127.0.0.1:8080"))
+    monkeypatch.setattr(demo, "prepare", lambda _: None)
+    for part in (demo.shop, demo.crm):
+        monkeypatch.setattr(part, "connection", lambda _: {})
+
+    def no_shop(*_: object) -> None:
+        raise Failed("no shop")
+
+    monkeypatch.setattr(demo.database_shop, "build", no_shop)
+    monkeypatch.setenv("KEEP", "1")
+    with pytest.raises(Failed):
+        demo.run_demo(Progress(output))
+    assert printed(output).splitlines()[0] == "Replicators, once Airflow runs: http://127.0.0.1:8080/plugin/replicators"
 
 
 def test_the_proposed_commands_exist() -> None:

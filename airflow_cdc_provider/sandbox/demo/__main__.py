@@ -71,6 +71,9 @@ def run_demo(progress: Progress) -> bool:
             "spark_default": {"conn_type": "spark", "host": "local[2]"},
         }
         run = DemoRun(home, EmbeddedAirflow(home / "airflow", metadata.dsn(), connections), progress=progress)
+        keep = bool(os.environ.get("KEEP"))
+        if keep:
+            console.print(f"Replicators, once Airflow runs: {page_of(run)}", markup=False)
         run.log(f"PostgreSQL listens on 127.0.0.1:{database.port}")
         run.log(f"a Salesforce org listens on {org.instance_url}")
         database_shop.build(database.dsn(), database_shop.DEMO)
@@ -82,9 +85,11 @@ def run_demo(progress: Progress) -> bool:
                 airflow = stack.enter_context(run.airflow)
                 progress.end("Airflow")
                 run.log(f"Airflow runs at {airflow.url}")
+                if keep:
+                    show_login(run)
                 identical = replicate(run, database, org)
                 run.log("both copies are identical to their sources" if identical else "a copy and its source differ")
-            if os.environ.get("KEEP"):
+            if keep:
                 keep_running(run)
         return identical
 
@@ -114,10 +119,18 @@ def replicate(run: DemoRun, database: EmbeddedPostgres, org: OrgProcess) -> bool
     return all(identical)
 
 
-def keep_running(run: DemoRun) -> None:
+def page_of(run: DemoRun) -> str:
+    return f"{run.airflow.url}/plugin/replicators"
+
+
+def show_login(run: DemoRun) -> None:
     user, password = run.airflow.login
-    page = f"{run.airflow.url}/plugin/replicators"
-    console.print(f"\nReplicators, until Ctrl-C: {page}\n  user {user}, password {password}", markup=False)
+    console.print(f"  user {user}, password {password}", markup=False)
+
+
+def keep_running(run: DemoRun) -> None:
+    console.print(f"\nReplicators, until Ctrl-C: {page_of(run)}", markup=False)
+    show_login(run)
     console.print(f"In another terminal:\n  . {run.environment_file()}\n  airflow cdc status shop", markup=False)
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()

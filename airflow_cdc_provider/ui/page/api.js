@@ -46,7 +46,7 @@ export async function optionalList(route, list) {
 
 // Returns whether it was accepted. version: of the replicator as the page shows it.
 export async function post(route, body, version) {
-  const headers = { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() };
+  const headers = { "Content-Type": "application/json", "Idempotency-Key": newKey() };
   if (version) headers["If-Match"] = `"${version}"`;
   try {
     const done = await request(route, { method: "POST", headers, body: JSON.stringify(body) });
@@ -56,6 +56,11 @@ export async function post(route, body, version) {
     tell(error.message, false);
     return false;
   }
+}
+
+// Browsers have crypto.randomUUID on HTTPS and localhost only.
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export function tell(text, done) {

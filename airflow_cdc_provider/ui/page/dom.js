@@ -48,12 +48,31 @@ export function section(title, ...children) {
   return element("section", {}, element("h2", {}, title), ...children);
 }
 
+// Makes a link lead to another page of Airflow, also where this page is in an iframe of Airflow: the iframe may not
+// navigate the page around it, but a link of that page may.
+export function leaving(link) {
+  link.addEventListener("click", (event) => {
+    if (window.parent === window || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const outer = window.parent.document;
+    const same = outer.createElement("a");
+    same.href = new URL(link.getAttribute("href"), location.href).href;
+    outer.body.append(same);
+    same.click();
+    same.remove();
+  });
+  return link;
+}
+
 export function button(text, act, name) {
   const made = element("button", { type: "button", "aria-label": name }, text);
   made.addEventListener("click", async () => {
     made.disabled = true;
-    await act();
-    made.disabled = false;
+    try {
+      await act();
+    } finally {
+      made.disabled = false;
+    }
     if (document.activeElement === document.body) made.focus();
   });
   return made;

@@ -16,7 +16,7 @@ export async function listView(shown) {
   const rows = (filter.attention ? troubled : found).map((one) => [
     element("a", { href: `#/${encodeURIComponent(one.name)}` }, one.name),
     `${one.source} → ${one.targets.map((target) => target.type).join(", ")}`,
-    states(one.states),
+    states(one.states, one.late),
     lag(one),
     sparkline(one.changes_24h),
     number(one.rows),

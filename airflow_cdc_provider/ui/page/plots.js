@@ -1,6 +1,6 @@
 // Drawings. Each has its content as a text for those who do not see it.
 
-import { drawn, element } from "./dom.js";
+import { drawn, element, leaving } from "./dom.js";
 import { counted, duration, number, percent, state, time, total } from "./words.js";
 
 const FILL = {
@@ -32,13 +32,14 @@ export function sparkline(series) {
   return element("span", { class: "spark", title: label }, drawing("sparkline", series.length, label, marks));
 }
 
-export function states(counts) {
+// late: whether a copy is, so that none of them is shown as good.
+export function states(counts, late) {
   const entries = Object.entries(counts);
   const words = entries.map(([name, count]) => `${count} ${name}`).join(", ") || "no tables";
   const all = total(Object.values(counts));
   let x = 0;
   const marks = entries.map(([name, count]) => {
-    const part = bar((x / all) * 100, (count / all) * 100, 10, fill(name));
+    const part = bar((x / all) * 100, (count / all) * 100, 10, late && fill(name) === "fill-good" ? "fill-wait" : fill(name));
     x += count;
     return part;
   });
@@ -68,9 +69,9 @@ export function runs(items, link) {
   for (const one of ordered) counts[one.state] = (counts[one.state] || 0) + 1;
   const label = `${counted(ordered.length, "run")} since ${time(ordered[0].started_at)}: ${Object.entries(counts).map(([name, count]) => `${count} ${name}`).join(", ")}; the longest took ${duration(longest)}`;
   const places = Math.max(RUN_PLACES, ordered.length);
-  const marks = ordered.map((one, at) => drawn("a", { href: link(one), target: "_top", "aria-label": `run ${one.run_id}: ${one.state}` },
+  const marks = ordered.map((one, at) => leaving(drawn("a", { href: link(one), "aria-label": `run ${one.run_id}: ${one.state}` },
     bar(places - ordered.length + at + 0.1, 0.8, Math.max(0.6, (10 * taken(one)) / longest), fill(one.state),
-      `${one.kind} run ${one.run_id}: ${one.state}, ${time(one.started_at)}, ${duration(taken(one))}`)));
+      `${one.kind} run ${one.run_id}: ${one.state}, ${time(one.started_at)}, ${duration(taken(one))}`))));
   const svg = drawing("bars", places, label, marks);
   svg.setAttribute("role", "group");
   return [svg, element("p", { class: "faint" }, label)];

@@ -70,7 +70,7 @@ function tablesView(one, tables, shown) {
 }
 
 function stateOf(row) {
-  return element("div", {}, state(row.state), row.reason ? element("div", {}, row.reason) : null,
+  return element("div", {}, state(row.state, row.late), row.reason ? element("div", {}, row.reason) : null,
     row.quarantined ? element("div", {}, `${counted(row.quarantined, "record")} in quarantine`) : null,
     row.remedy ? element("div", { class: "faint" }, row.remedy) : null);
 }

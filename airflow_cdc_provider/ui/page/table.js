@@ -2,7 +2,7 @@
 
 import { optional, path, request } from "./api.js";
 import { tableActs } from "./commands.js";
-import { element, facts, section, table } from "./dom.js";
+import { element, facts, leaving, section, table } from "./dom.js";
 import { history, progress, sparkline } from "./plots.js";
 import { billed, bytes, duration, lag, number, percent, state, time } from "./words.js";
 
@@ -12,7 +12,7 @@ export async function tableView(name, tableName, shown) {
     request(route), request(path(name)), optional(`${path(name)}/columns/${encodeURIComponent(tableName)}`),
   ]);
   return [
-    facts([["State", state(one.state)], ["Since", time(one.since)], ["Lag", lag(one)], ["Rows", number(one.rows)],
+    facts([["State", state(one.state, one.late)], ["Since", time(one.since)], ["Lag", lag(one)], ["Rows", number(one.rows)],
       ["Changes in 24 h", sparkline(one.changes_24h)], ["Not late, 30 days", percent(one.attainment) || "not measured yet"],
       ["Window", number(one.window)], one.backlog ? ["Not applied yet", bytes(one.backlog)] : null,
       ["Last comparison", one.comparison || "none"]]),
@@ -37,7 +37,7 @@ function lineage(one, replicator, columns) {
     ? [[columns.source.type, columns.source.table], [replicator.name, "change log"], [columns.target.type, columns.target.table]]
     : [[replicator.source, one.table], [replicator.name, "change log"], ["copy", one.target]];
   const parts = places.map(([where, what]) => element("li", {}, element("span", { class: "faint" }, where), element("span", {}, what)));
-  const asset = element("a", { href: `../assets?name_pattern=${encodeURIComponent(one.asset.name)}`, target: "_top" }, one.asset.name);
+  const asset = leaving(element("a", { href: `../assets?name_pattern=${encodeURIComponent(one.asset.name)}` }, one.asset.name));
   return section("Lineage", element("ol", { class: "flow" }, ...parts), element("p", {}, "Asset: ", asset, " ", element("span", { class: "faint" }, one.asset.uri)));
 }
 

@@ -34,8 +34,8 @@ export function lag(one) {
   return element("span", { class: one.late ? "lag late" : "lag" }, one.late ? `${text}, late` : text);
 }
 
-export function state(name) {
-  return element("span", { class: `state ${name}` }, name);
+export function state(name, late = false) {
+  return element("span", { class: late ? `state ${name} overdue` : `state ${name}` }, name);
 }
 
 export const billed = (amounts) => Object.entries(amounts).map(([unit, amount]) => `${number(amount)} ${unit.replaceAll("_", " ")}`);
