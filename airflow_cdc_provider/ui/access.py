@@ -20,7 +20,8 @@ from airflow_cdc_provider.ui.rate import Rate
 from airflow_cdc_provider.ui.texts import ReplicatorName
 
 SAME_ORIGIN = frozenset({"same-origin", "none"})
-CHANGES = Rate(60)
+CHANGES = Rate(60, "changes")
+QUESTIONS_TO_SOURCES = Rate(20, "requests that ask a source")
 CSRF_HEADER = "Idempotency-Key"
 """A page of another origin cannot set it without the consent of this server, which never gives it."""
 
@@ -58,6 +59,12 @@ def editable(replicator: Annotated[str, Depends(readable)], user: User, request:
 def readable_with_values(replicator: Annotated[str, Depends(readable)], user: User) -> str:
     """As ``readable``, for routes that answer values of rows: they need what a command needs."""
     return _require_editable(user, replicator)
+
+
+def readable_live(replicator: Annotated[str, Depends(readable)], user: User) -> str:
+    """As ``readable``, for routes that ask the source and the targets."""
+    QUESTIONS_TO_SOURCES.require(user.get_id())
+    return replicator
 
 
 def may_edit(replicator: ReplicatorName, user: User) -> bool:
@@ -103,8 +110,11 @@ def _may(user: BaseUser, replicator: str, method: ResourceMethod) -> bool:
 Readable = Annotated[str, Depends(readable)]
 Editable = Annotated[str, Depends(editable)]
 ReadableWithValues = Annotated[str, Depends(readable_with_values)]
+ReadableLive = Annotated[str, Depends(readable_live)]
 MayEdit = Annotated[bool, Depends(may_edit)]
 ReadableNames = Annotated[frozenset[str], Depends(readable_names)]
 
-GUARDS = (signed_in, readable, readable_with_values, editable, readable_names)
+OF_A_REPLICATOR = (readable, readable_live, readable_with_values, editable)
+"""Every route with a replicator in its path depends on at least one of them."""
+GUARDS = (signed_in, readable_names, *OF_A_REPLICATOR)
 """Every route depends on at least one of them."""

@@ -1,4 +1,4 @@
-"""How often one user may change something."""
+"""How often one user may change something, or ask a source."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MINUTE_S = 60.0
 class Rate:
     """Of this process: each process of the API server counts for itself."""
 
-    def __init__(self, per_minute: int) -> None:
-        self.per_minute = per_minute
+    def __init__(self, per_minute: int, what: str) -> None:
+        self.per_minute, self.what = per_minute, what
         self._recent: dict[str, deque[float]] = defaultdict(deque)
         self._lock = threading.Lock()
 
@@ -29,7 +29,7 @@ class Rate:
                 wait_s = int(recent[0] + MINUTE_S - now) + 1
                 raise HTTPException(
                     status.HTTP_429_TOO_MANY_REQUESTS,
-                    f"more than {self.per_minute} changes in a minute",
+                    f"more than {self.per_minute} {self.what} in a minute",
                     {"Retry-After": str(wait_s)},
                 )
             recent.append(now)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.api_fastapi.app import get_auth_manager
 from airflow.utils.state import DagRunState
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -16,7 +17,7 @@ from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.log.change_log import Hole
 from airflow_cdc_provider.ui import access
-from airflow_cdc_provider.ui.access import GUARDS
+from airflow_cdc_provider.ui.access import GUARDS, OF_A_REPLICATOR
 from airflow_cdc_provider.ui.app import create_app
 from airflow_cdc_provider.ui.rate import Rate
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES
@@ -64,6 +65,7 @@ def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: 
     (method,) = route.methods
     used = set(guards(route.dependant))
     assert set(GUARDS) & used, "a route without a guard"
+    assert "{replicator}" not in route.path or set(OF_A_REPLICATOR) & used, "a login alone reads no replicator"
     every = {"kind": "pause", "answer": "leave", "decision": "replay", "yaml": ""}
     body = None if method == "GET" else every
     statuses = {}
@@ -75,6 +77,27 @@ def test_every_route_has_a_guard_and_refuses_who_may_not(api: ApiClient, route: 
     if {access.editable, access.readable_with_values} & used:
         assert statuses.pop("viewer") == 403
     assert not {401, 403} & set(statuses.values())
+
+
+@pytest.mark.parametrize(
+    "route",
+    [route for route in routes() if "{replicator}" in route.path],
+    ids=lambda route: f"{min(route.methods)} {route.path}",
+)
+def test_a_replicator_whose_dag_the_user_may_not_read_is_on_no_route(
+    api: ApiClient, route: APIRoute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(get_auth_manager()), "is_authorized_dag", lambda *_, **__: False)
+    (method,) = route.methods
+    body = None if method == "GET" else {"kind": "pause", "answer": "leave", "decision": "replay", "yaml": ""}
+    headers = api.headers("admin") | {"Idempotency-Key": "key-of-admin"}
+    answer = api.http.request(method, path_of(route), json=body, headers=headers)
+    assert answer.status_code == 404 and "API008" in answer.json()["type"]
+
+
+def test_every_route_is_one_of_those_that_are_tested() -> None:
+    """Not a mounted application, or a route without the dependencies of FastAPI."""
+    assert [route for route in create_app().routes if not isinstance(route, APIRoute)] == []
 
 
 def test_every_route_that_changes_something_needs_the_right_to_edit() -> None:
@@ -203,12 +226,20 @@ def test_a_request_that_another_origin_could_send_is_refused(api: ApiClient) -> 
 
 
 def test_one_user_who_changes_too_often_waits(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "CHANGES", Rate(2))
+    monkeypatch.setattr(access, "CHANGES", Rate(2, "changes"))
     answers = [api.post(COMMANDS, {"kind": "delete"}).status_code for _ in range(3)]
     assert answers == [422, 422, 429]
     limited = api.post(COMMANDS, PAUSE_A)
     assert 1 <= int(limited.headers["Retry-After"]) <= 61 and limited.json()["status"] == 429
     assert api.post(COMMANDS, PAUSE_A, role="op").status_code == 202
+
+
+def test_one_user_who_asks_the_source_too_often_waits(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "QUESTIONS_TO_SOURCES", Rate(2, "requests that ask a source"))
+    paths = ("/replicators/shop/plan", "/replicators/shop/assessment", "/replicators/shop/plan")
+    assert [api.get(path).status_code for path in paths] == [200, 200, 429]
+    assert api.get("/replicators/shop").status_code == 200
+    assert api.get("/replicators/shop/plan", role="op").status_code == 200
 
 
 def test_one_key_is_one_run(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:

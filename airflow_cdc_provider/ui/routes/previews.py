@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.connections import connection_ids
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.loader import load_text
-from airflow_cdc_provider.ui.access import Editable, Readable, User, require_connections
+from airflow_cdc_provider.ui.access import Editable, ReadableLive, User, require_connections
 from airflow_cdc_provider.ui.registered import open_definition, opened
 from airflow_cdc_provider.ui.responses import MAX_BODY_BYTES, json_response
 
@@ -34,14 +34,14 @@ class Draft(BaseModel):
 
 
 @router.get("/replicators/{replicator}/plan")
-def get_plan(request: Request, replicator: Readable) -> Response:
+def get_plan(request: Request, replicator: ReadableLive) -> Response:
     """What the next run would do."""
     return json_response(request, plain_plan(dry_run(opened(open_state(), replicator))))
 
 
 @router.get("/replicators/{replicator}/assessment")
 def get_assessment(
-    request: Request, replicator: Readable, table: Annotated[list[str] | None, Query(max_length=1000)] = None
+    request: Request, replicator: ReadableLive, table: Annotated[list[str] | None, Query(max_length=1000)] = None
 ) -> Response:
     """Which tables and columns can be copied, how, and about how long first copies take. ``table``: only these."""
     assessment = assess_replicator(opened(open_state(), replicator))
