@@ -58,6 +58,29 @@ def test_an_open_question_has_its_statements_and_what_waits_for_it(api: ApiClien
     assert (missing.status_code, missing.json()["problems"][0]["code"]) == (404, "API004")
 
 
+def test_a_resync_as_an_answer_needs_the_typed_name_and_leaves_its_reason(api: ApiClient, asking: RunHarness) -> None:
+    path, body = f"{PATH}/{QUESTION.id}/answer", {"answer": "resync", "reason": "names are numbers now"}
+    refused = api.post(path, body)
+    assert refused.status_code == 409 and "confirm" in refused.json()["problems"][0]["do"]
+    assert api.post(path, {**body, "confirm": "shop"}).status_code == 202
+    (decision,) = asking.replicator.log.decisions()
+    assert (decision.answer, decision.reason, decision.decided_by) == (Answer.RESYNC, body["reason"], "user-name")
+    entries = api.get("/replicators/shop/audit", "user").json()["entries"]
+    assert ("decide", "user-name") in {(one["action"], one["actor"]) for one in entries}
+
+
+def test_a_resync_on_the_page_is_confirmed_with_the_typed_name(asking: RunHarness) -> None:
+    with shown_page(asking) as shown:
+        page = shown.page
+        shown.open("#/shop")
+        page.get_by_role("button", name="Resync", exact=True).click()
+        page.get_by_role("dialog").get_by_role("textbox").fill("shop")
+        page.get_by_role("dialog").get_by_role("button", name="Resync").click()
+        expect(page.locator("#message")).to_be_visible()
+    (decision,) = asking.replicator.log.decisions()
+    assert decision.answer is Answer.RESYNC
+
+
 def test_an_answer_on_the_page_is_a_decision_by_the_user(asking: RunHarness) -> None:
     with shown_page(asking) as shown:
         page = shown.page

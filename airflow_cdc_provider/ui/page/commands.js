@@ -33,7 +33,17 @@ export function tableActs(one, table, shown) {
 export function answerActs(one, question, shown) {
   const route = `${path(one.name)}/questions/${encodeURIComponent(question.id)}`;
   return one.may_edit && element("p", { class: "actions" }, values(`${route}/sample`, `waiting for ${question.table}`), ...question.answers.map((answer) => button(capital(answer), () =>
-    sent(`${route}/answer`, { answer }, shown))));
+    answered(one, question, answer, `${route}/answer`, shown))));
+}
+
+async function answered(one, question, answer, route, shown) {
+  const body = { answer };
+  if (answer in CONFIRMED) {
+    const given = await confirmed(`${capital(answer)} ${question.table}`, CONFIRMED[answer], one.name);
+    if (given === null) return;
+    body.confirm = one.name;
+  }
+  await sent(route, body, shown);
 }
 
 export function recordActs(one, record, shown) {

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.samples import sample_of
+from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.questions import Answer, Question
@@ -20,18 +21,21 @@ from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
 from airflow_cdc_provider.ui.registered import opened
 from airflow_cdc_provider.ui.responses import json_response
-from airflow_cdc_provider.ui.routes.commands import Key
+from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key
 from airflow_cdc_provider.ui.texts import Id, Line
 
 router = APIRouter()
 
 
 class QuestionAnswer(BaseModel):
+    """``confirm``: the name of the replicator, for the answer ``resync``."""
+
     model_config = ConfigDict(extra="forbid")
 
     answer: Answer
     reason: Line = ""
     now: bool = False
+    confirm: str = ""
 
 
 @router.get("/replicators/{replicator}/questions")
@@ -51,6 +55,8 @@ def get_sample(request: Request, replicator: ReadableWithValues, question_id: Id
 @router.post("/replicators/{replicator}/questions/{question_id}/answer", status_code=status.HTTP_202_ACCEPTED)
 def answer(replicator: Editable, question_id: Id, body: QuestionAnswer, user: User, key: Key) -> dict[str, Any]:
     """Answer a question. Answering again in the same way changes nothing."""
+    if body.answer is Answer.RESYNC:
+        require_typed_name("the resync", replicator, body.confirm, CONFIRM)
     one = opened(open_state(), replicator)
     question = _open_question(one, question_id)
     if body.now:
