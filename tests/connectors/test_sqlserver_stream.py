@@ -34,6 +34,14 @@ def ops(items: Any) -> list[tuple[str, str | None]]:
     return [(str(one.op), one.key or one.key_before) for one in records(items)]
 
 
+def test_a_capture_job_that_has_stopped_is_a_silent_writer(shop: Shop, table: Table) -> None:
+    shop.insert(table, {"id": 1, "word": "a"})
+    (inserted,) = records(shop.window(shop.task("dbo.t")))
+    assert shop.source.silent_since() is None
+    shop.engine.pass_time(3600)
+    assert shop.source.silent_since() == inserted.commit_ts
+
+
 def test_changes_of_a_transaction_are_in_the_order_of_its_commands(shop: Shop, table: Table) -> None:
     with shop.engine.transaction() as transaction:
         transaction.insert(table, {"id": 1, "word": "a"})

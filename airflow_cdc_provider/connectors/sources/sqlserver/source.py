@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
@@ -114,6 +114,9 @@ class SqlServerSource(KeepsNoState):
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         return self.stream.open()
+
+    def silent_since(self) -> datetime | None:
+        return self.stream.silent_since()
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         return self.stream.status(position, tables)

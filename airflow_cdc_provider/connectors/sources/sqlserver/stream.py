@@ -115,6 +115,17 @@ class ChangeTables:
         idle = not changed and limit.lsn > after and _advanced(position, limit)
         return SourceStatus(changed, limit.position, limit.position if idle else None, outside)
 
+    def silent_since(self) -> datetime | None:
+        """The last captured commit, if the capture job should have recorded its progress since. Raises PositionLost
+        without Change Data Capture."""
+        with self.client.session("status") as session:
+            offset = self._require_capture(session)
+            last = next(session.rows(queries.LAST_COMMIT), None)
+            if last is None:
+                return None
+            ((age_s,),) = session.rows(queries.age(last[1]))
+        return utc(last[1], offset) if int(age_s) > CAPTURE_LIMIT_S else None
+
     def retained_log(self, position: Position | None) -> RetainedLog:
         """Raises PositionLost if the server no longer has the position."""
         with self.client.session("retained_log") as session:
