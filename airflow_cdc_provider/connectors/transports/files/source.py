@@ -133,6 +133,10 @@ class FilesSource(FeedSource):
             return self.last_arrival() or self._stream.changed_at
         return super().silent_since()
 
+    def warnings(self) -> list[Problem]:
+        """None with the stream of Datastream, which is asked."""
+        return [] if self.format.options.get(STREAM) else super().warnings()
+
     def last_arrival(self) -> datetime | None:
         newest = max((file.modified_ms for file in self._listed), default=None)
         return None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)

@@ -77,6 +77,19 @@ class FeedSource(KeepsNoState, ABC):
         last = self.last_arrival() if self._max_silence else None
         return last if last and self._max_silence and datetime.now(UTC) - last > self._max_silence else None
 
+    def warnings(self) -> list[Problem]:
+        if self._max_silence:
+            return []
+        return [
+            Problem(
+                "SRC135",
+                "a writer that stops is not noticed: without events, the copies stay fresh",
+                "source.max_silence",
+                "not set",
+                do="set the longest time without an event, and read the topic of the connector's heartbeats",
+            )
+        ]
+
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         try:
             if problems := registry_problems(self._raw_heads, self._schemas):
