@@ -78,6 +78,16 @@ CASES = {
         ("delta",),
         rows=("INSERT INTO {t} (id, a, b2) VALUES (4, 40, 400)",),
     ),
+    "names move on": Expected(
+        FOLLOW,
+        alter("RENAME b TO c", "RENAME a TO b"),
+        rows=("INSERT INTO {t} (id, b, c) VALUES (4, 40, 400)",),
+    ),
+    "a name passes to another column": Expected(
+        replace(FOLLOW, drop_column=OnDrop.DROP),
+        alter("DROP a", "RENAME b TO a"),
+        rows=("INSERT INTO {t} (id, a) VALUES (4, 40)",),
+    ),
     "two columns swap their names": Expected(FOLLOW, alter("RENAME a TO x", "RENAME b TO a", "RENAME x TO b")),
     "rename is refused": Expected(SchemaPolicy(), alter("RENAME v TO v2"), TARGETS),
     "drop, kept": Expected(SchemaPolicy(), alter("DROP v")),
