@@ -293,13 +293,14 @@ class StateStore:
                 )
             )
 
-    def audit(self, replicator: str, limit: int) -> tuple[AuditEntry, ...]:
-        """The latest entries, newest first."""
+    def audit(self, replicator: str, limit: int, before: int | None = None) -> tuple[AuditEntry, ...]:
+        """The latest entries, newest first. ``before``: only those with a lower number."""
         query = (
             sa.select(t.audit).where(t.audit.c.replicator == replicator).order_by(t.audit.c.number.desc()).limit(limit)
         )
+        query = query if before is None else query.where(t.audit.c.number < before)
         return tuple(
-            AuditEntry(row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
+            AuditEntry(row.number, row.at, row.replicator, row.actor, row.action, json.loads(row.detail))
             for row in self.database.rows(query)
         )
 

@@ -1,4 +1,4 @@
-"""Pages of lists that are ordered by name: a cursor is the last name of a page."""
+"""Pages of lists that are ordered by a name or a number: a cursor is that of the last item of a page."""
 
 from __future__ import annotations
 
@@ -27,8 +27,17 @@ def after(cursor: str) -> str:
     except (binascii.Error, UnicodeError, ValueError):
         name = "\0"
     if not re.match(NO_CONTROLS, name):
-        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "the cursor is not one of this list")
+        raise _not_a_cursor()
     return name
+
+
+def before(cursor: str) -> int | None:
+    """The number that all items of the page are below; None for the first page. HTTP 422 for a text that is no
+    cursor."""
+    name = after(cursor)
+    if name and not name.isdecimal():
+        raise _not_a_cursor()
+    return int(name) if name else None
 
 
 def page(found: Sequence[Item], limit: int, name: Callable[[Item], str]) -> tuple[Sequence[Item], dict[str, Any]]:
@@ -37,3 +46,7 @@ def page(found: Sequence[Item], limit: int, name: Callable[[Item], str]) -> tupl
     items = found[:limit]
     cursor = base64.urlsafe_b64encode(name(items[-1]).encode()).decode() if more else None
     return items, {"next_cursor": cursor}
+
+
+def _not_a_cursor() -> HTTPException:
+    return HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "the cursor is not one of this list")

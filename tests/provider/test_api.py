@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -287,6 +288,32 @@ def test_the_changes_of_the_last_day_are_a_series_of_half_hours(api: ApiClient, 
 def test_a_replicator_says_whether_the_user_may_command_it(api: ApiClient) -> None:
     found = {role: api.get("/replicators/shop", role).json()["may_edit"] for role in ROLES}
     assert found == {"viewer": False, "user": True, "op": True, "admin": True}
+
+
+def test_windows_and_audit_are_shown_a_page_at_a_time_newest_first(api: ApiClient, harness: RunHarness) -> None:
+    for number in range(3):
+        harness.source.change("public.a")
+        harness.run(f"r{number + 2}")
+        harness.state.write_audit("shop", "ada", f"action {number}", {})
+    harness.state.write_audit("other", "ada", "of another replicator", {})
+    newest = harness.replicator.log.sealed()
+    assert [one["window"] for one in pages(api, "windows", "windows")] == list(range(newest, 0, -1))
+    actions = [one["action"] for one in pages(api, "audit", "entries")]
+    assert actions[0] == "action 2" and len(actions) == len(harness.state.audit("shop", 1000))
+    for route in ("windows", "audit"):
+        wrong = base64.b64encode(b"no number").decode()
+        assert api.get(f"/replicators/shop/{route}", params={"cursor": wrong}).status_code == 422
+
+
+def pages(api: ApiClient, route: str, name: str) -> list[dict[str, Any]]:
+    """The items of all pages of two."""
+    found: list[dict[str, Any]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        answer = api.get(f"/replicators/shop/{route}", params={"limit": 2, "cursor": cursor}).json()
+        assert 1 <= len(answer[name]) <= 2
+        found, cursor = found + answer[name], answer["next_cursor"]
+    return found
 
 
 def test_a_hole_is_open_until_every_copy_of_its_table_was_made_again(api: ApiClient, harness: RunHarness) -> None:

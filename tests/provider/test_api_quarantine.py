@@ -29,6 +29,9 @@ def api(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> Itera
 def test_a_viewer_sees_the_records_and_only_an_editor_their_values(api: ApiClient, harness: RunHarness) -> None:
     records = api.get(QUARANTINE).json()["records"]
     assert [(one["id"], one["parked"]) for one in records] == [("one", 2), ("two", 2)] and "raw" not in records[0]
+    first = api.get(QUARANTINE, params={"limit": 1}).json()
+    second = api.get(QUARANTINE, params={"limit": 1, "cursor": first["next_cursor"]}).json()
+    assert (first["records"], second["records"], second["next_cursor"]) == (records[:1], records[1:], None)
     assert api.get(QUARANTINE, params={"table": "public.b"}).json()["records"] == []
     assert api.get(f"{QUARANTINE}/one").status_code == 403
     shown = api.get(f"{QUARANTINE}/one", role="user").json()

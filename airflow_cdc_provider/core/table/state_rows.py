@@ -111,8 +111,9 @@ class TableRow:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An entry of the audit log. Entries are never changed or removed."""
+    """An entry of the audit log. Entries are never changed or removed. ``number``: in the order of all entries."""
 
+    number: int
     at: str
     replicator: str
     actor: str

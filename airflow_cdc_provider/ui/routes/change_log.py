@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,6 +13,7 @@ from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Readable
+from airflow_cdc_provider.ui.paging import Cursor, before, page
 from airflow_cdc_provider.ui.registered import opened
 from airflow_cdc_provider.ui.responses import json_response
 
@@ -19,13 +21,17 @@ router = APIRouter()
 
 
 @router.get("/replicators/{replicator}/windows")
-def list_windows(request: Request, replicator: Readable, limit: Annotated[int, Query(ge=1, le=100)] = 48) -> Response:
-    """The last windows of the change log, the newest first: when they were sealed, and what they have. A hole is open
-    until every copy of its table was made again."""
+def list_windows(
+    request: Request, replicator: Readable, limit: Annotated[int, Query(ge=1, le=100)] = 48, cursor: Cursor = ""
+) -> Response:
+    """The windows of the change log, the newest first: when they were sealed, and what they have. A hole is open until
+    every copy of its table was made again."""
     one = opened(open_state(), replicator)
-    found = list(one.log.manifests(one.log.sealed() - limit + 1))
+    end = before(cursor) or one.log.sealed() + 1
+    found = list(takewhile(lambda manifest: manifest.window < end, one.log.manifests(end - limit - 1)))
+    manifests, paging = page(found[::-1], limit, lambda manifest: str(manifest.window))
     copies = [row.control for row in one.state.tables(replicator).values() if row.control]
-    return json_response(request, {"windows": [_window(manifest, copies) for manifest in reversed(found)]})
+    return json_response(request, {"windows": [_window(manifest, copies) for manifest in manifests], **paging})
 
 
 def _window(manifest: Manifest, copies: Sequence[ControlRecord]) -> dict[str, Any]:

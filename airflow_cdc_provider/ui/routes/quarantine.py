@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from airflow.utils.types import DagRunTriggeredByType
@@ -15,6 +16,7 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
+from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
 from airflow_cdc_provider.ui.registered import opened, require_tables
 from airflow_cdc_provider.ui.responses import json_response
 from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key
@@ -42,12 +44,18 @@ class RecordDecision(BaseModel):
 
 @router.get("/replicators/{replicator}/quarantine")
 def list_quarantine(
-    request: Request, replicator: Readable, table: Annotated[list[str] | None, Query(max_length=MAX_RECORDS)] = None
+    request: Request,
+    replicator: Readable,
+    table: Annotated[list[str] | None, Query(max_length=MAX_RECORDS)] = None,
+    limit: Limit = 100,
+    cursor: Cursor = "",
 ) -> Response:
-    """The records that wait, without their values. ``table``: only of these tables."""
+    """The records that wait, by their ids, without their values. ``table``: only of these tables."""
     one = opened(open_state(), replicator)
-    cases = cases_of(one, require_tables(one, table or ()))
-    return json_response(request, {"records": [without_values(case) for case in cases]})
+    shown = [without_values(case) for case in cases_of(one, require_tables(one, table or ()))]
+    found = sorted((record for record in shown if record["id"] > after(cursor)), key=itemgetter("id"))
+    records, paging = page(found, limit, itemgetter("id"))
+    return json_response(request, {"records": records, **paging})
 
 
 @router.get("/replicators/{replicator}/quarantine/{record}")

@@ -24,7 +24,7 @@ from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import MayEdit, Readable, ReadableNames
-from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
+from airflow_cdc_provider.ui.paging import Cursor, Limit, after, before, page
 from airflow_cdc_provider.ui.registered import entries_after, require_entry
 from airflow_cdc_provider.ui.responses import json_response
 from airflow_cdc_provider.ui.texts import TableName
@@ -115,9 +115,11 @@ def list_metrics(request: Request, replicator: Readable) -> Response:
 
 
 @router.get("/replicators/{replicator}/audit")
-def list_audit(request: Request, replicator: Readable, limit: Limit = 50) -> Response:
+def list_audit(request: Request, replicator: Readable, limit: Limit = 50, cursor: Cursor = "") -> Response:
     """Who did what to a replicator, the newest entries first."""
-    return json_response(request, {"entries": to_plain(open_state().audit(replicator, limit))})
+    found = open_state().audit(replicator, limit + 1, before(cursor))
+    entries, paging = page(found, limit, lambda entry: str(entry.number))
+    return json_response(request, {"entries": to_plain(entries), **paging})
 
 
 def _listed(entry: ReplicatorEntry, summary: ReplicatorSummary, now: str) -> dict[str, Any]:
