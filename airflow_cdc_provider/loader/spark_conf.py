@@ -43,6 +43,7 @@ FORMATS = {
     "spark.io.compression.codec": CODEC,
     "spark.kubernetes.namespace": NAME,
     "spark.kubernetes.node.selector.*": NAME,
+    "spark.log.level": ValueFormat("debug|info|warn|error", "DEBUG, INFO, WARN, ERROR"),
     "spark.local.dir": ValueFormat(r"/[a-z0-9._/+@=~-]*(,/[a-z0-9._/+@=~-]*)*", "/folder, several with commas"),
     "spark.shuffle.mapStatus.compression.codec": CODEC,
     "spark.sql.catalogImplementation": ValueFormat("hive|in-memory", "hive, in-memory"),

@@ -111,6 +111,7 @@ PLAIN = {
     "spark.io.compression.codec": "zstd",
     "spark.sql.parquet.compression.codec": "snappy",
     "spark.eventLog.enabled": "true",
+    "spark.log.level": "INFO",
     "spark.eventLog.dir": "s3a://logs/spark",
     "spark.local.dir": "/mnt/a,/mnt/b",
     "spark.kubernetes.namespace": "cdc",
