@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 CORE = "tests/core/test_identity.py"
 ALTERATIONS = "tests/connectors/test_mysql_alterations.py"
+REMAINING = "tests/core/test_remaining_alterations.py"
 POLLED = "tests/connectors/test_jdbc_poll_identities.py"
 POSTGRES = "tests/spark/pipelines/schema_changes/test_postgres_statements.py"
 MARIADB = "tests/spark/pipelines/schema_changes/test_mariadb_statements.py"
@@ -116,5 +117,19 @@ SCHEMA_CHANGES = (
         "statement.effect is Effect.ALTER and not may_change(statement.clauses)",
         "statement.effect is Effect.ALTER",
         (f"{MARIADB}::{COPY_IS_CORRECT}[add with a constant-quiet]",),
+    ),
+    Mutant(
+        "an alteration that is done is executed again",
+        "airflow_cdc_provider/targets/database/alter_sql.py",
+        "if _may_be_done(naming[:done], present) and",
+        "if not done and",
+        (REMAINING,),
+    ),
+    Mutant(
+        "an alteration counts as done by its new name alone",
+        "airflow_cdc_provider/targets/database/alter_sql.py",
+        "if _old(one) in present or (one.to and _new(one) not in present):",
+        "if one.to and _new(one) not in present:",
+        (REMAINING,),
     ),
 )
