@@ -29,9 +29,17 @@ def sample_of(replicator: Replicator, question: Question) -> Sample:
         for manifest in replicator.log.manifests(question.window + 1)
         if (part := manifest.tables.get(source_table(question.table))) and part.rows
     ]
-    columns = (*question.columns, *(name for pair in question.renames for name in pair))
+    columns = (*_in_the_copy(replicator, question), *(name for pair in question.renames for name in pair))
     values = _values(replicator, parts[0], columns) if parts and columns else ()
     return Sample(sum(part.rows for part in parts), values)
+
+
+def _in_the_copy(replicator: Replicator, question: Question) -> tuple[str, ...]:
+    """The columns of the question as the change log has them: by their names in the copy."""
+    if not question.schema_id:
+        return question.columns
+    schema = replicator.log.schema(question.schema_id)
+    return tuple(column.name for column in schema.columns if column.source_name in question.columns)
 
 
 def _values(replicator: Replicator, part: TableSlice, columns: tuple[str, ...]) -> tuple[dict[str, str], ...]:
