@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
-from airflow_cdc_provider.core.table.questions import Answer, Question
-from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.table.questions import Answer
 from tests.provider.api_client import ApiClient, add_dags, api_client
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 from tests.provider.shown_page import shown_page
+from tests.provider.waiting_table import QUESTION, ask
 
 pytestmark = [pytest.mark.server, pytest.mark.filterwarnings("ignore:Using `httpx` with")]
 
-QUESTION = Question(
-    "0123456789abcdef",
-    "public.a",
-    1,
-    ("column name changes from text to int64",),
-    (Answer.RESYNC, Answer.LEAVE),
-    ("ALTER TABLE public_a ALTER COLUMN name TYPE bigint",),
-    ("name",),
-)
 PATH = "/replicators/shop/questions"
 
 
 @pytest.fixture
 def asking(metadata_database: None, cdc: CommandLine, harness: RunHarness) -> RunHarness:
-    """``public.a`` waits for an answer."""
     add_dags(["shop"])
     replicated(harness)
-    control = harness.control("public.a")
-    state = State(TableState.BLOCKED, "2026-11-27T12:00:00+00:00", "a type changed", "decide", question=QUESTION)
-    harness.commit("public_a", replace(control, fence=control.fence + 1, state=state))
+    ask(harness)
     harness.source.change("public.b")
     harness.run("r2")
     return harness
