@@ -259,11 +259,11 @@ def test_the_view_of_the_cut_is_replaced_only_for_another_table(
     queries: list[str] = []
     query = jobs.Jobs.query
 
-    def noted(of: jobs.Jobs, sql: str, *given: Any, **more: Any) -> Any:
+    def recorded(of: jobs.Jobs, sql: str, *given: Any, **more: Any) -> Any:
         queries.append(sql)
         return query(of, sql, *given, **more)
 
-    monkeypatch.setattr(jobs.Jobs, "query", noted)
+    monkeypatch.setattr(jobs.Jobs, "query", recorded)
     target.publish_cut(Cut("shop", 1, "2026-01-01T00:00:01Z", (table,)))
     assert [text for text in queries if "VIEW" in text] == [] and queries
     execute(target, f"DROP VIEW {target.sql.table(PUBLISHED)}")

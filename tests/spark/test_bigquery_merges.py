@@ -27,7 +27,7 @@ def test_a_merge_reports_what_its_jobs_are_billed_and_labels_them(
     ran: list[tuple[str, str]] = []
     run = Jobs._run
 
-    def noted(jobs: Jobs, *given: Any) -> Any:
+    def recorded(jobs: Jobs, *given: Any) -> Any:
         job = run(jobs, *given)
         ran.append((job.job_id, job.location))
         return job
@@ -37,7 +37,7 @@ def test_a_merge_reports_what_its_jobs_are_billed_and_labels_them(
         table.copy([{"id": 1, "v": "a"}])
         table.land([table.update({"id": 1, "v": "b"}), table.insert({"id": 2, "v": "c"})])
         staged, _ = table.staged()
-        monkeypatch.setattr(Jobs, "_run", noted)
+        monkeypatch.setattr(Jobs, "_run", recorded)
         result = table.merged(staged)
         monkeypatch.undo()
         with client(kit.server) as connection:
