@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from airflow.models.hitl import HITLUser
+from airflow.models.hitl import HITLDetail, HITLUser
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import handle_event_submit
 from airflow.triggers.base import TriggerEvent
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
+from sqlalchemy import select
 
 from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision
 from airflow_cdc_provider.core.spec.dag_plan import questions_dag_id
@@ -21,9 +22,12 @@ def close_question(replicator: str, decision: OperatorDecision) -> bool:
     dag_id, run_id = questions_dag_id(replicator), f"{QUESTION_RUN}{decision.question}"
     with create_session() as session:
         task = TaskInstance.get_task_instance(dag_id, run_id, ASK_TASK, -1, lock_for_update=True, session=session)
-        if task is None or task.state != TaskInstanceState.AWAITING_INPUT or task.hitl_detail.response_received:
+        if task is None or task.state != TaskInstanceState.AWAITING_INPUT:
             return False
-        detail = task.hitl_detail
+        of_task = select(HITLDetail).where(HITLDetail.ti_id == task.id)
+        detail = session.scalar(of_task.with_for_update(of=HITLDetail))
+        if detail is None or detail.response_received:
+            return False
         detail.responded_by = HITLUser(id=decision.decided_by, name=decision.decided_by)
         detail.responded_at = datetime.now(UTC)
         detail.chosen_options = [str(decision.answer)]

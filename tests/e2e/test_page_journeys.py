@@ -100,7 +100,7 @@ def answer(one: Scenario, page: Page) -> None:
     expect(page.get_by_role("heading", name=f"Question about {VIEWS}")).to_be_visible()
     page.get_by_role("main").get_by_role("button", name="Resync", exact=True).first.click()
     confirm(page, one.name, "Resync")
-    expect(page.locator("#message")).to_be_visible()
+    expect(page.locator("#message")).to_have_class("done")
     one.must_tick()
     opened(one, page)
     expect(row_of(page, VIEWS)).to_contain_text("replicating")

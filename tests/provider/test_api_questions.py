@@ -63,7 +63,7 @@ def test_a_resync_on_the_page_is_confirmed_with_the_typed_name(asking: RunHarnes
         page.get_by_role("button", name="Resync", exact=True).click()
         page.get_by_role("dialog").get_by_role("textbox").fill("shop")
         page.get_by_role("dialog").get_by_role("button", name="Resync").click()
-        expect(page.locator("#message")).to_be_visible()
+        expect(page.locator("#message")).to_have_class("done")
     (decision,) = asking.replicator.log.decisions()
     assert decision.answer is Answer.RESYNC
 
@@ -80,6 +80,6 @@ def test_an_answer_on_the_page_is_a_decision_by_the_user(asking: RunHarness) -> 
         expect(page.get_by_role("dialog")).to_contain_text('"records": 0')
         page.get_by_role("button", name="Close").click()
         page.get_by_role("button", name="Leave", exact=True).click()
-        expect(page.locator("#message")).to_be_visible()
+        expect(page.locator("#message")).to_have_class("done")
     (decision,) = asking.replicator.log.decisions()
     assert (decision.question, decision.answer, decision.decided_by) == (QUESTION.id, Answer.LEAVE, "user-name")
