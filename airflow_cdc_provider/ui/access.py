@@ -21,7 +21,7 @@ from airflow_cdc_provider.ui.texts import ReplicatorName
 
 SAME_ORIGIN = frozenset({"same-origin", "none"})
 CHANGES = Rate(60, "changes")
-QUESTIONS_TO_SOURCES = Rate(20, "requests that ask a source")
+LIVE_READS = Rate(20, "requests that ask a source")
 CSRF_HEADER = "Idempotency-Key"
 """A page of another origin cannot set it without the consent of this server, which never gives it."""
 
@@ -63,7 +63,7 @@ def readable_with_values(replicator: Annotated[str, Depends(readable)], user: Us
 
 def readable_live(replicator: Annotated[str, Depends(readable)], user: User) -> str:
     """As ``readable``, for routes that ask the source and the targets."""
-    QUESTIONS_TO_SOURCES.require(user.get_id())
+    LIVE_READS.require(user.get_id())
     return replicator
 
 

@@ -236,7 +236,7 @@ def test_one_user_who_changes_too_often_waits(api: ApiClient, monkeypatch: pytes
 
 
 def test_one_user_who_asks_the_source_too_often_waits(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "QUESTIONS_TO_SOURCES", Rate(2, "requests that ask a source"))
+    monkeypatch.setattr(access, "LIVE_READS", Rate(2, "requests that ask a source"))
     paths = ("/replicators/shop/plan", "/replicators/shop/assessment", "/replicators/shop/plan")
     assert [api.get(path).status_code for path in paths] == [200, 200, 429]
     assert api.get("/replicators/shop").status_code == 200
