@@ -257,7 +257,7 @@ def test_the_cookie_of_a_user_does_not_let_another_origin_command(api: ApiClient
 
 
 def test_parallel_pauses_have_one_effect(api: ApiClient, harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "CHANGES", Rate(100))
+    monkeypatch.setattr(access, "CHANGES", Rate(100, "changes"))
     fence = harness.control("public.a").fence
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: api.post(COMMANDS, PAUSE_A), range(30)))
