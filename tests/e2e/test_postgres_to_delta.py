@@ -56,7 +56,6 @@ def test_two_manual_runs_apply_no_change_twice(shop: Scenario) -> None:
     assert [shop.finish(run)["run"] for run in runs] == ["success", "success"]
 
 
-@pytest.mark.nightly
 def test_a_run_without_new_changes_starts_no_spark(shop: Scenario) -> None:
     shop.must_tick()  # applies what the comparison left
     idle = shop.must_tick()
