@@ -43,8 +43,15 @@ def waiting(metadata_database: None) -> None:
 
 
 def decided() -> OperatorDecision:
-    about = {"about": QUESTION.id, "question": QUESTION.id, "answer": Answer.RESYNC}
-    return new_decision(DecisionKind.SCHEMA, "shop", QUESTION.table, "ada", **about)  # type: ignore[arg-type]
+    return new_decision(
+        DecisionKind.SCHEMA,
+        "shop",
+        QUESTION.table,
+        "ada",
+        about=QUESTION.id,
+        question=QUESTION.id,
+        answer=Answer.RESYNC,
+    )
 
 
 def test_the_task_gets_the_answer_and_its_giver_once(waiting: None) -> None:

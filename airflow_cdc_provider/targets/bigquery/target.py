@@ -29,7 +29,7 @@ from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.server import BigQueryServer
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
-from airflow_cdc_provider.targets.database.cuts import create_view, query_of_view
+from airflow_cdc_provider.targets.database.cuts import create_view, view_query
 from airflow_cdc_provider.targets.database.merge_sql import Counts
 from airflow_cdc_provider.targets.database.names import CONTROL, PUBLISHED, comment, identity_in
 from airflow_cdc_provider.targets.database.target import TRIES, DatabaseTarget
@@ -129,10 +129,10 @@ class BigQueryTarget(DatabaseTarget):
             cursor = connection.cursor()
             job_id = f"cdc-cut-{cut.replicator}-{cut.window}-{time.time_ns()}"
             connection.jobs.query(scripts.cut_script(self.server.sql, cut), job_id, may_retry=was_cancelled)
-            statement = create_view(self.sql, self.server.tables_like(cursor, CONTROL))
+            control_tables = self.server.tables_like(cursor, CONTROL)
             # BigQuery allows five changes of a view in ten seconds, and all replicators of the dataset share this one.
-            if self.server.view_query(cursor, PUBLISHED) != query_of_view(statement):
-                cursor.execute(statement)
+            if self.server.view_query(cursor, PUBLISHED) != view_query(self.sql, control_tables):
+                cursor.execute(create_view(self.sql, control_tables))
 
     @contextlib.contextmanager
     def _translated(self, cursor: JobCursor, table: str, record: ControlRecord) -> Iterator[None]:

@@ -29,6 +29,10 @@ def create_cut_table(sql: Sql) -> list[str]:
 
 def create_view(sql: Sql, control_tables: Sequence[str]) -> str:
     """A statement that creates or replaces the view over the rows of all control tables."""
+    return f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS {view_query(sql, control_tables)}"
+
+
+def view_query(sql: Sql, control_tables: Sequence[str]) -> str:
     quoted = sql.quoted
     selected = ", ".join(f"p.{quoted(column)}" for column in ("replicator", "cut_window", "cut_at"))
     same = " AND ".join(f"c.{quoted(column)} = p.{quoted(column)}" for column in ("target_table", "identity"))
@@ -36,15 +40,10 @@ def create_view(sql: Sql, control_tables: Sequence[str]) -> str:
     columns = ", ".join(map(quoted, ("target_table", "identity", "cursor_window")))
     rows = " UNION ALL ".join(f"SELECT {columns} FROM {sql.table(name)}" for name in sorted(control_tables))
     return (
-        f"CREATE OR REPLACE VIEW {sql.table(PUBLISHED)} AS SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
+        f"SELECT {selected}, MIN({is_current}) AS {quoted('valid')}"
         f" FROM {sql.table(CUT)} AS p LEFT JOIN ({rows}) AS c ON {same}"
         f" WHERE p.{quoted('replicator')} <> '' GROUP BY {selected}"
     )
-
-
-def query_of_view(statement: str) -> str:
-    """The query of a statement that creates a view."""
-    return statement.partition(" AS ")[2]
 
 
 def write_cut(sql: Sql, cut: Cut) -> list[Command]:

@@ -52,8 +52,9 @@ def list_quarantine(
 ) -> Response:
     """The records that wait, by their ids, without their values. ``table``: only of these tables."""
     one = opened(open_state(), replicator)
+    start = after(cursor)
     shown = [without_values(case) for case in cases_of(one, require_tables(one, table or ()))]
-    found = sorted((record for record in shown if record["id"] > after(cursor)), key=itemgetter("id"))
+    found = sorted((record for record in shown if record["id"] > start), key=itemgetter("id"))
     records, paging = page(found, limit, itemgetter("id"))
     return json_response(request, {"records": records, **paging})
 
