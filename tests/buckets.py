@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import uuid
 import xml.etree.ElementTree as ElementTree
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
@@ -33,6 +34,9 @@ DEAD = "http://127.0.0.1:9"
 KINDS = (S3, GS, ABFSS)
 S3_ELSE_NIGHTLY = (S3, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (GS, ABFSS)))
 """For slow tests. The quick ones of storage and log stores are in every run, on all kinds."""
+
+BY_SAS = f"{ABFSS} by a SAS"
+"""The store of this kind, reached by a shared access signature in place of the account's key."""
 
 
 class ObjectStore(ABC):
@@ -209,3 +213,12 @@ class RunningStores:
                 raise
             pytest.skip(str(error))
         return Azure(self._stack.enter_context(azurite))
+
+
+def new_place(kind: str, stores: RunningStores, folder: Path) -> tuple[str, ConnectionInfo]:
+    """A new folder on this host or in a bucket, and its connection. ``kind``: ``folder``, a kind of store, or BY_SAS."""
+    if kind == "folder":
+        return str(folder / "staging"), ConnectionInfo()
+    objects = stores[kind.split()[0]]
+    connection = objects.without_signed_headers(objects.address) if kind == BY_SAS else objects.connection
+    return objects.url(f"cdc/{uuid.uuid4().hex}"), connection

@@ -39,6 +39,20 @@ def test_a_layer_is_counted(tests: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert "0 s     4  " in next(line for line in capfd.readouterr().out.splitlines() if line.endswith("test_some"))
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_temporary_files_of_a_layer_are_in_memory_if_there_is_space_and_are_removed(
+    tests: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    memory = tmp_path_factory.mktemp("memory")
+    monkeypatch.setattr(run_layers, "MEMORY", memory)
+    monkeypatch.setattr(run_layers, "NEEDED_BYTES", 1 if in_memory else 1 << 62)
+    (tests / "quick" / "test_some.py").write_text(
+        f"def test_good(tmp_path): assert (str(tmp_path).startswith({str(memory)!r})) == {in_memory}\n"
+    )
+    assert run_layers.run("quick", tests).counts["passed"] == 1
+    assert list(memory.iterdir()) == []
+
+
 def test_a_nested_layer_is_counted_once(tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(run_layers.BUDGETS_S, "quick/inner", 60)
     (tests / "quick" / "inner").mkdir()

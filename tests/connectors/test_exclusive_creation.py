@@ -4,19 +4,18 @@ recognises its own file."""
 from __future__ import annotations
 
 import multiprocessing
-import uuid
 from collections.abc import Iterator
+import uuid
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
-from tests.buckets import KINDS, ObjectStore, RunningStores
+from tests.buckets import BY_SAS, KINDS, ObjectStore, RunningStores, new_place
 from tests.connectors.racing import create_each_round
 from tests.relay import relay_to
 
@@ -31,14 +30,11 @@ def processes() -> Iterator[ProcessPoolExecutor]:
         yield pool
 
 
-@pytest.mark.parametrize("kind", ["folder", *KINDS])
+@pytest.mark.parametrize("kind", ["folder", *KINDS, pytest.param(BY_SAS, marks=pytest.mark.nightly)])
 def test_in_each_of_twenty_rounds_one_of_eight_processes_creates_the_file(
     kind: str, object_stores: RunningStores, processes: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
-    where = (str(tmp_path), ConnectionInfo())
-    if kind != "folder":
-        objects = object_stores[kind]
-        where = objects.url(f"race/{uuid.uuid4().hex}"), objects.connection
+    where = new_place(kind, object_stores, tmp_path)
     with multiprocessing.get_context("spawn").Manager() as manager:
         barrier = manager.Barrier(PROCESSES)
         running = [processes.submit(create_each_round, where, ROUNDS, number, barrier) for number in range(PROCESSES)]

@@ -143,6 +143,10 @@ def test_limits_of_a_commit(database: Any) -> None:
     database.update_ddl(["CREATE INDEX by_v ON t (v)"]).result()
     with pytest.raises(exceptions.InvalidArgument, match="too many mutations"):
         insert(database, *rows[: limits.COMMIT_MUTATIONS // 3 + 1])
+    wide = "x" * limits.STRING_CHARACTERS
+    few = limits.COMMIT_BYTES // limits.STRING_CHARACTERS
+    with pytest.raises(exceptions.InvalidArgument, match="maximum commit size"):
+        insert(database, *((number, wide) for number in range(few + 1)))
     with pytest.raises(exceptions.FailedPrecondition, match="maximum size"):
         insert(database, (0, "x" * (limits.STRING_CHARACTERS + 1)))
     database.update_ddl(["CREATE TABLE k (id STRING(MAX), v STRING(MAX)) PRIMARY KEY (id)"]).result()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import time
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -26,7 +25,7 @@ from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from airflow_cdc_provider.staging.transfer import copy_files
-from tests.buckets import DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores
+from tests.buckets import BY_SAS, DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores, new_place
 
 pytestmark = pytest.mark.server
 
@@ -39,12 +38,9 @@ def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> Obj
     return object_stores[request.param]
 
 
-@pytest.fixture(params=["folder", *KINDS])
+@pytest.fixture(params=["folder", *KINDS, pytest.param(BY_SAS, marks=pytest.mark.nightly)])
 def where(request: pytest.FixtureRequest, tmp_path: Path, object_stores: RunningStores) -> Where:
-    if request.param == "folder":
-        return str(tmp_path / "staging"), ConnectionInfo()
-    objects = object_stores[request.param]
-    return objects.url(f"cdc/{uuid.uuid4().hex}"), objects.connection
+    return new_place(request.param, object_stores, tmp_path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner
+from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner, limits
 from airflow_cdc_provider.sandbox.spanner.faults import Fault
 from airflow_cdc_provider.targets.spanner import large_merge, merge
 from airflow_cdc_provider.targets.spanner.names import PARTS
@@ -206,6 +206,25 @@ def test_an_initial_value_moves_rows_without_a_key_to_other_hashes(kit: SpannerK
     one = {"c": 1, "v": "a", "f": 1.5, "n": 7}
     assert table.apply([table.delete(one)]).outcome is Outcome.DONE
     assert table.rows() == [(1, "a", 1.5, 7), (1, "b", 1.5, 7)]
+
+
+@pytest.mark.nightly
+def test_a_batch_of_few_rows_and_more_bytes_than_a_commit_is_killed_between_two_transactions_and_repeated(
+    spark: SparkSession, spanner_server: EmbeddedSpanner, tmp_path: Path
+) -> None:
+    """At the limit that Spanner has: the rows are longer than a commit may be."""
+    schema = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v", TEXT)), ("id",))
+    wide = limits.STRING_CHARACTERS
+    keys = range(limits.COMMIT_BYTES // wide + 5)
+    with spanner_kit(spark, tmp_path, lambda _: spanner_server) as kit:
+        table = KitTable(kit, tmp_path, schema)
+        table.copy([{"id": key, "v": str(key) * (wide // 2)} for key in keys])
+        table.land([table.insert({"id": key, "v": "n" * wide}) for key in keys])
+        job, _ = table.staged()
+        with dies("merge.after_part", 2):
+            table.merged(job)
+        assert control(table).window == 1
+        assert {(key, len(value), value[0]) for key, value in kit.rows("id", "v")} == {(key, wide, "n") for key in keys}
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
 from airflow_cdc_provider.connectors.schema_registry.client_settings import client_settings, tls_warnings
+from airflow_cdc_provider.connectors.schema_registry.protobuf import ProtobufReader
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
@@ -75,6 +76,24 @@ def test_avro_and_json_schema_come_with_everything_that_they_refer_to(
     )
     schema = RegistryClient(registry.connection).fetch(str(number), USED_BY)
     assert (schema.kind, [one.name for one in schema.references]) == ("JSON", ["inner.json"])
+
+
+def test_a_protobuf_schema_comes_with_what_it_imports_and_its_messages_are_read(
+    registry: EmbeddedRegistry, client: SchemaRegistryClient
+) -> None:
+    money = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
+    price = 'syntax = "proto3"; package shop; import "money.proto"; message Price { Money net = 1; }'
+    row = 'syntax = "proto3"; package shop; import "price.proto"; message Row { Price price = 1; }'
+    client.register_schema("money-proto", Schema(money, "PROTOBUF"))
+    client.register_schema("price-proto", Schema(price, "PROTOBUF", [SchemaReference("money.proto", "money-proto", 1)]))
+    imports = [SchemaReference("price.proto", "price-proto", 1)]
+    number = client.register_schema("row-proto", Schema(row, "PROTOBUF", imports))
+    schema = RegistryClient(registry.connection).fetch(str(number), USED_BY)
+    assert (schema.kind, [one.name for one in schema.references]) == ("PROTOBUF", ["money.proto", "price.proto"])
+
+    message = b"\x0a\x04" + b"\x0a\x02" + b"\x08\x2a"  # price, its net, its cents: 42
+    content = ProtobufReader(schema, is_key=False).read(b"\0" + message)
+    assert json.loads(content) == {"price": {"net": {"cents": 42}}}
 
 
 def test_a_login_is_sent(front: RegistryFront, schema_id: str) -> None:

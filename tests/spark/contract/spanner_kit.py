@@ -80,6 +80,9 @@ class SpannerKit:
             keys = spanner.KeySet(keys=[[int(delete[1])]]) if delete[1] else EVERYTHING
             self._batch(lambda batch: batch.delete(TABLE, keys))
 
+    def remove(self, table: str, **key: int | str) -> None:
+        self._batch(lambda batch: batch.delete(table, spanner.KeySet(keys=[list(key.values())])))
+
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
         """Rows are read as of the time of the cut."""
         cuts = self.rows("replicator", "cut_window", "read_at", table=CUT)

@@ -40,8 +40,12 @@ class SqlKit(ABC):
     def column(self, name: str) -> str:
         """SQL of a column of the source."""
 
-    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        return self.execute(f"SELECT {', '.join(map(self.column, columns))} FROM {self.table('t')}")
+    def rows(self, *columns: str, table: str = "t") -> list[tuple[Any, ...]]:
+        return self.execute(f"SELECT {', '.join(map(self.column, columns))} FROM {self.table(table)}")
+
+    def remove(self, table: str, **key: int | str) -> None:
+        wanted = " AND ".join(f"{self.column(name)} = {value!r}" for name, value in key.items())
+        self.execute(f"DELETE FROM {self.table(table)} WHERE {wanted}")
 
     def write(self, statement: str) -> None:
         self.execute(statement.format(t=self.table("t")))
