@@ -215,8 +215,8 @@ class RunningStores:
         return Azure(self._stack.enter_context(azurite))
 
 
-def new_place(kind: str, stores: RunningStores, folder: Path) -> tuple[str, ConnectionInfo]:
-    """A new folder on this host or in a bucket, and its connection. ``kind``: ``folder``, a kind of store, or BY_SAS."""
+def new_location(kind: str, stores: RunningStores, folder: Path) -> tuple[str, ConnectionInfo]:
+    """A new folder, on this host or in a bucket. ``kind``: ``folder``, a kind of store, or BY_SAS."""
     if kind == "folder":
         return str(folder / "staging"), ConnectionInfo()
     objects = stores[kind.split()[0]]

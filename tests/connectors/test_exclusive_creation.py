@@ -4,8 +4,8 @@ recognises its own file."""
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.errors import StagingUnavailable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
-from tests.buckets import BY_SAS, KINDS, ObjectStore, RunningStores, new_place
+from tests.buckets import BY_SAS, KINDS, ObjectStore, RunningStores, new_location
 from tests.connectors.racing import create_each_round
 from tests.relay import relay_to
 
@@ -34,7 +34,7 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 def test_in_each_of_twenty_rounds_one_of_eight_processes_creates_the_file(
     kind: str, object_stores: RunningStores, processes: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
-    where = new_place(kind, object_stores, tmp_path)
+    where = new_location(kind, object_stores, tmp_path)
     with multiprocessing.get_context("spawn").Manager() as manager:
         barrier = manager.Barrier(PROCESSES)
         running = [processes.submit(create_each_round, where, ROUNDS, number, barrier) for number in range(PROCESSES)]

@@ -25,7 +25,7 @@ from airflow_cdc_provider.staging.local_store import LocalStore
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from airflow_cdc_provider.staging.transfer import copy_files
-from tests.buckets import BY_SAS, DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores, new_place
+from tests.buckets import BY_SAS, DEAD, KINDS, S3_ELSE_NIGHTLY, ObjectStore, RunningStores, new_location
 
 pytestmark = pytest.mark.server
 
@@ -40,7 +40,7 @@ def objects(request: pytest.FixtureRequest, object_stores: RunningStores) -> Obj
 
 @pytest.fixture(params=["folder", *KINDS, pytest.param(BY_SAS, marks=pytest.mark.nightly)])
 def where(request: pytest.FixtureRequest, tmp_path: Path, object_stores: RunningStores) -> Where:
-    return new_place(request.param, object_stores, tmp_path)
+    return new_location(request.param, object_stores, tmp_path)
 
 
 @pytest.fixture
