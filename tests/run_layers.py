@@ -53,8 +53,8 @@ NIGHTLY = ("-m", "", "-o", "timeout=3600", "-o", "faulthandler_timeout=4500")
 INTERRUPTED_LIMIT_S = 60
 MEMORY = Path("/dev/shm")
 NEEDED_BYTES = 8 << 30
-FOR_OTHER_USERS = 0o711
-"""Database servers do not run as root."""
+SHARED = 0o1777
+"""The mode of a folder for temporary files of all users: servers of databases do not run as root."""
 
 NOTHING_COLLECTED = 5
 FAILURES_SHOWN, FAILURE_WIDTH, FILES_SHOWN = 40, 300, 40
@@ -120,7 +120,7 @@ def run_at_once(layers: Sequence[str], tests: Path = TESTS, options: Sequence[st
 def begin(layer: str, tests: Path, options: Sequence[str], quiet: bool) -> Running:
     """With a process group of its own, so that a killed layer leaves no server or JVM behind."""
     scratch = tempfile.TemporaryDirectory(prefix="cdc-layer-", dir=memory(), ignore_cleanup_errors=True)
-    os.chmod(scratch.name, FOR_OTHER_USERS)
+    os.chmod(scratch.name, SHARED)
     output = Path(scratch.name) / "output" if quiet else None
     command = [
         sys.executable,
