@@ -15,6 +15,22 @@ IF = re.compile(r"IF (.*) THEN RAISE USING MESSAGE = '\w+'; END IF", re.DOTALL)
 ASSIGNED = re.compile(r"SET \w+ = (.*)")
 
 
+def parse_spanner_ddl(statement: str) -> None:
+    """Raises the error of the parser. It lacks roles, and a RENAME of several tables."""
+    from zetasql.api import Parser
+    from zetasql.types import LanguageFeature, LanguageOptions
+
+    options = LanguageOptions.maximum_features()
+    options.enabled_language_features = [
+        *options.enabled_language_features,
+        LanguageFeature.FEATURE_SPANNER_LEGACY_DDL,
+    ]
+    try:
+        Parser(options).parse_statement(statement)
+    except Exception as error:
+        raise AssertionError(f"{error}\n{statement}") from error
+
+
 @cache
 def language() -> Any:
     """Starts the analyzer, which takes up to a minute and more where the machine is busy."""

@@ -16,6 +16,8 @@ import pytest
 import snowflake.connector
 
 from airflow_cdc_provider.sandbox.snowflake import EmbeddedSnowflake
+from airflow_cdc_provider.staging.open_store import open_store
+from tests.buckets import Moto
 
 pytestmark = pytest.mark.server
 
@@ -45,6 +47,10 @@ def session(server: EmbeddedSnowflake) -> Iterator[Any]:
         pytest.param(("CREATE STAGE F", "DROP STAGE F"), id="DROP STAGE"),
         pytest.param((*TABLE, "GRANT SELECT ON TABLE T TO ROLE READER"), id="GRANT"),
         pytest.param((*TABLE, "DROP TABLE T"), id="DROP TABLE by a name of one part"),
+        pytest.param(
+            ("CREATE TABLE N (V NUMBER(38,0))", "INSERT INTO N VALUES (99999999999999999999)"),
+            id="an integer of more than 64 bits",
+        ),
     ],
 )
 def test_statements_that_fail(snowflake_server: EmbeddedSnowflake, statements: tuple[str, ...]) -> None:
@@ -54,6 +60,25 @@ def test_statements_that_fail(snowflake_server: EmbeddedSnowflake, statements: t
             cursor.execute(statement)
         with pytest.raises(snowflake.connector.errors.Error):
             cursor.execute(last)
+
+
+def test_a_copy_from_a_url_with_credentials_fails_and_by_a_stage_works(
+    snowflake_server: EmbeddedSnowflake, warehouse_store: Moto, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"ID": [1]}), path)
+    store = open_store(f"s3://{warehouse_store.LAKE}/differences", warehouse_store.connection)
+    store.write("rows.parquet", path.read_bytes())
+    login, url = warehouse_store.connection, store.url("rows.parquet")
+    key = f"CREDENTIALS = (AWS_KEY_ID = '{login.login}' AWS_SECRET_KEY = '{login.password}')"
+    with session(snowflake_server) as cursor:
+        cursor.execute("CREATE TABLE L (ID INT)")
+        with pytest.raises(snowflake.connector.errors.Error):
+            cursor.execute(f"COPY INTO L FROM '{url}' {key} FILE_FORMAT = (TYPE = PARQUET)")
+        cursor.execute(f"CREATE STAGE F URL = '{store.url('').rstrip('/')}'")
+        rows = "(SELECT $1:ID::INT FROM @F)"
+        cursor.execute(f"COPY INTO L (ID) FROM {rows} FILES = ('rows.parquet') FILE_FORMAT = (TYPE = PARQUET)")
+        assert cursor.execute("SELECT * FROM L").fetchall() == [(1,)]
 
 
 def test_a_time_with_a_zone_loses_its_offset(snowflake_server: EmbeddedSnowflake) -> None:
