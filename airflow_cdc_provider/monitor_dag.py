@@ -13,6 +13,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from airflow_cdc_provider.core.spec.dag_plan import TAG
 from airflow_cdc_provider.operators.monitor import MonitorOperator
 
 START_DATE = datetime(2020, 1, 1, tzinfo=UTC)
@@ -31,7 +32,7 @@ def build_monitor_dag(dag_file: str | Path, schedule: Any = "*/5 * * * *") -> DA
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=False,
-        tags={"cdc"},
+        tags={TAG},
         doc_md=DOC,
     ) as dag:
         MonitorOperator(task_id="monitor", execution_timeout=LONGEST)

@@ -14,7 +14,7 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG
 
-from airflow_cdc_provider.core.spec.dag_plan import DagPlan, TaskPlan, questions_dag_id
+from airflow_cdc_provider.core.spec.dag_plan import REPLICATOR_TAG, DagPlan, TaskPlan, questions_dag_id
 from airflow_cdc_provider.core.table.questions import ASK_TASK
 from airflow_cdc_provider.operators.questions import AskOperator, FindQuestionsOperator, RecordAnswerOperator
 
@@ -35,7 +35,7 @@ def build_questions_dag(dag_plan: DagPlan, definition: dict[str, Any]) -> DAG:
         catchup=False,
         max_active_runs=OPEN_QUESTIONS,
         is_paused_upon_creation=False,
-        tags=set(dag_plan.tags),
+        tags=set(dag_plan.tags) - {REPLICATOR_TAG},
         doc_md=DOC,
         default_args={"owner": dag_plan.owner},
     ) as dag:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.exceptions import DagRunAlreadyExists
-from airflow.models.dag import DagModel
+from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
@@ -19,9 +21,33 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
 
 from airflow_cdc_provider.core.errors import CommandRefused, NotFound
+from airflow_cdc_provider.core.spec.dag_plan import REPLICATOR_TAG
 from airflow_cdc_provider.core.times import utc_now, utc_text
 
 ENDED = frozenset({"success", "failed"})
+
+
+@dataclass(frozen=True)
+class ReplicatorDag:
+    name: str
+    paused: bool
+
+
+def replicator_dags(search: str, names: Collection[str], without: Collection[str], limit: int) -> list[ReplicatorDag]:
+    """The DAGs of replicators that Airflow has parsed, of ``names``, whose names contain ``search``, by name."""
+    query = (
+        select(DagModel.dag_id, DagModel.is_paused)
+        .join(DagTag, DagTag.dag_id == DagModel.dag_id)
+        .where(
+            DagTag.name == REPLICATOR_TAG,
+            DagModel.is_stale.is_(False),
+            DagModel.dag_id.contains(search, autoescape=True),
+        )
+        .order_by(DagModel.dag_id)
+    )
+    with create_session() as session:
+        found = (ReplicatorDag(name, bool(paused)) for name, paused in session.execute(query))
+        return list(islice((one for one in found if one.name in names and one.name not in without), limit))
 
 
 def require_runnable_dag(dag_id: str) -> None:
@@ -60,9 +86,12 @@ class PastRun:
     ended_at: str
 
 
-def recent_runs(dag_id: str, limit: int) -> list[PastRun]:
-    """The last runs, the newest first."""
-    query = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc()).limit(limit)
+def recent_runs(dag_id: str, limit: int, before: str = "") -> list[PastRun]:
+    """The last runs, the newest first. ``before``: only those that were created before the run with this id."""
+    query = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.id.desc()).limit(limit)
+    if before:
+        other = select(DagRun.id).where(DagRun.dag_id == dag_id, DagRun.run_id == before)
+        query = query.where(DagRun.id < other.scalar_subquery())
     with create_session() as session:
         return [
             PastRun(run.run_id, str(run.run_type), str(run.state), _text(run.start_date), _text(run.end_date))

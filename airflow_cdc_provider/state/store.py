@@ -158,14 +158,18 @@ class StateStore:
         rows = self.database.rows(query)
         return command_of(rows[0]) if rows else None
 
-    def recent_commands(self, replicator: str, limit: int) -> tuple[Command, ...]:
-        """Newest first, finished or not."""
+    def recent_commands(self, replicator: str, limit: int, before: str = "") -> tuple[Command, ...]:
+        """Newest first, finished or not. ``before``: only those that came before the command with this id."""
         query = (
             sa.select(t.commands)
             .where(t.commands.c.replicator == replicator)
             .order_by(t.commands.c.number.desc())
             .limit(limit)
         )
+        if before:
+            query = query.where(
+                t.commands.c.number < sa.select(t.commands.c.number).where(t.commands.c.id == before).scalar_subquery()
+            )
         return tuple(command_of(row) for row in self.database.rows(query))
 
     def _change_command(self, command_id: str, **values: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.api_fastapi.app import init_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
-from airflow.models.dag import DagModel
+from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
@@ -25,6 +25,7 @@ from fastapi.testclient import TestClient
 from httpx import Response
 from sqlalchemy import delete
 
+from airflow_cdc_provider.core.spec.dag_plan import REPLICATOR_TAG
 from airflow_cdc_provider.ui.app import API, create_app
 
 ROLES = ("viewer", "user", "op", "admin")
@@ -55,13 +56,14 @@ def migrate_database() -> None:
     subprocess.run(command, check=True, capture_output=True, env=dict(os.environ))
 
 
-def add_dags(names: Iterable[str]) -> None:
-    """As the DAG processor does for a DAG that it has parsed."""
+def add_dags(names: Iterable[str], paused: bool = False) -> None:
+    """As the DAG processor does for a replicator that it has parsed."""
     with create_session() as session:
         session.merge(DagBundleModel(name="files"))
         session.flush()
         for name in names:
-            session.merge(DagModel(dag_id=name, bundle_name="files", is_paused=False))
+            session.merge(DagModel(dag_id=name, bundle_name="files", is_paused=paused, is_stale=False))
+            session.merge(DagTag(name=REPLICATOR_TAG, dag_id=name))
 
 
 def set_runs(dag_id: str, runs: Iterable[tuple[str, DagRunState, datetime, timedelta]]) -> None:

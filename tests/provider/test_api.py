@@ -115,6 +115,15 @@ def test_replicators_are_listed_with_what_a_run_has_seen(api: ApiClient) -> None
     assert "geheim" not in api.get("/replicators/shop").text
 
 
+def test_replicators_that_no_run_has_registered_are_listed_apart(api: ApiClient) -> None:
+    add_dags(["later"], paused=True)
+    body = api.get("/replicators").json()
+    assert [one["name"] for one in body["replicators"]] == ["shop"]
+    assert body["not_run"] == [{"name": "later", "paused": True}, {"name": "never_run", "paused": False}]
+    assert [one["name"] for one in api.get("/replicators?search=lat").json()["not_run"]] == ["later"]
+    assert api.get("/replicators?search=%25").json()["not_run"] == []
+
+
 def test_a_replicator_whose_dag_the_user_may_not_read_is_not_listed(api: ApiClient, harness: RunHarness) -> None:
     definition = harness.replicator.definition
 
@@ -290,7 +299,7 @@ def test_a_replicator_says_whether_the_user_may_command_it(api: ApiClient) -> No
     assert found == {"viewer": False, "user": True, "op": True, "admin": True}
 
 
-def test_windows_and_audit_are_shown_a_page_at_a_time_newest_first(api: ApiClient, harness: RunHarness) -> None:
+def test_what_happened_is_shown_a_page_at_a_time_newest_first(api: ApiClient, harness: RunHarness) -> None:
     for number in range(3):
         harness.source.change("public.a")
         harness.run(f"r{number + 2}")
@@ -300,6 +309,13 @@ def test_windows_and_audit_are_shown_a_page_at_a_time_newest_first(api: ApiClien
     assert [one["window"] for one in pages(api, "windows", "windows")] == list(range(newest, 0, -1))
     actions = [one["action"] for one in pages(api, "audit", "entries")]
     assert actions[0] == "action 2" and len(actions) == len(harness.state.audit("shop", 1000))
+    for kind in ("pause", "resume", "pause"):
+        assert api.post(COMMANDS, {**PAUSE_A, "kind": kind}).status_code == 202
+    commands = [one["kind"] for one in pages(api, "commands", "commands")]
+    assert commands == ["pause", "resume", "pause"]
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    set_runs("shop", [(f"r{n}", DagRunState.SUCCESS, start, timedelta(minutes=1)) for n in range(5)])
+    assert [one["run_id"] for one in pages(api, "runs", "runs")] == ["r4", "r3", "r2", "r1", "r0"]
     for route in ("windows", "audit"):
         wrong = base64.b64encode(b"no number").decode()
         assert api.get(f"/replicators/shop/{route}", params={"cursor": wrong}).status_code == 422

@@ -56,6 +56,19 @@ def test_a_resync_as_an_answer_needs_the_typed_name_and_leaves_its_reason(api: A
     assert ("decide", "user-name") in {(one["action"], one["actor"]) for one in entries}
 
 
+def test_an_answer_that_is_sent_again_starts_one_run(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "airflow_cdc_provider.hooks.dag_runs.trigger_dag", lambda *_, **run: started.append(run["run_id"])
+    )
+    body = {"answer": "leave", "now": True}
+    first, again = (api.post(f"{PATH}/{QUESTION.id}/answer", body, key="the-same-key") for _ in range(2))
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json()["started_run"] == again.json()["started_run"] and len(set(started)) == 1
+    api.post(f"{PATH}/{QUESTION.id}/answer", body, key="another-key")
+    assert len(set(started)) == 2
+
+
 def test_a_resync_on_the_page_is_confirmed_with_the_typed_name(asking: RunHarness) -> None:
     with shown_page(asking) as shown:
         page = shown.page

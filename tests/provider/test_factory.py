@@ -58,7 +58,7 @@ def test_a_cron_expression_becomes_data_intervals_without_catching_up() -> None:
     dag = shop()
     assert isinstance(dag.timetable, CronDataIntervalTimetable)
     assert (dag.catchup, dag.max_active_runs, dag.allowed_run_types) == (False, 2, None)
-    assert dag.tags == {"cdc", "shop"}
+    assert dag.tags == {"cdc", "cdc-replicator", "shop"}
 
 
 def test_without_a_schedule_the_dag_runs_by_hand_only(folder: Path) -> None:

@@ -81,6 +81,13 @@ def test_a_record_is_applied_again_at_once_and_discarded_only_with_the_typed_nam
     }
 
 
+def test_a_replicator_that_has_not_run_yet_is_shown(shown: Shown) -> None:
+    add_dags(["later"], paused=True)
+    shown.open("#/")
+    expect(shown.page.get_by_text("later: its DAG is paused")).to_be_visible()
+    expect(shown.page.get_by_role("link", name="later")).to_have_attribute("href", "../dags/later")
+
+
 def test_errors_and_unknown_replicators_are_shown_as_text(shown: Shown) -> None:
     page = shown.page
     shown.open("#/nowhere")

@@ -73,6 +73,10 @@ class TaskPlan:
         return self.id.rpartition(".")[2]
 
 
+TAG, REPLICATOR_TAG = "cdc", "cdc-replicator"
+"""Of all DAGs of this provider, and of those that copy."""
+
+
 @dataclass(frozen=True)
 class DagPlan:
     """``assets``: an update of any of them starts a run, in addition to the schedule. ``asset_alias``: the alias under
@@ -99,7 +103,7 @@ def plan(definition: Definition) -> DagPlan:
         schedule=definition.schedule,
         assets=definition.triggered_by,
         owner=dag.owner,
-        tags=tuple(sorted({"cdc", *dag.tags})),
+        tags=tuple(sorted({TAG, REPLICATOR_TAG, *dag.tags})),
         max_active_runs=MAX_ACTIVE_RUNS,
         retry_delay_s=dag.retry_delay.total_seconds(),
         max_retry_delay_s=max(MAX_RETRY_DELAY_S, dag.retry_delay.total_seconds()),

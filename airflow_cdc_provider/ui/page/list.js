@@ -1,7 +1,7 @@
 // The list of all replicators.
 
-import { all } from "./api.js";
-import { element, facts, table } from "./dom.js";
+import { all, request } from "./api.js";
+import { element, facts, section, table } from "./dom.js";
 import { sparkline, states } from "./plots.js";
 import { counted, lag, number, total } from "./words.js";
 
@@ -11,7 +11,8 @@ const filter = { search: "", attention: false };
 // shown: draws the page again.
 export async function listView(shown) {
   const query = filter.search ? `?search=${encodeURIComponent(filter.search)}` : "";
-  const found = await all(`/replicators${query}`, "replicators");
+  const [found, { not_run: notRun }] = await Promise.all([
+    all(`/replicators${query}`, "replicators"), request(`/replicators${query}${query ? "&" : "?"}limit=1`)]);
   const troubled = found.filter(needsAttention);
   const rows = (filter.attention ? troubled : found).map((one) => [
     element("a", { href: `#/${encodeURIComponent(one.name)}` }, one.name),
@@ -22,14 +23,20 @@ export async function listView(shown) {
     number(one.rows),
     waiting(one),
   ]);
-  const none = filter.search ? "No replicator has this name." : "No replicator has run yet. Unpause a DAG to see it here.";
+  const none = filter.search ? "No replicator has this name." : "No replicator has run yet.";
   return [
     facts([["Replicators", number(found.length)], ["Need attention", number(troubled.length)],
       ["Late", number(found.filter((one) => one.late).length)], ["Tables", number(total(found.map((one) => one.tables)))],
       ["Blocked or failing tables", number(total(found.map(inTrouble)))]]),
     filters(shown),
     rows.length ? table(counted(rows.length, "replicator"), HEADS, rows) : element("p", {}, found.length ? "Nothing needs attention." : none),
+    notRun.length ? section("Not run yet", element("ul", {}, ...notRun.map(waitingDag))) : null,
   ];
+}
+
+function waitingDag(one) {
+  const link = element("a", { href: `../dags/${encodeURIComponent(one.name)}` }, one.name);
+  return element("li", {}, link, one.paused ? ": its DAG is paused" : ": waits for its first run");
 }
 
 function filters(shown) {

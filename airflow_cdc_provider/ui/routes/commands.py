@@ -15,10 +15,10 @@ from airflow_cdc_provider.core.decisions.state_versions import require_version
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run, trigger_run_once
+from airflow_cdc_provider.hooks.dag_runs import recent_runs, require_runnable_dag, trigger_run_once
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import CSRF_HEADER, Editable, Readable, User
-from airflow_cdc_provider.ui.paging import Limit
+from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
 from airflow_cdc_provider.ui.registered import opened, require_entry, require_tables
 from airflow_cdc_provider.ui.responses import json_response
 from airflow_cdc_provider.ui.texts import NO_CONTROLS, Line
@@ -58,10 +58,17 @@ class TableCommand(BaseModel):
         return own.get(self.kind, {}) | ({"reason": self.reason} if self.reason else {})
 
 
+def run_of_key(replicator: str, key: str) -> str:
+    """Start a run, once for a key of an idempotent request. Returns its id."""
+    return trigger_run_once(replicator, f"{replicator} {key}", DagRunTriggeredByType.REST_API)
+
+
 @router.get("/replicators/{replicator}/commands")
-def list_commands(request: Request, replicator: Readable, limit: Limit = 20) -> Response:
-    """The last commands, newest first."""
-    return json_response(request, {"commands": to_plain(open_state().recent_commands(replicator, limit))})
+def list_commands(request: Request, replicator: Readable, limit: Limit = 20, cursor: Cursor = "") -> Response:
+    """The commands, the newest first, a page at a time."""
+    found = open_state().recent_commands(replicator, limit + 1, after(cursor))
+    listed, paging = page(found, limit, lambda command: command.id)
+    return json_response(request, {"commands": to_plain(listed), **paging})
 
 
 @router.get("/replicators/{replicator}/commands/{command_id}")
@@ -76,7 +83,8 @@ def get_command(request: Request, replicator: Readable, command_id: uuid.UUID) -
 def create_command(
     replicator: Editable, body: TableCommand, user: User, key: Key, seen: Version = ""
 ) -> dict[str, Any]:
-    """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command. ``If-Match``: the
+    """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command and one run.
+    ``If-Match``: the
     ``version`` of the replicator as its sender has seen it; a rewind needs it."""
     kind = CommandKind(body.kind)
     if kind is CommandKind.REWIND and not seen:
@@ -90,15 +98,16 @@ def create_command(
     if seen and one.state.command_of_key(replicator, key) is None:
         require_version(replicator, seen, one.state.tables(replicator).values())
     command = submit_command(one, kind, tables, body.arguments(), key, user.get_name())
-    started = body.now and not command.finished
-    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if started else ""
-    return {**to_plain(command), "started_run": run_id}
+    starts = body.now and not command.finished
+    return {**to_plain(command), "started_run": run_of_key(replicator, key) if starts else ""}
 
 
 @router.get("/replicators/{replicator}/runs")
-def list_runs(request: Request, replicator: Readable, limit: Limit = 50) -> Response:
-    """The last runs of the DAG, newest first."""
-    return json_response(request, {"runs": to_plain(recent_runs(replicator, limit))})
+def list_runs(request: Request, replicator: Readable, limit: Limit = 50, cursor: Cursor = "") -> Response:
+    """The runs of the DAG, the newest first, a page at a time."""
+    found = recent_runs(replicator, limit + 1, after(cursor))
+    runs, paging = page(found, limit, lambda run: run.run_id)
+    return json_response(request, {"runs": to_plain(runs), **paging})
 
 
 @router.post("/replicators/{replicator}/runs", status_code=status.HTTP_202_ACCEPTED)
@@ -106,4 +115,4 @@ def create_run(replicator: Editable, key: Key) -> dict[str, Any]:
     """Start a run now. The key makes a repeated request one run."""
     require_entry(open_state(), replicator)
     require_runnable_dag(replicator)
-    return {"run_id": trigger_run_once(replicator, f"{replicator} {key}", DagRunTriggeredByType.REST_API)}
+    return {"run_id": run_of_key(replicator, key)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
-from airflow.utils.types import DagRunTriggeredByType
 from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,13 +12,13 @@ from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_re
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.typed_names import require_typed_name
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag, trigger_run
+from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import Editable, Readable, ReadableWithValues, User
 from airflow_cdc_provider.ui.paging import Cursor, Limit, after, page
 from airflow_cdc_provider.ui.registered import opened, require_tables
 from airflow_cdc_provider.ui.responses import json_response
-from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key
+from airflow_cdc_provider.ui.routes.commands import CONFIRM, Key, run_of_key
 from airflow_cdc_provider.ui.texts import Id, Line
 
 router = APIRouter()
@@ -76,10 +75,9 @@ def decide(replicator: Editable, body: RecordDecision, user: User, key: Key) -> 
     if body.now:
         require_runnable_dag(replicator)
     decided = decide_records(one, kind, body.records, tables, body.values, body.reason, user.get_name(), key)
-    run_id = trigger_run(replicator, DagRunTriggeredByType.REST_API) if body.now and decided.command else ""
     return {
         "command": to_plain(decided.command),
         "records": [case.record.id for case in decided.cases],
         "ended": list(decided.ended),
-        "started_run": run_id,
+        "started_run": run_of_key(replicator, key) if body.now and decided.command else "",
     }

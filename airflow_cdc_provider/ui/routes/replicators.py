@@ -22,9 +22,10 @@ from airflow_cdc_provider.core.table.recent_changes import series
 from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
+from airflow_cdc_provider.hooks.dag_runs import replicator_dags
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.ui.access import MayEdit, Readable, ReadableNames
-from airflow_cdc_provider.ui.paging import Cursor, Limit, after, before, page
+from airflow_cdc_provider.ui.paging import MAX_LIMIT, Cursor, Limit, after, before, page
 from airflow_cdc_provider.ui.registered import entries_after, require_entry
 from airflow_cdc_provider.ui.responses import json_response
 from airflow_cdc_provider.ui.texts import TableName
@@ -40,14 +41,16 @@ def list_replicators(
     cursor: Cursor = "",
     search: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """The replicators whose DAGs the user may read, by name, a page at a time."""
+    """The replicators whose DAGs the user may read, by name, a page at a time. ``not_run``: on the first page, those
+    that no run has registered yet."""
     state, now = open_state(), utc_now()
     found, paging = page(
         entries_after(state, after(cursor), search, names, limit + 1), limit, lambda one: one.definition.name
     )
     summaries = state.summaries([entry.definition.name for entry in found])
     items = [_listed(entry, summaries[entry.definition.name], now) for entry in found]
-    return json_response(request, {"replicators": items, **paging})
+    not_run = [] if cursor else replicator_dags(search, names, state.replicators.names(), MAX_LIMIT)
+    return json_response(request, {"replicators": items, "not_run": to_plain(not_run), **paging})
 
 
 @router.get("/replicators/{replicator}")
