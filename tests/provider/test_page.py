@@ -81,6 +81,39 @@ def test_a_record_is_applied_again_at_once_and_discarded_only_with_the_typed_nam
     }
 
 
+def test_a_record_is_applied_again_with_corrected_values(shown: Shown) -> None:
+    page, log = shown.page, shown.harness.replicator.log
+    shown.open("#/shop")
+    values = page.get_by_role("dialog").get_by_label("Values by column")
+    for text in ("{broken", '{"name": "good"}'):
+        page.get_by_role("button", name="Correct one").click()
+        values.fill(text)
+        page.get_by_role("dialog").get_by_role("button", name="Correct").click()
+        if text == "{broken":
+            expect(page.locator("#message")).to_contain_text("The values are no JSON")
+            assert list(log.decisions()) == []
+    expect(page.get_by_role("table", name="Records in quarantine").get_by_role("row", name="one")).to_contain_text(
+        "replay"
+    )
+    (decision,) = log.decisions()
+    assert (decision.record, decision.kind, decision.values) == ("one", "replay", {"name": "good"})
+
+
+def test_a_comparison_may_repair_and_a_resync_may_remove_more_rows(shown: Shown) -> None:
+    page, state = shown.page, shown.harness.state
+    shown.open("#/shop")
+    page.get_by_role("button", name="Repair public.a").click()
+    expect(page.get_by_role("table", name="Last commands").get_by_role("row", name="verify public.a")).to_be_visible()
+    page.get_by_role("button", name="Resync public.b").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("checkbox").check()
+    dialog.get_by_label("Type shop to confirm").fill("shop")
+    dialog.get_by_role("button", name="Resync").click()
+    expect(page.get_by_role("table", name="Last commands").get_by_role("row", name="resync public.b")).to_be_visible()
+    resync, verify = state.recent_commands("shop", 2)
+    assert (verify.arguments["repair"], resync.arguments["approve_deletes"]) == (True, True)
+
+
 def test_a_replicator_that_has_not_run_yet_is_shown(shown: Shown) -> None:
     add_dags(["later"], paused=True)
     shown.open("#/")

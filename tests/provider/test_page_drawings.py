@@ -88,6 +88,8 @@ def test_changes_runs_copies_and_the_end_of_the_log_are_drawn(shown: Shown) -> N
     expect(drawing(shown, "75 % of what the source keeps is used")).to_be_visible()
     expect(page.get_by_role("table", name="Positions in the source")).to_contain_text("slot 103")
     assert page.locator("svg.bars rect").count() > 12
+    page.get_by_text("Window by window").click()
+    expect(page.get_by_role("table", name="Windows").get_by_role("row").nth(1)).to_contain_text("public.a 3")
     assert grave_faults(page) == []
 
 

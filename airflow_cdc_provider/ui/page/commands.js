@@ -1,31 +1,33 @@
 // Buttons that change something, and the confirmation of what removes rows.
 
 import { path, post, request, tell } from "./api.js";
+import { asked } from "./dialog.js";
 import { button, element } from "./dom.js";
 import { capital } from "./words.js";
 
 const CONFIRMED = {
-  resync: "This copies the tables again. Rows that the source does not have are removed from the copies.",
-  rewind: "This takes the copies back to a window of the change log; the next run applies the later windows again.",
+  resync: { text: "This copies the tables again. Rows that the source does not have are removed from the copies.", option: "Also if that removes more rows than the limit of deletes allows" },
+  rewind: { text: "This takes the copies back to a window of the change log; the next run applies the later windows again.", detail: "To window or time" },
 };
 const OF_STATE = {
   paused: ["resume", "resync"], blocked: ["resume", "resync"], dropped: [],
 };
-const DIALOG = Object.fromEntries(["dialog", "title", "text", "name", "input", "no", "yes", "detail", "detail-label", "detail-input"]
-  .map((part) => [part, document.getElementById(part === "dialog" ? part : `dialog-${part}`)]));
+// What a command sends, and what the dialog adds to it.
+const SENT = { repair: { kind: "verify", repair: true } };
+const ADDED = { resync: ({ option }) => ({ approve_deletes: option }), rewind: ({ detail }) => ({ to: detail }) };
 
 // Commands about all tables of a replicator. shown: draws the page again.
 export function replicatorActs(one, shown) {
   if (!one.may_edit) return element("p", { class: "faint" }, "You may read this replicator; its DAG's editors command it.");
   const act = (kind) => button(`${capital(kind)} all`, () => command(one, kind, [], shown));
   return element("p", { class: "actions" },
-    button("Run now", () => sent(`${path(one.name)}/runs`, null, shown)),
-    ...["pause", "resume", "verify", "resync", "rewind"].map(act));
+    button("Run now", () => sent(`${path(one.name)}/runs`, undefined, shown)),
+    ...["pause", "resume", "verify", "repair", "resync", "rewind"].map(act));
 }
 
 export function tableActs(one, table, shown) {
   if (!one.may_edit) return null;
-  const kinds = OF_STATE[table.state] || ["pause", "resync", "verify"];
+  const kinds = OF_STATE[table.state] || ["pause", "resync", "verify", "repair"];
   return element("div", { class: "actions" }, ...kinds.map((kind) =>
     button(capital(kind), () => command(one, kind, [table.table], shown), `${capital(kind)} ${table.table}`)));
 }
@@ -37,17 +39,13 @@ export function answerActs(one, question, shown) {
 }
 
 async function answered(one, question, answer, route, shown) {
-  const body = { answer };
-  if (answer in CONFIRMED) {
-    const given = await confirmed(`${capital(answer)} ${question.table}`, CONFIRMED[answer], one.name);
-    if (given === null) return;
-    body.confirm = one.name;
-  }
-  await sent(route, body, shown);
+  const text = answer === "resync" ? CONFIRMED.resync.text : "";
+  const title = `${capital(answer)} ${question.table}`;
+  await sent(route, text ? await confirmed(one, { answer }, { title, text }) : { answer }, shown);
 }
 
 export function recordActs(one, record, shown) {
-  return one.may_edit && element("div", { class: "actions" }, values(`${path(one.name)}/quarantine/${encodeURIComponent(record)}`, record), ...["replay", "discard"].map((decision) =>
+  return one.may_edit && element("div", { class: "actions" }, values(`${path(one.name)}/quarantine/${encodeURIComponent(record)}`, record), ...["replay", "correct", "discard"].map((decision) =>
     button(capital(decision), () => decide(one, decision, record, shown), `${capital(decision)} ${record}`)));
 }
 
@@ -71,50 +69,39 @@ function show(title, text) {
 }
 
 async function decide(one, decision, record, shown) {
-  const body = { decision, records: [record] };
-  if (decision === "discard") {
-    const given = await confirmed(`Discard ${record}`, "Its change, and those that depend on it, are lost.", one.name);
-    if (given === null) return;
-    body.confirm = one.name;
+  const title = `${capital(decision)} ${record}`;
+  const records = { records: [record] };
+  const route = `${path(one.name)}/quarantine`;
+  if (decision === "replay") return sent(route, { ...records, decision }, shown);
+  if (decision === "correct") return sent(route, await corrected(title, records), shown);
+  const text = "Its change, and those that depend on it, are lost.";
+  return sent(route, await confirmed(one, { ...records, decision }, { title, text }), shown);
+}
+
+async function corrected(title, records) {
+  const given = await asked({ title, text: "The record is applied again with these values in place of its own.", detail: 'Values by column, as JSON: {"price": "1.50"}' });
+  if (!given) return null;
+  try {
+    return { ...records, decision: "replay", values: JSON.parse(given.detail) };
+  } catch (error) {
+    tell(`The values are no JSON: ${error.message}`, false);
+    return null;
   }
-  await sent(`${path(one.name)}/quarantine`, body, shown);
 }
 
 async function command(one, kind, tables, shown) {
-  const body = { kind, tables };
-  if (kind in CONFIRMED) {
-    const about = tables.length ? tables.join(", ") : "all tables";
-    const given = await confirmed(`${capital(kind)} ${about}`, CONFIRMED[kind], one.name, kind === "rewind" ? "To window or time" : "");
-    if (given === null) return;
-    body.confirm = one.name;
-    if (kind === "rewind") body.to = given;
-  }
-  await sent(`${path(one.name)}/commands`, body, shown, kind === "rewind" ? one.version : "");
+  const body = { kind, tables, ...SENT[kind] };
+  const title = `${capital(kind)} ${tables.length ? tables.join(", ") : "all tables"}`;
+  const confirmedBody = kind in CONFIRMED ? await confirmed(one, body, { title, ...CONFIRMED[kind] }, ADDED[kind]) : body;
+  await sent(`${path(one.name)}/commands`, confirmedBody, shown, kind === "rewind" ? one.version : "");
+}
+
+// The body with the typed name; null if the user does not want it.
+async function confirmed(one, body, question, added = () => ({})) {
+  const given = await asked({ ...question, name: one.name });
+  return given && { ...body, ...added(given), confirm: one.name };
 }
 
 async function sent(route, body, shown, version) {
-  if (await post(route, body, version)) await shown();
-}
-
-// Asks for the typed name, and for a detail if it has a label. Returns the detail, or null if the user does not want it.
-function confirmed(title, text, name, detail = "") {
-  const { dialog, input, yes } = DIALOG;
-  DIALOG.title.textContent = title;
-  DIALOG.text.textContent = text;
-  DIALOG.name.textContent = name;
-  DIALOG.detail.hidden = !detail;
-  DIALOG["detail-label"].textContent = detail;
-  DIALOG["detail-input"].value = "";
-  yes.textContent = title.split(" ", 1)[0];
-  input.value = "";
-  yes.disabled = true;
-  dialog.oninput = () => { yes.disabled = input.value !== name || Boolean(detail && !DIALOG["detail-input"].value); };
-  return new Promise((resolve) => {
-    let answer = null;
-    yes.onclick = () => { answer = DIALOG["detail-input"].value; dialog.close(); };
-    DIALOG.no.onclick = () => dialog.close();
-    dialog.onclose = () => resolve(answer);
-    dialog.showModal();
-    (detail ? DIALOG["detail-input"] : input).focus();
-  });
+  if (body !== null && await post(route, body, version)) await shown();
 }

@@ -38,7 +38,7 @@ export async function replicatorView(name, shown) {
     tablesView(one, tables, shown),
     records.items.length ? quarantine(one, records.items, shown) : null,
     section("Runs", ...(started.reason ? [reason(started)] : runs(started.items, (run) => runLink(name, run)))),
-    section("Windows", ...(windowsSealed.items.length ? windows(windowsSealed.items, WINDOWS) : [reason(windowsSealed)])),
+    section("Windows", ...(windowsSealed.items.length ? windowsView(windowsSealed.items) : [reason(windowsSealed)])),
     holes(windowsSealed.items),
     retention(one.retention),
     positions(one.positions.source),
@@ -85,6 +85,13 @@ function quarantine(one, records, shown) {
   return table("Records in quarantine", ["Record", "Table", "Reason", "Since", "#Held behind it", "Decision", "Actions"],
     records.map((record) => [record.id, record.table, record.reason, time(record.since),
       record.blocks_table ? "blocks the table" : number(record.parked), record.decision, recordActs(one, record.id, shown)]));
+}
+
+function windowsView(items) {
+  const moved = (one) => Object.entries(one.tables).map(([name, rows]) => `${name} ${number(rows)}`).join(", ");
+  const rows = items.map((one) => [number(one.window), time(one.sealed_at), number(one.records), bytes(one.bytes), moved(one)]);
+  return [...windows(items, WINDOWS), element("details", {}, element("summary", {}, "Window by window"),
+    table("Windows", ["#Window", "Sealed", "#Records", "#Size", "Rows of each table"], rows))];
 }
 
 function holes(items) {
