@@ -108,6 +108,16 @@ class Capture:
                 self.read_to, self.last_recorded = self.engine.next_lsn(), self.engine.time
                 self._record(Committed(self.read_to, self.engine.now, self.engine.now))
 
+    def write_recorded(self, instance: Instance, rows: Sequence[tuple[object, ...]]) -> None:
+        """Rows of a change table of a real server, in the order of its columns, in place of captured ones."""
+        lsns = sorted({int.from_bytes(row[0]) for row in rows if isinstance(row[0], bytes)})
+        self.engine.move_log_to(lsns[-1])
+        self.read_to = lsns[-1]
+        with self.engine.writing() as files:
+            for lsn in lsns:
+                self._record(Committed(lsn, self.engine.now, self.engine.now))
+            files.executemany(f"INSERT INTO {instance.table.sql} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
     def cleanup(self, before: int, delete: bool = True) -> None:
         """``before``: a commit LSN. First the low endpoints are raised, then rows are deleted."""
         low = _binary(before)

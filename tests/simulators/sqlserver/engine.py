@@ -121,6 +121,9 @@ class Engine:
         self._numbers += 1
         return self._numbers
 
+    def move_log_to(self, lsn: int) -> None:
+        self._lsn = max(self._lsn, lsn)
+
     def next_lsn(self) -> int:
         self._lsn += BLOCK
         return self._lsn
