@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.metrics import Sample
 from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.core.times import utc_now
@@ -222,6 +223,7 @@ def _problems(
             where=row.table,
             found=row.error.removesuffix(f" | do: {row.remedy}"),
             do=row.remedy,
+            table=source_table(row.table),
         )
         for row in rows
         if row.state in (TableState.FAILING, TableState.BLOCKED)

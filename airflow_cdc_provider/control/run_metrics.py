@@ -10,7 +10,7 @@ from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core import metrics as m
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.retained_log import SourceRetention
-from airflow_cdc_provider.core.metrics import REPLICATOR, Sample, table_tags
+from airflow_cdc_provider.core.metrics import REPLICATOR, TABLE, Sample, table_tags
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.state.store import StateStore
@@ -52,8 +52,8 @@ def _counters(name: str, end: RunEnd) -> Iterator[Sample]:
     tags = {REPLICATOR: name}
     for row in end.rows.values():
         yield from _of_table(name, row, end)
-    for code, count in Counter(problem.code for problem in end.problems).items():
-        yield Sample(m.ERRORS, count, {**tags, "code": code})
+    for (table, code), count in Counter((problem.table, problem.code) for problem in end.problems).items():
+        yield Sample(m.ERRORS, count, {**tags, TABLE: table, "code": code})
     yield Sample(m.RETRIES, end.retries, tags)
     extracted = end.results.steps.get("extract")
     if extracted and extracted.window:

@@ -88,7 +88,13 @@ UPDATES = Metric("cdc.dml.update", C, "rows", OF_TABLE, "rows updated in the cop
 DELETES = Metric("cdc.dml.delete", C, "rows", OF_TABLE, "rows removed from the copy")
 COPIED = Metric("cdc.copied", C, "rows", OF_TABLE, "rows written by first copies and resyncs")
 DDL = Metric("cdc.ddl", C, "changes", OF_TABLE, "changes of the columns of the copy")
-ERRORS = Metric("cdc.errors", C, "problems", ("code",), "problems for which runs have failed, by code")
+ERRORS = Metric(
+    "cdc.errors",
+    C,
+    "problems",
+    (TABLE, "code"),
+    "problems of failed runs; `table` is empty if they concern none",
+)
 RETRIES = Metric("cdc.retries", C, "jobs", (), "Spark jobs of the run that were submitted again")
 RECORDS = Metric("cdc.extracted.records", C, "records", (), "records of sealed windows")
 BYTES = Metric("cdc.extracted.bytes", C, "bytes", (), "bytes of sealed windows in staging")

@@ -72,7 +72,7 @@ def test_a_failing_table_is_counted_by_its_code_and_its_log_is_a_backlog(harness
     lost = Problem("TGT010", "the lake does not answer")
     harness.write_result("r2", "merge", StepKind.MERGE, [TableResult("public.a", Outcome.FAILING, problem=lost)])
     failed = harness.close("r2").samples
-    assert values(failed, m.ERRORS) == {"RUN002": 1}
+    assert values(failed, m.ERRORS) == {"RUN002": 1} and by_table(failed, m.ERRORS) == {"public.a": 1}
     assert by_table(failed, m.BACKLOG)["public.a"] > 0 and by_table(failed, m.FAILING)["public.a"] == 1
 
 

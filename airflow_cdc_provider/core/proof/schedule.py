@@ -8,6 +8,7 @@ from typing import Any
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -93,4 +94,5 @@ def difference_problem(replicator: str, table: str, verified: Verified) -> Probl
         found=f"{verified.differing - verified.repaired:,} rows that differ, at the end of window {verified.window}",
         do=verified.not_repaired.partition("; do: ")[2] or f"airflow cdc verify {replicator} --table {table} --repair",
         data=f"the rows are listed by: airflow cdc differences {replicator} --table {table}",
+        table=source_table(table),
     )
