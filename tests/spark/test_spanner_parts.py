@@ -19,6 +19,7 @@ from airflow_cdc_provider.sandbox.spanner import EmbeddedSpanner, limits
 from airflow_cdc_provider.sandbox.spanner.faults import Fault
 from airflow_cdc_provider.targets.spanner import large_merge, merge
 from airflow_cdc_provider.targets.spanner.names import PARTS
+from airflow_cdc_provider.targets.spanner.sizes import COMMIT_BYTES
 from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.fold_cases import INT, KEYED, KEYLESS, TEXT, KeyedChanges, KeylessChanges
 from tests.spark.contract.kit_table import KitTable
@@ -209,20 +210,27 @@ def test_an_initial_value_moves_rows_without_a_key_to_other_hashes(kit: SpannerK
 
 
 @pytest.mark.nightly
-def test_a_batch_of_few_rows_and_more_bytes_than_a_commit_is_killed_between_two_transactions_and_repeated(
-    spark: SparkSession, spanner_server: EmbeddedSpanner, tmp_path: Path
+@pytest.mark.parametrize(
+    ("at_once", "killed"),
+    [pytest.param(COMMIT_BYTES, True, id="ours"), pytest.param(limits.COMMIT_BYTES, False, id="Spanner's")],
+)
+def test_a_batch_of_few_rows_and_more_bytes_than_a_commit_is_applied_in_parts(
+    spark: SparkSession, spanner_server: EmbeddedSpanner, tmp_path: Path, at_once: int, killed: bool
 ) -> None:
-    """At the limit that Spanner has: the rows are longer than a commit may be."""
+    """Beyond our limit in the driver, which dies between two parts, and beyond Spanner's limit by Spark's tasks."""
     schema = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v", TEXT)), ("id",))
     wide = limits.STRING_CHARACTERS
-    keys = range(limits.COMMIT_BYTES // wide + 5)
+    keys = range(at_once // wide + 2)
     with spanner_kit(spark, tmp_path, lambda _: spanner_server) as kit:
         table = KitTable(kit, tmp_path, schema)
         table.copy([{"id": key, "v": str(key) * (wide // 2)} for key in keys])
         table.land([table.insert({"id": key, "v": "n" * wide}) for key in keys])
         job, _ = table.staged()
-        with dies("merge.after_part", 2):
-            table.merged(job)
+        if killed:
+            with dies("merge.after_part", 2):
+                table.merged(job)
+        else:
+            assert table.merged(job).outcome is Outcome.DONE
         assert control(table).window == 1
         assert {(key, len(value), value[0]) for key, value in kit.rows("id", "v")} == {(key, wide, "n") for key in keys}
 
