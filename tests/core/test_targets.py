@@ -95,6 +95,11 @@ def test_one_target_and_a_list_of_one_are_the_same() -> None:
     assert one.with_target("default") == listed.with_target("default") == one
 
 
+def test_the_definition_of_the_copies_in_a_target_has_this_target_alone() -> None:
+    found = definition()
+    assert [found.with_target(name).all_targets for name in ("default", "wh")] == [(LAKE,), (WAREHOUSE,)]
+
+
 def test_a_definition_is_restored_from_its_plain_form() -> None:
     for found in (definition(), replace(definition(targets=()), target=WAREHOUSE)):
         assert from_plain(Definition, to_plain(found)) == found
