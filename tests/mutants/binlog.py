@@ -11,6 +11,7 @@ ALTERED = "tests/connectors/test_mysql_altered_columns.py"
 FILTERS = "tests/connectors/test_mysql_filters.py"
 TYPES = "tests/connectors/test_mysql_types.py"
 WINDOWS = "tests/connectors/test_mysql_properties.py"
+REPLICAS = "tests/connectors/test_mysql_replicas.py"
 SAVED = "tests/connectors/test_mysql_saved.py"
 
 BINLOG = (
@@ -216,6 +217,27 @@ BINLOG = (
         "if log_pos else pos + size",
         "if log_pos else pos",
         (SAVED,),
+    ),
+    Mutant(
+        "a replica that does not log what it replicates is read",
+        f"{MYSQL}/replication.py",
+        'found[1] == "OFF"',
+        'found[1] == "never"',
+        (REPLICAS,),
+    ),
+    Mutant(
+        "a replica that has stopped is fresh",
+        f"{MYSQL}/replication.py",
+        "if not channel.runs:",
+        "if channel.error:",
+        (REPLICAS,),
+    ),
+    Mutant(
+        "a late replica is fresh",
+        f"{MYSQL}/replication.py",
+        "if behind_s else None",
+        "if behind_s < 0 else None",
+        (REPLICAS,),
     ),
     Mutant(
         "a tag of a GTID is left out",

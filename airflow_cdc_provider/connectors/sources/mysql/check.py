@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import missing_table, table_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, error_details
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
+from airflow_cdc_provider.connectors.sources.mysql.replication import find_channels, logging_problems, stopped_problems
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -69,7 +70,9 @@ def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[Ta
             server = read_server(connection)
             variables = read_variables(connection, *VARIABLES)
             tables = read_tables(connection, options.databases)
-            problems = [*_server_problems(server, variables, client)]
+            channels = find_channels(connection)
+            problems = [*_server_problems(server, variables, client), *stopped_problems(channels, client.address)]
+            problems += logging_problems(connection, channels, client.address, client.replicator)
             problems += _server_id_problems(connection, variables, options, client)
             problems += _privilege_problems(connection, options, variables, client)
             unreadable, user = _unreadable_tables(connection, tasks, tables), _current_user(connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
@@ -25,6 +25,7 @@ from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, can_hash, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
+from airflow_cdc_provider.connectors.sources.mysql.replication import applied_until
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
@@ -105,6 +106,11 @@ class MysqlSource(KeepsNoState):
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         return self.stream.status(position, tables)
+
+    def silent_since(self) -> datetime | None:
+        """Of a replica: how far it has applied its primary. Raises SourceUnavailable (SRC136) if it has stopped."""
+        with self.client.session("status") as connection:
+            return applied_until(connection, self.client.address)
 
     def retained_log(self, position: Position | None) -> RetainedLog:
         return self.stream.retained_log(position)

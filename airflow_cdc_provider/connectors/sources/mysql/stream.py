@@ -37,6 +37,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
     file_number,
     position_of,
 )
+from airflow_cdc_provider.connectors.sources.mysql.replication import require_logged
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
 from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
@@ -71,15 +72,19 @@ class Binlog:
         self.options = options
 
     def open(self) -> Position:
-        """With MySQL, every transaction before the position is visible. Raises SourceUnavailable (CPY007)."""
+        """With MySQL, every transaction before the position is visible. Raises SourceUnavailable (CPY007), and
+        CheckFailed for a replica that does not log what it replicates."""
         with self.client.session("open") as connection:
+            require_logged(connection, self.client.address, self.client.replicator)
             end, server = read_binlog_end(connection, self.client), read_server(connection)
             if not server.is_mariadb:
                 wait_for_logged(connection, self.client)
             return position_of(end.file, end.pos, _gtid_at(connection, server, end.file, end.pos))
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
+        """Raises CheckFailed for a replica that does not log what it replicates."""
         with self.client.session("status") as connection:
+            require_logged(connection, self.client.address, self.client.replicator)
             self._require_available(connection, position)
             end = read_binlog_end(connection, self.client)
             start, limit = binlog_position(position), BinlogPosition(file_number(end.file), end.pos)
