@@ -235,8 +235,8 @@ BINLOG = (
     Mutant(
         "a late replica is fresh",
         f"{MYSQL}/replication.py",
-        "if behind_s else None",
-        "if behind_s < 0 else None",
+        "timedelta(seconds=behind_s)",
+        "timedelta(0)",
         (REPLICAS,),
     ),
     Mutant(
