@@ -2,10 +2,10 @@
 of its own (``sandbox/environments.py`` makes it): ``python -P bigquery.py PORT STREAM_PORT FOLDER``.
 
 Corrected: a table that is a COPY has the partitioning, the clustering and the options of its source, and OPTIONS of
-its own, at once with its name; GRANT on a table; DDL in a transaction, and changes without WHERE, are refused; the
-number of rows of a table; BIGNUMERIC with up to 38 digits at any scale; bytes in Parquet; a conflict of transactions
-has BigQuery's message; 10 MB are billed for each query. ``gs://`` is a folder, with the requests of Cloud Storage that
-write, list and remove objects.
+its own, at once with its name; GRANT on a table, and a table that is replaced has no grants; DDL in a transaction, and
+changes without WHERE, are refused; the number of rows of a table; BIGNUMERIC with up to 38 digits at any scale; bytes
+in Parquet; a conflict of transactions has BigQuery's message; 10 MB are billed for each query. ``gs://`` is a folder,
+with the requests of Cloud Storage that write, list and remove objects.
 ``/lose/request`` and ``/lose/answer`` lose the next script with a COMMIT, or its answer: the connection breaks.
 ``/fail/REASON`` makes the next query fail for this reason. ``/slow/MILLISECONDS``: the options of the next COPY take so
 long.
@@ -48,6 +48,7 @@ BILLED, SLOT_MS = str(10 * 2**20), "100"
 LARGEST_DECIMAL = 38
 NAME = r"((?:`[^`]+`|[\w-]+)(?:\.(?:`[^`]+`|[\w-]+))*)"
 COPY = re.compile(rf"^(CREATE\b.*\bCOPY\s+{NAME})\s+(OPTIONS\s*\(.*\))$", re.S)
+REPLACED = re.compile(rf"^\s*CREATE\s+OR\s+REPLACE\s+TABLE\s+{NAME}\s+COPY\b")
 GRANT = re.compile(rf"^\s*GRANT\s+`([^`]+)`\s+ON\s+TABLE\s+{NAME}\s+TO\s+(.*?)\s*$", re.S)
 CHANGE, WHERE = re.compile(r"^\s*(UPDATE|DELETE)\b"), re.compile(r"\bWHERE\b")
 DDL = re.compile(r"^\s*(CREATE|ALTER|DROP)\b")
@@ -158,15 +159,21 @@ def execute(interpreter: Any, statement: Any) -> None:
     else:
         with COPYING if COPY.match(text.rstrip().rstrip(";")) else contextlib.nullcontext():
             sql_as_before(interpreter, statement)
+    if replaced := REPLACED.match(text):
+        iam.set_(resource_of(context, replaced[1]), Policy(version=1))
 
 
 def grant(context: Any, role: str, table: str, members: str) -> None:
-    path = exp.to_table(table, dialect="bigquery")
-    project_id, dataset_id, table_id = names.reference(path, context.project_id, context.dataset_id)
-    resource = f"projects/{project_id}/datasets/{dataset_id}/tables/{table_id}"
+    resource = resource_of(context, table)
     added = [{"role": role, "members": re.findall(r'"([^"]+)"', members)}]
     before = iam.get(resource).dump().get("bindings") or []
     iam.set_(resource, Policy.model_validate({"bindings": [*before, *added]}))
+
+
+def resource_of(context: Any, table: str) -> str:
+    path = exp.to_table(table, dialect="bigquery")
+    project_id, dataset_id, table_id = names.reference(path, context.project_id, context.dataset_id)
+    return f"projects/{project_id}/datasets/{dataset_id}/tables/{table_id}"
 
 
 class Losing:

@@ -24,7 +24,7 @@ def test_rows_are_counted_after_copies_changes_fences_and_truncates(kit: TargetK
     table.apply([changes.update(8, "d", "w"), changes.delete(7), changes.move(9, 31, "e")])
     fence(table)
     assert table.row_count() == len(table.rows()) == 15
-    table.apply([table.truncate(), changes.insert(1, "a", "w")])
+    table.apply([table.truncate(), changes.insert(8, "a", "w"), changes.delete(8), changes.insert(1, "a", "w")])
     assert table.row_count() == len(table.rows()) == 1
 
 
