@@ -4,7 +4,7 @@ run ends."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import AirflowException
+from airflow.utils.state import DagRunState
 
 from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
@@ -20,14 +21,15 @@ from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEnt
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification, NotifyOn
-from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.core.times import parse_utc, utc_now, utc_text
 from airflow_cdc_provider.hooks.notifiers import make_notifier, notifier_problems
 from airflow_cdc_provider.operators import notices, window
 from airflow_cdc_provider.operators.monitor import MonitorOperator
 from airflow_cdc_provider.operators.notices import alerts_of_tables, notify
 from airflow_cdc_provider.operators.window import OpenWindowOperator
+from tests.provider.api_client import add_dags, set_runs
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 from tests.smtp_server import SmtpServer, smtp_server
@@ -210,6 +212,36 @@ def test_the_monitor_notifies_of_a_late_table_without_a_run(
     assert monitor.execute(CONTEXT) == {"shop": ["public.a"]} and len(SENT) == 1
     set_row(harness, fresh_at=utc_now())
     assert monitor.execute(CONTEXT) == {} and SENT[1:] == ["shop: public.a is in order again"]
+
+
+def pause_dag(harness: RunHarness) -> None:
+    add_dags(["shop"], paused=True)
+
+
+def hang_in_spark(harness: RunHarness) -> None:
+    """The run holds its lane, and its task waits: in a worker, or for a triggerer that has ended."""
+    harness.source.change("public.a")
+    harness.open("r2")
+    set_runs("shop", [("r2", DagRunState.RUNNING, datetime.now(UTC), timedelta())])
+    assert harness.state.holder("shop", Lane.STREAM) == "r2"
+
+
+@pytest.mark.parametrize("stops", [pause_dag, hang_in_spark])
+def test_copies_become_late_by_themselves_when_their_dag_is_paused_or_its_run_hangs(
+    metadata_database: None, cdc: CommandLine, harness: RunHarness, stops: Callable[[RunHarness], None]
+) -> None:
+    replicated(harness)
+    definition = with_notify(harness)
+    stops(harness)
+    monitor = MonitorOperator(task_id="monitor")
+    assert monitor.execute(CONTEXT) == {} and SENT == []
+    for table in ("public.a", "public.b"):
+        row = harness.state.tables("shop")[table]
+        set_row(
+            harness, table, fresh_at=utc_text(parse_utc(row.fresh_at) - definition.freshness - timedelta(minutes=1))
+        )
+    assert monitor.execute(CONTEXT) == {"shop": ["public.a", "public.b"]}
+    assert SENT == ["shop: public.a, public.b are late"]
 
 
 def test_the_monitor_leaves_the_alert_of_a_run_open(cdc: CommandLine, harness: RunHarness) -> None:
