@@ -53,7 +53,8 @@ def main() -> None:
 
 
 def table(step: dict[str, Any], number: int, outcome: str) -> dict[str, Any]:
-    return {"table": step["tables"][number]["table"], "outcome": outcome, "rows": 10 * (number + 1)}
+    detail = {"identical": True} if step["kind"] == "verify" else {}
+    return {"table": step["tables"][number]["table"], "outcome": outcome, "rows": 10 * (number + 1), "detail": detail}
 
 
 def write_result(step_path: Path, step: dict[str, Any], fields: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from openlineage.client.serde import Serde
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.lineage.copies import ColumnLineage, CopyLineage
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from airflow_cdc_provider.operators.lineage import operator_lineage
 from tests.provider.step_harness import StepHarness, context
 
@@ -58,6 +60,32 @@ def test_a_step_that_wrote_a_copy_has_its_source_its_columns_and_its_rows(tmp_pa
     assert output["facets"]["columnLineage"]["fields"]["id"]["inputFields"][0]["field"] == "id"
     assert output["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "OVERWRITE"
     assert output["outputFacets"]["outputStatistics"]["rowCount"] == 10
+
+
+def test_a_column_that_a_merge_adds_is_in_the_schema(tmp_path: Path) -> None:
+    harness = StepHarness(tmp_path)
+    plan = harness.plan("public.a")
+    (task,) = plan.tables
+    wider = replace(task.schema, columns=(*task.schema.columns, Column("added", LogicalType(Kind.TEXT))))
+    harness.run.write_plan(replace(plan, tables=(replace(task, schema=wider),)))
+    harness.staged("public.a")
+    operator = harness.operator("merge")
+    operator.execute(context("merge"))
+    [output] = event(extracted(operator, "merge"))["outputs"]
+    fields = output["facets"]["schema"]["fields"]
+    assert [(one["name"], one["type"]) for one in fields] == [("id", "int64"), ("added", "text")]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 10
+
+
+def test_a_step_that_compared_has_an_assertion(tmp_path: Path) -> None:
+    harness = StepHarness(tmp_path)
+    harness.plan("public.a", compare=("public.a",))
+    operator = harness.operator("verify")
+    operator.execute(context("verify"))
+    found = event(extracted(operator, "verify"))
+    assert found["outputs"] == []
+    [assertion] = found["inputs"][-1]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert (assertion["assertion"], assertion["success"]) == ("equals_source", True)
 
 
 def test_columns_say_how_they_are_made_and_a_comparison_is_an_assertion() -> None:
