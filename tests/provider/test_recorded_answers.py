@@ -41,12 +41,12 @@ def record(harness: RunHarness, answer: Answer, user: dict[str, str] | None = AD
 
 
 def test_an_answer_is_recorded_once_with_the_name_of_its_user(asking: RunHarness) -> None:
-    first, again = record(asking, Answer.LEAVE), record(asking, Answer.LEAVE)
+    first, again = record(asking, Answer.RESYNC), record(asking, Answer.RESYNC)
     (decision,) = asking.replicator.log.decisions()
-    assert first == again == {"answer": "leave", "decision": decision.id}
+    assert first == again == {"answer": "resync", "decision": decision.id}
     assert (decision.decided_by, decision.reason) == ("ada", "answered in Airflow")
-    with pytest.raises(AirflowFailException, match=r"CMD041.*leave by ada"):
-        record(asking, Answer.RESYNC)
+    with pytest.raises(AirflowFailException, match=r"CMD041.*resync by ada"):
+        record(asking, Answer.LEAVE)
 
 
 @pytest.mark.parametrize(("user", "name"), [(None, "unknown"), ({"id": "7"}, "7")])
