@@ -246,14 +246,14 @@ def test_another_method_is_refused(api: ApiClient) -> None:
 
 def test_a_header_does_not_make_a_read_a_command(api: ApiClient) -> None:
     headers = api.headers("admin") | {"X-HTTP-Method-Override": "POST", "Idempotency-Key": "k" * 8}
-    assert api.http.get(f"{API}{COMMANDS}", headers=headers).json() == {"commands": []}
+    assert api.http.get(f"{API}{COMMANDS}", headers=headers).json()["commands"] == []
 
 
 def test_the_cookie_of_a_user_does_not_let_another_origin_command(api: ApiClient) -> None:
     api.http.cookies.set("_token", api.tokens["user"])
     headers = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "Idempotency-Key": "k" * 8}
     require_problem(api.http.post(f"{API}{COMMANDS}", json=PAUSE_A, headers=headers), 403)
-    assert api.http.get(f"{API}{COMMANDS}").json() == {"commands": []}
+    assert api.http.get(f"{API}{COMMANDS}").json()["commands"] == []
 
 
 def test_parallel_pauses_have_one_effect(api: ApiClient, harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
