@@ -17,18 +17,18 @@ FILES, WINDOW = 2_000, 10
 
 
 class Listed:
-    """``FILES`` files, one per millisecond. ``listings``: how often they were listed. ``most``: how many of them were
+    """``files`` files, one per millisecond. ``listings``: how often they were listed. ``most``: how many of them were
     in memory at once."""
 
-    def __init__(self, with_keys: bool = False) -> None:
-        self._with_keys = with_keys
+    def __init__(self, with_keys: bool = False, files: int = FILES) -> None:
+        self._with_keys, self._files = with_keys, files
         self._alive: weakref.WeakSet[File] = weakref.WeakSet()
         self.listings = 0
         self.most = 0
 
     def __iter__(self) -> Iterator[File]:
         self.listings += 1
-        for number in range(FILES):
+        for number in range(self._files):
             file = File(self._path(number), 1, number + 1, "")
             self._alive.add(file)
             self.most = max(self.most, len(self._alive))
@@ -56,6 +56,14 @@ def test_no_more_files_than_those_of_a_window_are_in_memory(with_keys: bool, mos
     planned = [file for split in split_window(start, status.limit, again) for file in files_of(split)]
     assert len(planned) == WINDOW and all(bool(file.keys) == with_keys for file in planned)
     assert again.most <= most and again.listings <= listings
+
+
+@pytest.mark.nightly
+def test_a_million_files_are_listed_once_and_a_window_of_them_is_in_memory() -> None:
+    million, start = 1_000_000, position_of(START)
+    listed = Listed(files=million)
+    status = read_status(start, listed, now_ms=million, stable_ms=0, lateness_ms=1)
+    assert status.has_changes and (listed.listings, listed.most) == (1, WINDOW + 2)
 
 
 @pytest.mark.parametrize(("limit", "listings"), [(FILES, 1), (FILES - 1, 2)])
