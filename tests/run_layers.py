@@ -43,7 +43,7 @@ ALONE = frozenset({"e2e", "faults"})
 CONCURRENT = ALONE | {"provider"}
 """Layers that run concurrently at the end, since those with an Airflow mostly wait."""
 FILES_AT_ONCE = 2
-MORE_FILES_AT_ONCE = {"connectors": 300}
+MORE_FILES_AT_ONCE = {"connectors": 3}
 """Layers whose tests wait for servers."""
 IN_GIVEN_ORDER = frozenset({"spark"})
 """Layers that put their slowest files first. By default those with the most tests come first."""
