@@ -41,8 +41,8 @@ class QuestionAnswer(BaseModel):
 @router.get("/replicators/{replicator}/questions")
 def list_questions(request: Request, replicator: Readable, limit: Limit = 50, cursor: Cursor = "") -> Response:
     """The questions that wait for a person, by id, a page at a time."""
-    found = open_questions(opened(open_state(), replicator)).values()
-    waiting = sorted((one for one in found if one.id > after(cursor)), key=lambda one: one.id)
+    start, found = after(cursor), open_questions(opened(open_state(), replicator)).values()
+    waiting = sorted((one for one in found if one.id > start), key=lambda one: one.id)
     listed, paging = page(waiting, limit, lambda question: question.id)
     return json_response(request, {"questions": to_plain(listed), **paging})
 

@@ -70,9 +70,9 @@ def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[Ta
             server = read_server(connection)
             variables = read_variables(connection, *VARIABLES)
             tables = read_tables(connection, options.databases)
-            channels = find_channels(connection)
-            problems = [*_server_problems(server, variables, client), *stopped_problems(channels, client.address)]
-            problems += logging_problems(connection, channels, client.address, client.replicator)
+            problems = [*_server_problems(server, variables, client)]
+            problems += stopped_problems(find_channels(connection), client.address)
+            problems += logging_problems(connection, client.address, client.replicator)
             problems += _server_id_problems(connection, variables, options, client)
             problems += _privilege_problems(connection, options, variables, client)
             unreadable, user = _unreadable_tables(connection, tasks, tables), _current_user(connection)

@@ -54,7 +54,7 @@ def applied_until(connection: Any, address: str) -> datetime | None:
 
 def require_logged(connection: Any, address: str, replicator: str) -> None:
     """Raises CheckFailed (SRC137) if the binlog lacks what the server replicates."""
-    if problems := list(logging_problems(connection, find_channels(connection), address, replicator)):
+    if problems := list(logging_problems(connection, address, replicator)):
         raise CheckFailed(*problems)
 
 
@@ -89,10 +89,10 @@ def stopped_problems(channels: list[Channel], address: str) -> Iterator[Problem]
             )
 
 
-def logging_problems(connection: Any, channels: list[Channel], address: str, replicator: str) -> Iterator[Problem]:
+def logging_problems(connection: Any, address: str, replicator: str) -> Iterator[Problem]:
     variables = read_variables(connection, *LOGGED, APPLIED)
     found = next(((name, variables[name]) for name in LOGGED if name in variables), None)
-    if found is not None and found[1] == "OFF" and (channels or variables.get(APPLIED)):
+    if found is not None and found[1] == "OFF" and (variables.get(APPLIED) or find_channels(connection)):
         name = found[0]
         yield Problem(
             "SRC137",
