@@ -111,13 +111,16 @@ def test_the_simulator_writes_what_the_server_wrote(tmp_path: Path, name: str) -
         if operation == "insert":
             shop.insert(table, row)
         else:
-            with shop.engine.transaction() as transaction:
-                key = recording.key
-                transaction.update(table, lambda one, row=row, key=key: one[key] == row[key], lambda _, row=row: row)  # type: ignore[misc]
+            update(shop, table, recording.key, row)
     shop.capture.scan()
     simulated = change_rows(shop, table)[older:]
     assert [one[2:] for one in simulated] == [one[2:] for one in recording.rows]
     assert order(simulated) == order(recording.rows)
+
+
+def update(shop: Shop, table: Table, key: str, row: Row) -> None:
+    with shop.engine.transaction() as transaction:
+        transaction.update(table, lambda one: one[key] == row[key], lambda _: row)
 
 
 def change_rows(shop: Shop, table: Table) -> list[ChangeRow]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any
 
@@ -25,8 +26,15 @@ def parse_spanner_ddl(statement: str) -> None:
         *options.enabled_language_features,
         LanguageFeature.FEATURE_SPANNER_LEGACY_DDL,
     ]
-    try:
+    with named(statement):
         Parser(options).parse_statement(statement)
+
+
+@contextmanager
+def named(statement: str) -> Iterator[None]:
+    """An error of the parser or the analyzer has the statement with it."""
+    try:
+        yield
     except Exception as error:
         raise AssertionError(f"{error}\n{statement}") from error
 
@@ -67,10 +75,8 @@ class Catalogue:
         number = Type(type_kind=TypeKind.TYPE_INT64)
         row_count = AnalyzerOptions.SystemVariable(name_path=["row_count"], type=number)
         options = AnalyzerOptions(language_options=language(), system_variables=[row_count])
-        try:
+        with named(statement):
             Analyzer(options, self._built).analyze_statement(statement)
-        except Exception as error:
-            raise AssertionError(f"{error}\n{statement}") from error
 
     @cached_property
     def _built(self) -> Any:

@@ -19,14 +19,19 @@ function problem(body, status) {
   return found.join("\n") || body.title || `HTTP ${status}`;
 }
 
-export async function all(route, list) {
+export const all = async (route, list) => (await whole(route, list))[list];
+
+// The first page, with the list of all pages.
+export async function whole(route, list) {
   const items = [];
+  let first = null;
   for (let cursor = ""; cursor !== null;) {
     const page = await request(`${route}${route.includes("?") ? "&" : "?"}limit=200&cursor=${encodeURIComponent(cursor)}`);
+    first ??= page;
     items.push(...page[list]);
     cursor = page.next_cursor;
   }
-  return items;
+  return { ...first, [list]: items };
 }
 
 // A part of the page whose absence does not hide the rest: { body, reason }.

@@ -1,6 +1,6 @@
 // The list of all replicators.
 
-import { all, request } from "./api.js";
+import { whole } from "./api.js";
 import { element, facts, section, table } from "./dom.js";
 import { sparkline, states } from "./plots.js";
 import { counted, lag, number, total } from "./words.js";
@@ -11,8 +11,7 @@ const filter = { search: "", attention: false };
 // shown: draws the page again.
 export async function listView(shown) {
   const query = filter.search ? `?search=${encodeURIComponent(filter.search)}` : "";
-  const [found, { not_run: notRun }] = await Promise.all([
-    all(`/replicators${query}`, "replicators"), request(`/replicators${query}${query ? "&" : "?"}limit=1`)]);
+  const { replicators: found, not_run: notRun } = await whole(`/replicators${query}`, "replicators");
   const troubled = found.filter(needsAttention);
   const rows = (filter.attention ? troubled : found).map((one) => [
     element("a", { href: `#/${encodeURIComponent(one.name)}` }, one.name),
