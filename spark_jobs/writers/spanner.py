@@ -23,7 +23,7 @@ from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
-from airflow_cdc_provider.targets.spanner.large_merge import apply_part, end, end_merge, sweep
+from airflow_cdc_provider.targets.spanner.large_merge import apply_parts, end, end_merge, sweep
 from airflow_cdc_provider.targets.spanner.merge import Exceeds, add_columns, begin_in_parts, merge_at_once
 from airflow_cdc_provider.targets.spanner.parts import PartKey, PartsOf, SavedRows, save
 from airflow_cdc_provider.targets.spanner.rows import Stored
@@ -214,10 +214,6 @@ def _by_key(rows: pa.Table, stored: Stored) -> pa.Table:
 def _apply(
     database: SpannerDatabase, parts: PartsOf, phase: int, partition: int, batches: Iterable[pa.RecordBatch]
 ) -> int:
-    applied = 0
-    with database.session("apply") as session:
-        for batch in batches:
-            for row in batch.to_pylist():
-                apply_part(database.options, session, parts, PartKey(phase, row["task"], row["number"]))
-                applied += 1
-    return applied
+    keys = [PartKey(phase, row["task"], row["number"]) for batch in batches for row in batch.to_pylist()]
+    apply_parts(database, parts, keys)
+    return len(keys)

@@ -31,7 +31,7 @@ from airflow_cdc_provider.targets.spanner import swap
 from airflow_cdc_provider.targets.spanner.catalog import TABLES
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
-from airflow_cdc_provider.targets.spanner.large_merge import apply_part
+from airflow_cdc_provider.targets.spanner.large_merge import apply_parts
 from airflow_cdc_provider.targets.spanner.merge import begin_in_parts
 from airflow_cdc_provider.targets.spanner.names import CONTROL, CUT, PARTS
 from airflow_cdc_provider.targets.spanner.options import Json
@@ -219,7 +219,7 @@ def test_a_merge_in_parts_that_has_begun_prevents_other_commits_until_it_has_end
         saved = save(session, parts, stored, plan, "task", [staged], 24)
         assert len(saved.parts) == 2
         begin_in_parts(world.target, session, stored, saved, plan, before, merged)
-        apply_part(world.target.database.options, session, parts, saved.parts[0])
+        apply_parts(world.target.database, parts, saved.parts[:1])
         assert [unapplied(session.read, one, "task") for one in others] == [[], []], (
             "parts of dead attempts are removed"
         )

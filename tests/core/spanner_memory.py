@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,13 +84,17 @@ class MemorySession:
 
 
 class MemoryDatabase(SpannerDatabase):
-    """With the schema changes of a session's database."""
+    """With the schema changes of a session's database, and this session for everyone."""
 
     @classmethod
     def of(cls, session: MemorySession, **options: Any) -> MemoryDatabase:
         made = cls(ConnectionInfo(), SpannerOptions("i", "d", **options), "shop")
         made.__dict__["memory"] = session
         return made
+
+    @contextmanager
+    def session(self, purpose: str) -> Iterator[Any]:
+        yield self.__dict__["memory"]
 
     def change_schema(self, statements: Sequence[str]) -> None:
         self.__dict__["memory"].database.change_schema(statements)

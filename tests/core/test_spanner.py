@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Context, Decimal
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Ta
 from airflow_cdc_provider.targets.spanner.changes import REFUSED, Change, Found, KeyedRules, Staged, Verb
 from airflow_cdc_provider.targets.spanner.columns import (
     SpannerType,
-    StoredColumn,
     add_column,
     create_table,
     stored_type,
@@ -38,7 +35,6 @@ from airflow_cdc_provider.targets.spanner.options import Json, SpannerOptions
 from airflow_cdc_provider.targets.spanner.rows import KeyedRows, KeylessRows, Stored, hashes_of
 from airflow_cdc_provider.targets.spanner.session import tag
 from airflow_cdc_provider.targets.spanner.sizes import split
-from airflow_cdc_provider.targets.spanner.values import decode, encode, key_of
 
 ID, NAME = Column("id", LogicalType(Kind.INT64), nullable=False), Column("first name", LogicalType(Kind.TEXT))
 KEYED, KEYLESS = TableSchema("public.t", (ID, NAME), ("id",)), TableSchema("public.t", (ID, NAME))
@@ -233,55 +229,6 @@ def test_a_hash_differs_for_values_that_differ_and_does_not_count_a_null() -> No
     assert len(set(hashes)) == 5
     wide = Stored("t", TableSchema("t", (*narrow.schema.columns, NAME)), False, Json.TEXT)
     assert hashes_of(floats.append_column("first name", pa.nulls(5, pa.string())), wide) == hashes
-
-
-DIGITS = st.integers(-(10**38) + 1, 10**38 - 1)
-
-
-def fraction(scale: int, digits: int) -> Decimal:
-    return Context(prec=40).scaleb(Decimal(digits), -scale)
-
-
-VALUES: list[tuple[LogicalType, st.SearchStrategy[Any]]] = [
-    (LogicalType(Kind.BOOLEAN), st.booleans()),
-    (LogicalType(Kind.INT64), st.integers(-(2**63), 2**63 - 1)),
-    (LogicalType(Kind.FLOAT32), st.floats(width=32)),
-    (LogicalType(Kind.FLOAT64), st.floats()),
-    *((LogicalType(Kind.DECIMAL, 38, scale), DIGITS.map(partial(fraction, scale))) for scale in (9, 38)),
-    (LogicalType(Kind.TEXT), st.text()),
-    (LogicalType(Kind.BYTES), st.binary()),
-    (LogicalType(Kind.DATE), st.dates()),
-    (LogicalType(Kind.TIMESTAMP), st.datetimes()),
-]
-
-
-@pytest.mark.parametrize(("kind", "values"), VALUES, ids=str)
-def test_values_come_back_as_they_were_written(kind: LogicalType, values: st.SearchStrategy[Any]) -> None:
-    from airflow_cdc_provider.connectors.arrow_types import arrow_type
-
-    column = StoredColumn("c", kind, stored_type(kind, False, Json.TEXT))
-
-    @given(st.lists(st.none() | values, max_size=5))
-    def check(given: list[Any]) -> None:
-        written = pa.array(given, arrow_type(kind))
-        read = decode(encode(written, column.type), column)
-        assert repr(read.to_pylist()) == repr(written.to_pylist()) and read.type == written.type
-
-    check()
-
-
-@pytest.mark.parametrize(
-    ("kind", "one", "other"),
-    [
-        (SpannerType.TIMESTAMP, "2020-01-01T00:00:00.500000Z", "2020-01-01T00:00:00.5Z"),
-        (SpannerType.TIMESTAMP, "2020-01-01T00:00:00Z", "2020-01-01T00:00:00.000Z"),
-        (SpannerType.NUMERIC, "10.50", "10.5"),
-        (SpannerType.NUMERIC, "10", "10.0"),
-    ],
-)
-def test_keys_are_equal_however_the_server_writes_them(kind: SpannerType, one: str, other: str) -> None:
-    keys = [key_of([Value(string_value=text)], [kind]) for text in (one, other)]
-    assert keys[0] == keys[1]
 
 
 @given(

@@ -108,7 +108,7 @@ def test_equal_rows_without_a_key_are_counted_once_however_often_a_driver_dies(k
     changes = KeylessChanges(table, 1)
     table.copy([changes.row(f"v{number % 4}", 1.5) for number in range(20)])
     gone = [changes.delete(f"v{number % 2}", 1.5) for number in range(6)]
-    come = [changes.insert(f"n{number % 3}", 2.5) for number in range(30)]
+    come = [changes.insert(f"n{number % 3}", 2.5) for number in range(90)]
     table.land([*gone, *come])
     job, _ = table.staged()
     for passages in (2, 2, 3):
@@ -118,8 +118,8 @@ def test_equal_rows_without_a_key_are_counted_once_however_often_a_driver_dies(k
     assert control(table).window == 1
     found = [row[1] for row in table.rows()]
     counts = {value: found.count(value) for value in sorted(set(map(str, found)))}
-    assert counts == {"n0": 10, "n1": 10, "n2": 10, "v0": 2, "v1": 2, "v2": 5, "v3": 5}
-    assert table.row_count() == 44
+    assert counts == {"n0": 30, "n1": 30, "n2": 30, "v0": 2, "v1": 2, "v2": 5, "v3": 5}
+    assert table.row_count() == 104
 
 
 def test_two_drivers_that_end_one_merge_apply_each_part_once(kit: SpannerKit, tmp_path: Path) -> None:

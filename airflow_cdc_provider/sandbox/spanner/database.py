@@ -18,14 +18,14 @@ from airflow_cdc_provider.sandbox.spanner.errors import aborted, failed_precondi
 from airflow_cdc_provider.sandbox.spanner.keysets import ranges_of
 from airflow_cdc_provider.sandbox.spanner.mutations import Draft
 from airflow_cdc_provider.sandbox.spanner.schema import Schema, SpannerTable
-from airflow_cdc_provider.sandbox.spanner.storage import Key, Range, Row, Rows
+from airflow_cdc_provider.sandbox.spanner.storage import Key, Range, ReadKeys, Row, Rows
 
 
 @dataclass
 class ReadWrite:
     """``reads``: number of the table, what was read of it, and when. ``committed_at``: None before the commit."""
 
-    reads: list[tuple[int, Sequence[Range], int]] = field(default_factory=list)
+    reads: list[tuple[int, ReadKeys, int]] = field(default_factory=list)
     committed_at: int | None = None
 
 
@@ -71,7 +71,7 @@ class Database:
         if transaction is not None:
             with self.lock:
                 self._require_unchanged(transaction)
-                transaction.reads.append((table.number, ranges, time))
+                transaction.reads.append((table.number, ReadKeys.of(ranges, len(table.key)), time))
         return table, (row for _, row in self._in_order(table, ranges, time))
 
     def splits(self, table_name: str, parts: int) -> list[Range]:
@@ -121,12 +121,6 @@ class Database:
             return sorted(found.items(), key=lambda item: item[0])
 
     def _require_unchanged(self, transaction: ReadWrite) -> None:
-        for number, ranges, time in transaction.reads:
-            changed = set(self._rows[number].changed_since(time))
-            points = {part.start for part in ranges if part.start == part.end}
-            wide = [part for part in ranges if part.start != part.end or not part.start]
-            prefixes = {len(point) for point in points}
-            for key in changed:
-                hit = any(key[:length] in points for length in prefixes)
-                if hit or any(part.holds(key) for part in wide):
-                    raise aborted("Transaction was aborted: what it has read has changed.")
+        for number, keys, time in transaction.reads:
+            if keys.have_any(self._rows[number].changed_since(time)):
+                raise aborted("Transaction was aborted: what it has read has changed.")

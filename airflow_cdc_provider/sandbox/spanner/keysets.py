@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from google.protobuf.struct_pb2 import Value
@@ -11,15 +11,22 @@ from airflow_cdc_provider.sandbox.spanner import limits
 from airflow_cdc_provider.sandbox.spanner.errors import invalid
 from airflow_cdc_provider.sandbox.spanner.schema import SpannerTable
 from airflow_cdc_provider.sandbox.spanner.storage import EVERYTHING, Key, Range
-from airflow_cdc_provider.sandbox.spanner.values import size_of, sort_key, stored
+from airflow_cdc_provider.sandbox.spanner.values import Stored, size_of, sort_key, stored
 
 
-def key_of(table: SpannerTable, values: Iterable[Value]) -> Key:
+def key_of(table: SpannerTable, values: Sequence[Value]) -> Key:
     """A whole key. Raises Refused."""
-    found = list(values)
-    if len(found) != len(table.key):
-        raise invalid(f"Wrong number of key parts for {table.name}. Expected: {len(table.key)}. Got: {len(found)}.")
-    return _prefix(table, found)
+    if len(values) != len(table.key):
+        raise invalid(f"Wrong number of key parts for {table.name}. Expected: {len(table.key)}. Got: {len(values)}.")
+    return _prefix(table, values)
+
+
+def stored_key(table: SpannerTable, found: Sequence[Stored]) -> Key:
+    """Of stored values. Raises Refused."""
+    size = sum(map(size_of, found))
+    if size > limits.KEY_BYTES:
+        raise invalid(f"Key size exceeds the limit of {limits.KEY_BYTES} bytes in table {table.name}: {size}.")
+    return tuple(sort_key(value, column) for value, column in zip(found, table.key_columns, strict=False))
 
 
 def ranges_of(table: SpannerTable, key_set: Any) -> list[Range]:
@@ -43,11 +50,6 @@ def _range(table: SpannerTable, given: Any) -> Range:
 
 
 def _prefix(table: SpannerTable, values: Iterable[Any]) -> Key:
-    size, key = 0, []
-    for value, column in zip(values, table.key_columns, strict=False):
-        found = None if value.WhichOneof("kind") == "null_value" else stored(value, column, "")
-        size += size_of(found)
-        key.append(sort_key(found, column))
-    if size > limits.KEY_BYTES:
-        raise invalid(f"Key size exceeds the limit of {limits.KEY_BYTES} bytes in table {table.name}: {size}.")
-    return tuple(key)
+    pairs = zip(values, table.key_columns, strict=False)
+    found = [None if value.HasField("null_value") else stored(value, column, "") for value, column in pairs]
+    return stored_key(table, found)

@@ -7,10 +7,10 @@ from typing import Any
 
 from airflow_cdc_provider.sandbox.spanner import limits
 from airflow_cdc_provider.sandbox.spanner.errors import already_exists, failed_precondition, invalid, not_found
-from airflow_cdc_provider.sandbox.spanner.keysets import key_of, ranges_of
+from airflow_cdc_provider.sandbox.spanner.keysets import ranges_of, stored_key
 from airflow_cdc_provider.sandbox.spanner.schema import Schema, SpannerTable
 from airflow_cdc_provider.sandbox.spanner.storage import Key, Range, Row, Rows
-from airflow_cdc_provider.sandbox.spanner.values import size_of, stored
+from airflow_cdc_provider.sandbox.spanner.values import stored
 
 
 class Draft:
@@ -30,6 +30,7 @@ class Draft:
             if operation == "delete":
                 self._delete(self._schema.table(mutation.delete.table), mutation.delete.key_set)
             elif operation in ("insert", "update", "insert_or_update", "replace"):
+                self.bytes += mutation.ByteSize()
                 self._write(operation, getattr(mutation, operation))
             else:
                 raise invalid(f"unsupported mutation: {operation}")
@@ -48,16 +49,15 @@ class Draft:
         for name in table.key:
             if table.column(name).name not in names:
                 raise failed_precondition(f"A key column {name} must be given for table {table.name}.")
-        positions = [names.index(column.name) for column in table.key_columns]
+        keys = [column.name for column in table.key_columns]
         for values in write.values:
             if len(values.values) != len(columns):
                 raise invalid(f"Mutation of table {table.name} has a wrong number of values.")
-            key = key_of(table, (values.values[position] for position in positions))
             given = {
                 column.name: stored(value, column, self._commit_time)
                 for value, column in zip(values.values, columns, strict=True)
             }
-            self._put(operation, table, key, given)
+            self._put(operation, table, stored_key(table, [given[name] for name in keys]), given)
 
     def _put(self, operation: str, table: SpannerTable, key: Key, given: Row) -> None:
         found = self._get(table, key)
@@ -67,12 +67,11 @@ class Draft:
             raise not_found(f"Row {list(given.values())} not found in table {table.name}.")
         kept = found if found is not None and operation in ("update", "insert_or_update") else {}
         row = {**kept, **given}
-        for column in table.columns:
-            if column.not_null and row.get(column.name) is None:
+        for column in table.required_columns:
+            if row.get(column.name) is None:
                 raise failed_precondition(f"A new row in table {table.name} does not specify column {column.name}.")
         self.changes[table.number, key] = row
         self.count += len(given) + len(table.indexes)
-        self.bytes += sum(map(size_of, given.values()))
 
     def _delete(self, table: SpannerTable, key_set: Any) -> None:
         for part in ranges_of(table, key_set):

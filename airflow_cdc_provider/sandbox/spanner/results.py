@@ -32,16 +32,12 @@ def partial_results(described: Any, rows: Iterable[Sequence[Value]]) -> Iterator
     message = PartialResultSet(metadata=described)
     for row in rows:
         for value in row:
-            text = value.string_value
-            while len(text) > CHARACTERS:
-                message.values.add(string_value=text[:CHARACTERS])
+            while len(value.string_value) > CHARACTERS:
+                message.values.add(string_value=value.string_value[:CHARACTERS])
                 message.chunked_value = True
                 yield message
-                message, text = PartialResultSet(), text[CHARACTERS:]
-            if text:
-                message.values.add(string_value=text)
-            else:
-                message.values.append(value)
+                message, value = PartialResultSet(), Value(string_value=value.string_value[CHARACTERS:])
+            message.values.append(value)
         if len(message.values) >= VALUES:
             yield message
             message = PartialResultSet()

@@ -50,6 +50,10 @@ class SpannerTable:
         return [self.column(name) for name in self.key]
 
     @cached_property
+    def required_columns(self) -> list[SpannerColumn]:
+        return [column for column in self.columns if column.not_null]
+
+    @cached_property
     def _by_name(self) -> Mapping[str, SpannerColumn]:
         return {column.name.lower(): column for column in self.columns}
 

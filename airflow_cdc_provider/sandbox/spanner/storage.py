@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 Key = tuple[tuple[Any, ...], ...]
 """Sort keys of the columns of the primary key."""
@@ -18,8 +18,7 @@ Version = tuple[int, Row | None]
 """Time and row; None where it was deleted."""
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """Bounds are prefixes of keys: all keys that begin with a closed bound are inside, with an open one outside."""
 
     start: Key
@@ -38,6 +37,36 @@ class Range:
 
 
 EVERYTHING = Range((), ())
+
+
+@dataclass(frozen=True)
+class ReadKeys:
+    """What was read. ``whole``: keys; ``prefixes``: all keys that begin with one of them."""
+
+    whole: frozenset[Key]
+    prefixes: frozenset[Key]
+    ranges: tuple[Range, ...]
+
+    @classmethod
+    def of(cls, parts: Iterable[Range], columns: int) -> ReadKeys:
+        """``columns``: of a whole key."""
+        whole, prefixes, ranges = set[Key](), set[Key](), []
+        for part in parts:
+            if part.start != part.end or not part.start:
+                ranges.append(part)
+            elif len(part.start) == columns:
+                whole.add(part.start)
+            else:
+                prefixes.add(part.start)
+        return cls(frozenset(whole), frozenset(prefixes), tuple(ranges))
+
+    def have_any(self, keys: Collection[Key]) -> bool:
+        if not self.whole.isdisjoint(keys):
+            return True
+        lengths = {len(prefix) for prefix in self.prefixes}
+        if any(key[:length] in self.prefixes for length in lengths for key in keys):
+            return True
+        return any(part.holds(key) for part in self.ranges for key in keys)
 
 
 class Rows:
@@ -73,7 +102,7 @@ class Rows:
             versions.append((time, row))
         self._changes.append((time, key))
 
-    def changed_since(self, time: int) -> Iterator[Key]:
+    def changed_since(self, time: int) -> list[Key]:
         """The keys with a version later than this time."""
         start = bisect_right(self._changes, time, key=itemgetter(0))
-        return (key for _, key in self._changes[start:])
+        return [key for _, key in self._changes[start:]]

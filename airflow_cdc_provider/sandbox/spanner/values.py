@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as BadBase64
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -18,12 +19,15 @@ from airflow_cdc_provider.sandbox.spanner.schema import SpannerColumn
 Stored = Any
 """None, bool, float, a text as Spanner writes it, or a list of these."""
 
+INTEGER = re.compile(r"-?\d+")
 TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
 NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 def stored(value: Value, column: SpannerColumn, commit_time: str) -> Stored:
     """The value as it is stored. Raises Refused where the column does not accept it."""
+    if (text := value.string_value) and not column.is_array and (as_stored := TEXTS.get(column.type)):
+        return as_stored(text, column, commit_time)
     kind = value.WhichOneof("kind")
     if kind == "null_value":
         if column.not_null:
@@ -38,6 +42,8 @@ def stored(value: Value, column: SpannerColumn, commit_time: str) -> Stored:
 
 
 def _scalar(value: Value, kind: str, column: SpannerColumn, commit_time: str) -> Stored:
+    if kind == "string_value" and (as_stored := TEXTS.get(column.type)):
+        return as_stored(value.string_value, column, commit_time)
     match column.type:
         case "BOOL":
             if kind != "bool_value":
@@ -49,24 +55,6 @@ def _scalar(value: Value, kind: str, column: SpannerColumn, commit_time: str) ->
             if kind != "number_value":
                 raise _expected(column, column.type)
             return value.number_value
-    if kind != "string_value":
-        raise _expected(column, column.type)
-    text = value.string_value
-    match column.type:
-        case "INT64":
-            return _integer(text, column)
-        case "STRING":
-            return _within(text, len(text), column, column.length or limits.STRING_CHARACTERS)
-        case "JSON":
-            return _within(text, len(text.encode()), column, limits.VALUE_BYTES)
-        case "BYTES":
-            return _within(text, len(_decoded(text, column)), column, column.length or limits.VALUE_BYTES)
-        case "NUMERIC":
-            return _numeric(text, column)
-        case "DATE":
-            return _date(text, column)
-        case "TIMESTAMP":
-            return _timestamp(text, column, commit_time)
     raise _expected(column, column.type)
 
 
@@ -90,7 +78,7 @@ def sort_key(found: Stored, column: SpannerColumn) -> tuple[Any, ...]:
 
 def size_of(found: Stored) -> int:
     if isinstance(found, str):
-        return len(found.encode())
+        return len(found) if found.isascii() else len(found.encode())
     return sum(map(size_of, found)) if isinstance(found, list) else 8
 
 
@@ -111,28 +99,41 @@ def as_value(found: Stored) -> Value:
             return Value(string_value=str(found))
 
 
-def _integer(text: str, column: SpannerColumn) -> str:
-    if not re.fullmatch(r"-?\d+", text) or not -(2**63) <= int(text) < 2**63:
-        raise _expected(column, "INT64")
-    return str(int(text))
+def _integer(text: str, column: SpannerColumn, commit_time: str) -> str:
+    if INTEGER.fullmatch(text) and -(2**63) <= (number := int(text)) < 2**63:
+        return str(number)
+    raise _expected(column, "INT64")
 
 
-def _numeric(text: str, column: SpannerColumn) -> str:
+def _string(text: str, column: SpannerColumn, commit_time: str) -> str:
+    limit = column.length or limits.STRING_CHARACTERS
+    return text if len(text) <= limit else _within(text, len(text), column, limit)
+
+
+def _json(text: str, column: SpannerColumn, commit_time: str) -> str:
+    return _within(text, len(text.encode()), column, limits.VALUE_BYTES)
+
+
+def _bytes(text: str, column: SpannerColumn, commit_time: str) -> str:
+    return _within(text, len(_decoded(text, column)), column, column.length or limits.VALUE_BYTES)
+
+
+def _numeric(text: str, column: SpannerColumn, commit_time: str) -> str:
     try:
         number = Decimal(text)
     except InvalidOperation:
         raise _expected(column, "NUMERIC") from None
-    digits = number.as_tuple()
-    if not isinstance(digits.exponent, int):
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
         raise _expected(column, "NUMERIC")
-    scale, whole = max(-digits.exponent, 0), len(digits.digits) + digits.exponent
+    scale, whole = max(-exponent, 0), len(digits) + exponent
     if scale > limits.NUMERIC_SCALE or whole > limits.NUMERIC_WHOLE_DIGITS:
         raise _expected(column, "NUMERIC")
     written = format(number, "f")
     return written.rstrip("0").rstrip(".") if "." in written else written
 
 
-def _date(text: str, column: SpannerColumn) -> str:
+def _date(text: str, column: SpannerColumn, commit_time: str) -> str:
     try:
         if len(text) != 10:
             raise ValueError
@@ -171,3 +172,15 @@ def _within(text: str, size: int, column: SpannerColumn, limit: int) -> str:
 
 def _expected(column: SpannerColumn, kind: str) -> Refused:
     return invalid(f"Invalid value for column {column.name} in table {column.table}: Expected {kind}.")
+
+
+TEXTS: dict[str, Callable[[str, SpannerColumn, str], str]] = {
+    "INT64": _integer,
+    "STRING": _string,
+    "JSON": _json,
+    "BYTES": _bytes,
+    "NUMERIC": _numeric,
+    "DATE": _date,
+    "TIMESTAMP": _timestamp,
+}
+"""How a value that comes as a text is stored: the text, its column, the time of the commit."""

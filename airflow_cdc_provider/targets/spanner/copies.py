@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
-from google.protobuf.struct_pb2 import ListValue
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -21,6 +20,7 @@ from airflow_cdc_provider.targets.spanner.columns import create_table, technical
 from airflow_cdc_provider.targets.spanner.control import ControlRow
 from airflow_cdc_provider.targets.spanner.cuts import withdraw
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
+from airflow_cdc_provider.targets.spanner.encoding import encode_texts
 from airflow_cdc_provider.targets.spanner.names import COPIED, COPY, PARTS, ROW, staging_table
 from airflow_cdc_provider.targets.spanner.own_tables import create_own_tables
 from airflow_cdc_provider.targets.spanner.rows import Stored, encode_column, hashes_of
@@ -105,7 +105,6 @@ def _upserts(stored: Stored, rows: pa.Table, part: int, first: int) -> object:
     columns = [*stored.columns, *(technical_columns(stored.schema, stored.soft) if stored.schema.key else ())]
     values = {column.name: encode_column(rows, column) for column in columns}
     if not stored.schema.key:
-        values[ROW] = [text_value(one) for one in hashes_of(rows, stored)]
-        values[COPY] = [text_value(f"{part:06d}-{number:012d}") for number in range(first, first + len(rows))]
-    written = (ListValue(values=row) for row in zip(*values.values(), strict=True))
-    return mutations.write(Verb.UPSERT, stored.table, list(values), written)
+        values[ROW] = encode_texts(hashes_of(rows, stored))
+        values[COPY] = encode_texts(f"{part:06d}-{number:012d}" for number in range(first, first + len(rows)))
+    return mutations.write_columns(Verb.UPSERT, stored.table, values)

@@ -12,8 +12,14 @@ published cut shows no part of such a merge; a read of the newest rows may.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from queue import SimpleQueue
 
 import pyarrow as pa
 from google.protobuf.struct_pb2 import Value
@@ -44,6 +50,9 @@ from airflow_cdc_provider.targets.spanner.sizes import CONTROL_MUTATIONS
 from airflow_cdc_provider.targets.spanner.sweep import Sweep
 from airflow_cdc_provider.targets.spanner.values import text_value
 
+PARTS_AT_ONCE = 4
+"""Of one process: most of the time of a part is spent waiting for Spanner. A session has one transaction at a time."""
+
 SWEEP_PART = PartKey(SWEEP, "", 0)
 
 
@@ -71,8 +80,8 @@ def end_merge(database: SpannerDatabase, session: Session, target_table: str) ->
         return Counts()
     parts = PartsOf(target_table, begun.record.nonce)
     sweep(database.options, session, parts)
-    for part in unapplied(session.read, parts, begun.tasks):
-        apply_part(database.options, session, parts, part)
+    for _, phase in groupby(unapplied(session.read, parts, begun.tasks), attrgetter("phase")):
+        apply_parts(database, parts, list(phase))
     return end(database, session, parts)
 
 
@@ -81,10 +90,26 @@ def sweep(options: SpannerOptions, session: Session, parts: PartsOf) -> None:
         failpoint("merge.after_part")
 
 
-def apply_part(options: SpannerOptions, session: Session, parts: PartsOf, part: PartKey) -> None:
-    """Nothing if it is applied already, or the merge has ended."""
-    session.transact(partial(_apply_part, options, parts, part))
-    failpoint("merge.after_part")
+def apply_parts(database: SpannerDatabase, parts: PartsOf, keys: Sequence[PartKey]) -> None:
+    """Parts of one phase, several at a time. Nothing is done for those that are applied already, or if the merge has
+    ended."""
+    sessions = SimpleQueue[Session]()
+
+    def apply(part: PartKey) -> None:
+        session = sessions.get()
+        try:
+            session.transact(partial(_apply_part, database.options, parts, part))
+            failpoint("merge.after_part")
+        finally:
+            sessions.put(session)
+
+    at_once = min(len(keys), PARTS_AT_ONCE)
+    if not at_once:
+        return
+    with ExitStack() as opened, ThreadPoolExecutor(at_once, thread_name_prefix="part") as pool:
+        for _ in range(at_once):
+            sessions.put(opened.enter_context(database.session("apply")))
+        list(pool.map(apply, keys))
 
 
 def end(database: SpannerDatabase, session: Session, parts: PartsOf) -> Counts:

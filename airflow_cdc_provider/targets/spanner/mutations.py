@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from airflow_cdc_provider.targets.spanner.changes import Verb
+from airflow_cdc_provider.targets.spanner.encoding import KEYS, WRITTEN_ROWS, encode_rows
 from airflow_cdc_provider.targets.spanner.protos import KeySet, Mutation
 
 
@@ -18,6 +20,13 @@ def write(verb: Verb, table: str, columns: Sequence[str], rows: Iterable[ListVal
     written.table = table
     written.columns.extend(columns)
     written.values.extend(rows)
+    return mutation
+
+
+def write_columns(verb: Verb, table: str, columns: Mapping[str, pa.Array]) -> Any:
+    """``columns``: encoded, by name."""
+    mutation = write(verb, table, list(columns), ())
+    getattr(mutation, verb).MergeFromString(encode_rows(columns.values(), WRITTEN_ROWS))
     return mutation
 
 
@@ -36,6 +45,11 @@ def delete(table: str, keys: Any) -> Any:
 def keys(rows: Iterable[ListValue]) -> Any:
     """A key set of whole keys."""
     return KeySet(keys=rows)
+
+
+def encoded_keys(columns: Iterable[pa.Array]) -> Any:
+    """A key set of whole keys. ``columns``: encoded."""
+    return KeySet.FromString(encode_rows(columns, KEYS))
 
 
 def all_keys() -> Any:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from google.protobuf.struct_pb2 import ListValue
 
 from airflow_cdc_provider.targets.exact_values import Numbers
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
-from airflow_cdc_provider.targets.spanner import mutations
 from airflow_cdc_provider.targets.spanner.columns import DELETED_COLUMN, StoredColumn
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
-from airflow_cdc_provider.targets.spanner.rows import KeyedRows, Stored, chunks, count_hashes, hashes_of
+from airflow_cdc_provider.targets.spanner.rows import KeyedRows, Stored, count_hashes, hashes_of
 from airflow_cdc_provider.targets.spanner.values import decode, key_of
 from airflow_cdc_provider.targets.target import RowsRead
 
@@ -44,10 +42,8 @@ class SpannerRows:
         with self.database.session("read") as session:
             found = [
                 row
-                for some in chunks(asked.key_values)
-                for row in session.read(
-                    target_table, names, mutations.keys(ListValue(values=values) for values in some)
-                )
+                for key_set in asked.key_sets()
+                for row in session.read(target_table, names, key_set)
                 if not (stored.soft and row[-1].bool_value)
             ]
         of = (key_of([row[position] for position in key_positions], stored.key_types) for row in found)

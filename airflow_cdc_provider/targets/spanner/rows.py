@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from google.protobuf.struct_pb2 import ListValue, Value
 
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER, MergePlan
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -35,9 +34,10 @@ from airflow_cdc_provider.targets.spanner.columns import (
     stored_columns,
 )
 from airflow_cdc_provider.targets.spanner.control import Read
+from airflow_cdc_provider.targets.spanner.encoding import encode, encode_texts
 from airflow_cdc_provider.targets.spanner.names import COPY, ROW
 from airflow_cdc_provider.targets.spanner.options import Json
-from airflow_cdc_provider.targets.spanner.values import encode, key_of, row_hashes, text_of, text_value
+from airflow_cdc_provider.targets.spanner.values import key_of, row_hashes, scalars, text_of, text_value
 
 KEYS_AT_ONCE = 5_000
 """Keys of one read request."""
@@ -96,16 +96,29 @@ class KeyedRows:
         return [Staged(op, order, None if names is None else frozenset(names)) for op, order, names in pairs]
 
     @cached_property
-    def key_values(self) -> list[tuple[Value, ...]]:
-        return list(zip(*(self._values(column) for column in self.stored.key_columns), strict=True))
-
-    @cached_property
     def keys(self) -> list[Key]:
-        return [key_of(values, self.stored.key_types) for values in self.key_values]
+        columns = (
+            scalars(self.rows[column.source].combine_chunks(), column.type) for column in self.stored.key_columns
+        )
+        return list(zip(*columns, strict=True))
+
+    def key_sets(self) -> Iterator[Any]:
+        """For one read request each."""
+        columns = [self._encoded(column) for column in self.stored.key_columns]
+        for start in range(0, len(self.rows), KEYS_AT_ONCE):
+            yield mutations.encoded_keys(column.slice(start, KEYS_AT_ONCE) for column in columns)
 
     def found(self, read: Read) -> dict[Key, Found]:
         """The rows of the target with these keys."""
-        return read_found(read, self.stored, self.key_values)
+        stored = self.stored
+        columns = [*key_names(stored.schema), ORDER_COLUMN.name, *([DELETED_COLUMN.name] if stored.soft else [])]
+        found = {}
+        for key_set in self.key_sets():
+            for row in read(stored.table, columns, key_set):
+                deleted = row.pop().bool_value if stored.soft else False
+                *key, order = row
+                found[key_of(key, stored.key_types)] = Found(str(text_of(order)), deleted)
+        return found
 
     def apply(self, plan: MergePlan, found: Mapping[Key, Found]) -> Applied:
         rules, groups, counts, refused = KeyedRules.of(plan), defaultdict[Change, list[int]](list), Counts(), 0
@@ -120,27 +133,28 @@ class KeyedRows:
         return Applied([self._mutation(change, numbers) for change, numbers in groups.items()], counts, refused)
 
     def _mutation(self, change: Change, numbers: Sequence[int]) -> Any:
+        taken = pa.array(numbers)
         if change.verb is Verb.DELETE:
-            found = (ListValue(values=self.key_values[number]) for number in numbers)
-            return mutations.delete(self.stored.table, mutations.keys(found))
+            keys = (self._encoded(column).take(taken) for column in self.stored.key_columns)
+            return mutations.delete(self.stored.table, mutations.encoded_keys(keys))
         written = [
             column
             for column in self.stored.columns
             if change.columns is None or column.source in change.columns or column.source in self.stored.schema.key
         ]
-        columns = {column.name: self._values(column) for column in (*written, ORDER_COLUMN)}
+        columns = {column.name: self._encoded(column).take(taken) for column in (*written, ORDER_COLUMN)}
         if self.stored.soft:
-            columns[DELETED_COLUMN.name] = [Value(bool_value=change.deleted)] * len(self.rows)
-        rows = (ListValue(values=(values[number] for values in columns.values())) for number in numbers)
-        return mutations.write(change.verb, self.stored.table, list(columns), rows)
+            marks = pa.repeat(pa.scalar(change.deleted), len(numbers))
+            columns[DELETED_COLUMN.name] = encode(marks, DELETED_COLUMN.type)
+        return mutations.write_columns(change.verb, self.stored.table, columns)
 
-    def _values(self, column: StoredColumn) -> list[Value]:
-        if column.source not in self._encoded:
-            self._encoded[column.source] = encode_column(self.rows, column)
-        return self._encoded[column.source]
+    def _encoded(self, column: StoredColumn) -> pa.Array:
+        if column.source not in self._columns:
+            self._columns[column.source] = encode_column(self.rows, column)
+        return self._columns[column.source]
 
     @cached_property
-    def _encoded(self) -> dict[str, list[Value]]:
+    def _columns(self) -> dict[str, pa.Array]:
         return {}
 
 
@@ -168,14 +182,13 @@ class KeylessRows:
     def _inserts(self, numbers: Sequence[int], hashes: Sequence[str]) -> Any:
         rows = self.rows.take(pa.array(numbers))
         columns = {column.name: encode_column(rows, column) for column in self.stored.columns}
-        columns[ROW] = [text_value(hashes[number]) for number in numbers]
-        columns[COPY] = [text_value(uuid.uuid4().hex) for _ in numbers]
-        values = (ListValue(values=row) for row in zip(*columns.values(), strict=True))
-        return mutations.write(Verb.INSERT, self.stored.table, list(columns), values)
+        columns[ROW] = encode_texts(hashes[number] for number in numbers)
+        columns[COPY] = encode_texts(uuid.uuid4().hex for _ in numbers)
+        return mutations.write_columns(Verb.INSERT, self.stored.table, columns)
 
 
-def encode_column(rows: pa.Table, column: StoredColumn) -> list[Value]:
-    return [value for chunk in rows[column.source].chunks for value in encode(chunk, column.type)]
+def encode_column(rows: pa.Table, column: StoredColumn) -> pa.Array:
+    return encode(rows[column.source].combine_chunks(), column.type)
 
 
 def hashes_of(rows: pa.Table, stored: Stored) -> list[str]:
@@ -194,29 +207,11 @@ def least_order(rows: pa.Table, stored: Stored) -> str:
     return str(pc.min(rows[ORDER]).as_py() or "") if stored.schema.key else ""
 
 
-def read_found(read: Read, stored: Stored, keys: Sequence[Sequence[Value]]) -> dict[Key, Found]:
-    columns = [*key_names(stored.schema), ORDER_COLUMN.name, *([DELETED_COLUMN.name] if stored.soft else [])]
-    found = {}
-    for chunk in chunks(keys):
-        for row in read(stored.table, columns, _key_set(chunk)):
-            deleted = row.pop().bool_value if stored.soft else False
-            *key, order = row
-            found[key_of(key, stored.key_types)] = Found(str(text_of(order)), deleted)
-    return found
-
-
 def count_hashes(read: Read, table: str, hashes: Sequence[str]) -> dict[str, int]:
     """How many rows have each of these hashes; those that no row has are left out."""
     counts = defaultdict[str, int](int)
-    for chunk in chunks(hashes):
-        for (found,) in read(table, [ROW], mutations.prefixes([text_value(one)] for one in chunk)):
+    for start in range(0, len(hashes), KEYS_AT_ONCE):
+        asked = hashes[start : start + KEYS_AT_ONCE]
+        for (found,) in read(table, [ROW], mutations.prefixes([text_value(one)] for one in asked)):
             counts[str(text_of(found))] += 1
     return counts
-
-
-def chunks(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    return (values[start : start + KEYS_AT_ONCE] for start in range(0, len(values), KEYS_AT_ONCE))
-
-
-def _key_set(keys: Iterable[Sequence[Value]]) -> Any:
-    return mutations.keys(ListValue(values=key) for key in keys)

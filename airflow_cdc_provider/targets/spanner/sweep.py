@@ -25,9 +25,10 @@ from airflow_cdc_provider.targets.spanner.columns import (
     key_names,
 )
 from airflow_cdc_provider.targets.spanner.control import Read
+from airflow_cdc_provider.targets.spanner.encoding import encode, encode_texts
 from airflow_cdc_provider.targets.spanner.names import COPY, ROW
 from airflow_cdc_provider.targets.spanner.rows import Stored
-from airflow_cdc_provider.targets.spanner.values import decode, encode, row_hashes, text_of, text_value
+from airflow_cdc_provider.targets.spanner.values import decode, row_hashes, text_of, text_value, texts
 
 REHASHED_ROWS = 1_000
 """Rows of a page in which whole rows are read."""
@@ -134,17 +135,18 @@ class Sweep:
         moved = [number for number, row in enumerate(found) if text_of(row[0]) != hashes[number]]
         if not moved:
             return []
-        encoded = {name: encode(array, kind) for name, (array, kind) in arrays.items()}
-        rows = (
-            ListValue(
-                values=[text_value(hashes[number]), found[number][1], *(column[number] for column in encoded.values())]
-            )
-            for number in moved
-        )
+        written = {
+            ROW: encode_texts(hashes),
+            COPY: encode_texts(row[1].string_value for row in found),
+            **{name: encode(array, kind) for name, (array, kind) in arrays.items()},
+        }
+        taken = pa.array(moved)
         old = mutations.keys(ListValue(values=found[number][:2]) for number in moved)
         return [
             mutations.delete(self.stored.table, old),
-            mutations.write(Verb.UPSERT, self.stored.table, [ROW, COPY, *encoded], rows),
+            mutations.write_columns(
+                Verb.UPSERT, self.stored.table, {name: column.take(taken) for name, column in written.items()}
+            ),
         ]
 
     def _filled(self, column: StoredColumn, values: Sequence[Value]) -> pa.Array:
@@ -162,4 +164,5 @@ def _initial_value(added: Column, column: StoredColumn) -> Value:
     if column.type in FLOATS and not isinstance(canonical, str):
         return Value(number_value=canonical)
     plain = canonical if isinstance(canonical, str) else json.dumps(canonical)
-    return encode(decode([Value(string_value=plain)], column), column.type)[0]
+    (text,) = texts(decode([Value(string_value=plain)], column), column.type).to_pylist()
+    return text_value(text)

@@ -12,46 +12,51 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from google.protobuf.struct_pb2 import ListValue, Value
+from google.protobuf.struct_pb2 import Value
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_type
 from airflow_cdc_provider.targets.spanner.columns import FLOATS, SpannerType, StoredColumn
 
-NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 NULL = Value(null_value=0)  # type: ignore[arg-type]
 
 
-def texts(array: pa.Array, kind: SpannerType) -> list[str | None]:
+def texts(array: pa.Array, kind: SpannerType) -> pa.Array:
     """The canonical text of each value. Floats have the shortest text of their own precision."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     match kind:
         case SpannerType.BYTES:
-            return [None if value is None else b64encode(value).decode() for value in array.to_pylist()]
+            return pa.array(
+                (None if value is None else b64encode(value).decode() for value in array.to_pylist()), pa.string()
+            )
         case SpannerType.NUMERIC | SpannerType.STRING if pa.types.is_decimal(array.type):
-            return [None if value is None else number_text(value) for value in array.to_pylist()]
+            return _number_texts(array)
         case SpannerType.TIMESTAMP:
             written = pc.replace_substring(array.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
-            return [None if value is None else _short_time(value) for value in written.to_pylist()]
+            short = pc.ascii_rtrim(pc.ascii_rtrim(written, "0"), ".")
+            return pc.binary_join_element_wise(short, "Z", "")
         case SpannerType.FLOAT32 | SpannerType.FLOAT64:
-            return [
-                None if value is None else NON_FINITE.get(value, value) for value in array.cast(pa.string()).to_pylist()
-            ]
+            written = array.cast(pa.string())
+            return pc.replace_substring(pc.replace_substring(written, "nan", "NaN"), "inf", "Infinity")
         case _:
-            found: list[str | None] = array.cast(pa.string()).to_pylist()
-            return found
+            return array.cast(pa.string())
 
 
-def encode(array: pa.Array, kind: SpannerType) -> list[Value]:
+def scalars(array: pa.Array, kind: SpannerType) -> Sequence[str | float | bool | None]:
+    """As ``text_of`` gives the values that are written."""
     if kind is SpannerType.BOOL:
-        return [NULL if value is None else Value(bool_value=value) for value in array.to_pylist()]
+        found: Sequence[bool | None] = array.to_pylist()
+        return found
+    written: Sequence[str | None] = texts(array, kind).to_pylist()
     if kind in FLOATS:
-        return [_float_value(value) for value in array.to_pylist()]
-    return [NULL if text is None else Value(string_value=text) for text in texts(array, kind)]
+        pairs = zip(array.to_pylist(), written, strict=True)
+        return [number if number is not None and isfinite(number) else text for number, text in pairs]
+    return written
 
 
 def decode(values: Sequence[Value], column: StoredColumn) -> pa.Array:
@@ -83,17 +88,13 @@ def key_of(values: Iterable[Value], types: Sequence[SpannerType]) -> tuple[str |
 def row_hashes(columns: Mapping[str, tuple[pa.Array, SpannerType]], rows: int) -> list[str]:
     """A hash of each row: equal only if all values are. A NULL does not count, so that adding a column without a value
     changes no hash. ``columns``: by name."""
-    named = [(name, texts(array, kind)) for name, (array, kind) in sorted(columns.items())]
+    named = [(name, texts(array, kind).to_pylist()) for name, (array, kind) in sorted(columns.items())]
     return [
         hashlib.sha256(
             json.dumps([(name, found[row]) for name, found in named if found[row] is not None]).encode()
         ).hexdigest()
         for row in range(rows)
     ]
-
-
-def list_value(values: Iterable[Value]) -> ListValue:
-    return ListValue(values=values)
 
 
 def text_value(text: str | None) -> Value:
@@ -110,12 +111,15 @@ def number_text(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _float_value(number: float | None) -> Value:
-    if number is None:
-        return NULL
-    if number != number or number in (float("inf"), float("-inf")):
-        return Value(string_value=NON_FINITE[str(number)])
-    return Value(number_value=number)
+def _number_texts(array: pa.Array) -> pa.Array:
+    """As ``number_text``. Arrow writes small numbers with an exponent."""
+    written = array.cast(pa.string())
+    short = pc.ascii_rtrim(pc.ascii_rtrim(written, "0"), ".") if array.type.scale > 0 else written
+    exponents = pc.fill_null(pc.match_substring(written, "E"), False)
+    if not pc.any(exponents).as_py():
+        return short
+    plain = pa.array([number_text(number) for number in array.filter(exponents).to_pylist()], pa.string())
+    return pc.replace_with_mask(short, exponents, plain)
 
 
 def _float_of(value: Value) -> float:
