@@ -1,9 +1,9 @@
 """Merges of a window's changes into warehouses, against a job written by hand: Spark SQL keeps the newest row of each
 key, the warehouse's own client loads and merges these. Both sides start from the same change log and have the same end.
 
-Warehouses are stand-ins except PostgreSQL. The time of their engine, DuckDB or PostgreSQL, is part of both sides. That of
-Spanner is written in Python and takes most of the time of both: its CPU seconds are subtracted, and the detail has the
-ratio with them.
+Warehouses are stand-ins except PostgreSQL. The time of their engine, DuckDB or PostgreSQL, is part of both sides. That
+of Spanner is written in Python and takes most of the time of both: its CPU seconds are subtracted, and the detail has
+the ratio with them.
 """
 
 from __future__ import annotations
@@ -112,14 +112,13 @@ def merging(rig: Rig, kind: str, rows: int, changes: int, beside_dlt: bool = Fal
     by_hand = min(before, after)
     what = f"fold, load and merge of {changes:,} changes into {rows:,} rows of {kind}"
     detail = (
-        f"ours {of_table(staged):.1f} + {of_table(merged):.1f} s, by hand {newest_s:.1f} + {before.seconds:.1f} or "
-        f"{after.seconds:.1f} s, with the start of the session; the copy {rows / of_table(snapshot) / 1000:.0f} k rows/s"
+        f"ours {of_table(staged):.1f} + {of_table(merged):.1f} s, "
+        f"by hand {newest_s:.1f} + {before.seconds:.1f} or {after.seconds:.1f} s, with the start of the session; "
+        f"the copy {rows / of_table(snapshot) / 1000:.0f} k rows/s"
     )
     if ours.engine_s:
         ratio = (newest_s + by_hand.seconds) / ours.seconds
-        detail += (
-            f"; of these the stand-in {ours.engine_s:.1f}, {by_hand.engine_s:.1f} s, with which it is {ratio:.2f} x"
-        )
+        detail += f"; CPU of the stand-in {ours.engine_s:.1f}, {by_hand.engine_s:.1f} s, with which it is {ratio:.2f} x"
     figure = at_least(f"{what}: by hand / ours", (newest_s + by_hand.own_s) / ours.own_s, detail)
     if dlt_s is None:
         return [figure]
