@@ -19,11 +19,13 @@ LARGE_SPLIT_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Rows that match ``where`` and whose leading key value is in ``[low, high)``; None is unbounded."""
+    """Rows that match ``where`` and whose leading key value is in ``[low, high)``; None is unbounded. ``table``: the
+    name of the table in the source; empty if that is the name of its copy."""
 
     low: int | None
     high: int | None
     where: tuple[Condition, ...]
+    table: str = ""
 
     def text(self) -> str:
         return json.dumps(to_plain(self))
@@ -33,10 +35,12 @@ def range_of(split: str) -> KeyRange:
     return from_plain(KeyRange, json.loads(split))
 
 
-def key_ranges(rows: int, least: object, most: object, cores: int, where: Sequence[Condition]) -> tuple[str, ...]:
+def key_ranges(
+    rows: int, least: object, most: object, cores: int, where: Sequence[Condition], table: str = ""
+) -> tuple[str, ...]:
     """``least``, ``most``: the minimum and maximum of the leading key column."""
     parts = max(min(SPLITS_PER_CORE * cores, rows // ROWS_AT_ONCE), rows // LARGE_SPLIT_ROWS)
-    return tuple(KeyRange(low, high, tuple(where)).text() for low, high in ranges(least, most, parts))
+    return tuple(KeyRange(low, high, tuple(where), table).text() for low, high in ranges(least, most, parts))
 
 
 def ranges(least: object, most: object, parts: int) -> list[tuple[int | None, int | None]]:

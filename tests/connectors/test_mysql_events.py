@@ -10,7 +10,8 @@ import pytest
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, Query, read_events
-from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder
+from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPosition, binlog_position, file_number
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement

@@ -12,9 +12,38 @@ FILTERS = "tests/connectors/test_mysql_filters.py"
 TYPES = "tests/connectors/test_mysql_types.py"
 WINDOWS = "tests/connectors/test_mysql_properties.py"
 REPLICAS = "tests/connectors/test_mysql_replicas.py"
+RENAMES = "tests/connectors/test_mysql_table_renames.py"
 SAVED = "tests/connectors/test_mysql_saved.py"
 
 BINLOG = (
+    Mutant(
+        "a table that takes the former name of a followed one is read as that one",
+        f"{MYSQL}/decode.py",
+        "self._tasks[after] = self._tasks.pop(before)",
+        "self._tasks[after] = self._tasks[before]",
+        (RENAMES,),
+    ),
+    Mutant(
+        "a followed table is read under its present name from the beginning",
+        f"{MYSQL}/stream.py",
+        "names[task.table][0] for task in tasks if task.renamed_to",
+        "names[task.table][-1] for task in tasks if task.renamed_to",
+        (RENAMES,),
+    ),
+    Mutant(
+        "a table whose id cannot be read counts as dropped",
+        f"{MYSQL}/source.py",
+        "not exists(connection, table) and names is not None and table not in names",
+        "not exists(connection, table) and table not in (names or {})",
+        (RENAMES,),
+    ),
+    Mutant(
+        "a table that is gone when its window is read has no changes",
+        f"{MYSQL}/stream.py",
+        "if missing or any(",
+        "if any(",
+        (RENAMES,),
+    ),
     Mutant(
         "a column that is dropped within a window is dropped from the target",
         f"{MYSQL}/known_columns.py",
@@ -116,7 +145,7 @@ BINLOG = (
     Mutant(
         "a statement that is logged instead of its rows is accepted",
         f"{MYSQL}/decode.py",
-        '                self._add_holes(event, ours, "a statement was logged instead of the rows that it changed")',
+        '                self._add_holes_of(event, ours, "a statement was logged instead of the rows that it changed")',
         "                pass",
         (STREAM,),
     ),

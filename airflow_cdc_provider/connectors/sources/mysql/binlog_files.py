@@ -17,7 +17,8 @@ from airflow_cdc_provider.connectors.decoders.common.saved_messages import decom
 from airflow_cdc_provider.connectors.source import StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import HEADER_BYTES, BinlogEvent, parse_event
-from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder
+from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.positions import BinlogPosition
 from airflow_cdc_provider.connectors.sources.mysql.schemas import charset_of
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name

@@ -23,7 +23,7 @@ BY_ENGINE = "innodb_native_foreign_keys"
 
 
 def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Problem]:
-    ours = {task.table for task in tasks}
+    ours = {task.name_in_source for task in tasks}
     if _are_logged(connection):
         return
     for row in fetch_all(connection, FOREIGN_KEYS + ORDERED, (ACTIONS, ACTIONS)):

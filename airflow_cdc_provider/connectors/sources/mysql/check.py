@@ -183,7 +183,7 @@ def _unreadable_tables(
 
     unreadable = {}
     for task in tasks:
-        if table := tables.get(task.table):
+        if table := tables.get(task.name_in_source):
             names = ", ".join(quoted(name).replace("%", "%%") for name in task.schema.names)
             try:
                 fetch_all(connection, f"SELECT {names} FROM `{table.database}`.`{table.name}` LIMIT 0")

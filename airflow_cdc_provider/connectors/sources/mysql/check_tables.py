@@ -24,8 +24,8 @@ def table_problems(
 ) -> Iterator[Problem]:
     """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
     for task in tasks:
-        table, denied = tables.get(task.table), unreadable.get(task.table, "")
-        found = _table_problems(task, table, variables) if table else [missing_table(task.table, server)]
+        table, denied = tables.get(task.name_in_source), unreadable.get(task.table, "")
+        found = _table_problems(task, table, variables) if table else [missing_table(task.name_in_source, server)]
         yield from of_table(task.table, [_missing_select(task.table, denied, user, server)] if denied else ())
         yield from of_table(task.table, found)
 

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
-from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges, range_of
+from airflow_cdc_provider.connectors.key_ranges import ROWS_AT_ONCE, KeyRange, key_ranges
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
+from airflow_cdc_provider.connectors.sources.mysql.identities import read_identities
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
     GTID,
@@ -59,9 +60,11 @@ def open_copy(
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
     (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
     with client.session("copy") as connection:
+        before = read_identities(connection) or {}
         position = _anchor(connection, client, sealed)
         copy = view_of(connection, position, task, table, epoch, cores)
-    yield copy
+        identity = (read_identities(connection) or {}).get(task.name_in_source)
+    yield replace(copy, identity=identity if identity == before.get(task.name_in_source) else None)
 
 
 def view_of(connection: Any, position: Position, task: TableTask, table: CatalogTable, epoch: int, cores: int) -> Copy:
@@ -69,7 +72,7 @@ def view_of(connection: Any, position: Position, task: TableTask, table: Catalog
     refuse_cascades(connection, table)
     rows, least, most = _count_rows(connection, table, task.schema.key)
     schema = replace(selected_schema(task.rule, table.schema), key=task.schema.key, regime=task.schema.regime)
-    splits = key_ranges(rows, least, most, cores, task.rule.where)
+    splits = key_ranges(rows, least, most, cores, task.rule.where, table.schema.table)
     return Copy(floor_key(epoch, position), position, schema, SplitRead(splits, lasting=True), rows)
 
 
@@ -106,9 +109,11 @@ def _count_rows(connection: Any, table: CatalogTable, key: tuple[str, ...]) -> t
     return int(rows), least, most
 
 
-def read_split(client: MysqlClient, table: CatalogTable, split: str, schema: TableSchema) -> Iterator[pa.Table]:
+def read_split(
+    client: MysqlClient, table: CatalogTable, key_range: KeyRange, schema: TableSchema
+) -> Iterator[pa.Table]:
     """The rows in the table's types. One statement reads them, so they are consistent."""
-    query, parameters = _select(table, schema, range_of(split))
+    query, parameters = _select(table, schema, key_range)
     with client.session("split", unbuffered=True) as connection:
         fetch_all(connection, REPEATABLE)
         yield from read_rows(connection, table, schema, query, parameters)

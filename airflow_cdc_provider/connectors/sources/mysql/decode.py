@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_cdc_provider.connectors.changed_columns import changed_columns
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, StreamItem
 from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import undecoded_record
+from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.known_columns import KnownColumns
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
@@ -33,7 +33,7 @@ from airflow_cdc_provider.connectors.sources.mysql.schemas import (
     columns_maybe_rewritten,
     columns_with_unknown_defaults,
 )
-from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
+from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, Statement, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import TableMap, parse_table_map, table_id_and_name
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
@@ -45,22 +45,10 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 STANDALONE = 1
 """Flag of MariaDB's GTID event: the next statement is a transaction of its own."""
 
+REPLACED = "the table was dropped, replaced or renamed, or lost rows without a log"
 LAST_PHASE = "ff"
 NO_TABLE = 0xFFFFFF
 """The table id of the dummy event that ends a statement without rows."""
-
-
-@dataclass(frozen=True)
-class DecoderSettings:
-    """``tables``: the catalog. ``collations``: id → character set. ``altered``: table → position of its last ALTER
-    before the catalog was read; None if not needed, because the binlog has column names and full images.
-    ``redefined``: a function from a table to the columns, in lower case, that statements before then redefined."""
-
-    tables: Mapping[str, CatalogTable]
-    collations: Mapping[int, str]
-    mariadb: bool
-    altered: Mapping[str, BinlogPosition] | None = None
-    redefined: Callable[[str], Collection[str]] = lambda _table: ()
 
 
 class BinlogDecoder:
@@ -72,7 +60,7 @@ class BinlogDecoder:
     ) -> None:
         self.items: list[StreamItem] = []
         self.ended = False
-        self._tasks = {task.table: task for task in tasks}
+        self._tasks = {settings.first_names.get(task.table, task.table): task for task in tasks}
         self._settings, self._epoch, self._gtid, self._limit = settings, epoch, gtid, limit
         self._maps: dict[int, tuple[str, bytes]] = {}
         self._readers: dict[bytes, tuple[RowReader, TableMap] | None] = {}
@@ -111,7 +99,7 @@ class BinlogDecoder:
         return bool(items)
 
     def _has_defaults(self, task: TableTask, columns: frozenset[str]) -> bool:
-        table = self._settings.tables.get(task.table)
+        table = self._settings.tables.get(task.name_in_source)
         return any(column.default for column in (table.columns if table else ()) if column.name in columns)
 
     def _feed(self, event: BinlogEvent) -> None:
@@ -139,9 +127,9 @@ class BinlogDecoder:
                 )
                 self._end_transaction(event)
             case binlog.PARTIAL_UPDATE:
-                table = self._maps.get(table_id_of(event.body), ("", b""))[0]
+                task = self._tasks.get(self._maps.get(table_id_of(event.body), ("", b""))[0])
                 detail = "JSON documents were logged as partial updates (binlog_row_value_options = PARTIAL_JSON)"
-                self._add_holes(event, [table] if table in self._tasks else [], detail)
+                self._add_holes_of(event, [task] if task else [], detail)
             case binlog.TRANSACTION_PAYLOAD:
                 detail = "a transaction was logged compressed (binlog_transaction_compression = ON)"
                 self._add_holes(event, [""], detail)
@@ -178,7 +166,8 @@ class BinlogDecoder:
     def _query(self, event: BinlogEvent) -> None:
         query = parse_query(event)
         statement = parse_statement(query)
-        ours = statement.affected(self._tasks)
+        followed = self._follow(statement)
+        ours = [self._tasks[name] for name in statement.affected(self._tasks) if name not in followed]
         match statement.effect:
             case Effect.BEGIN:
                 self._open = True
@@ -193,20 +182,29 @@ class BinlogDecoder:
                     self._end_transaction(event)
                 return
             case Effect.TRUNCATE:
-                for table in ours:
-                    self._truncate(event, self._tasks[table])
+                for task in ours:
+                    self._truncate(event, task)
             case Effect.CHANGE_ROWS:
-                self._add_holes(event, ours, "a statement was logged instead of the rows that it changed")
+                self._add_holes_of(event, ours, "a statement was logged instead of the rows that it changed")
             case Effect.REPLACE_TABLE:
-                self._add_holes(event, ours, "the table was dropped, replaced or renamed, or lost rows without a log")
+                self._add_holes_of(event, ours, REPLACED)
             case Effect.ALTER:
-                for table in ours:
-                    if changes := self._known[table].apply(statement, query.strict):
-                        self._add_holes(event, [table], "; ".join(changes))
-                    elif renamed := self._known[table].renamed(statement):
+                for task in ours:
+                    if changes := self._known[task.table].apply(statement, query.strict):
+                        self._add_holes_of(event, [task], "; ".join(changes))
+                    elif renamed := self._known[task.table].renamed(statement):
                         self._rename(event, renamed)
         if not self._open:
             self._end_transaction(event)
+
+    def _follow(self, statement: Statement) -> frozenset[str]:
+        """The new names of followed tables."""
+        followed = set[str]()
+        for before, after in statement.renames:
+            if before in self._tasks and self._tasks[before].table in self._settings.first_names:
+                self._tasks[after] = self._tasks.pop(before)
+                followed = followed - {before} | {after}
+        return frozenset(followed)
 
     def _rows(self, event: BinlogEvent) -> None:
         table_id = table_id_of(event.body)
@@ -214,13 +212,15 @@ class BinlogDecoder:
             return
         if table_id not in self._maps:
             raise binlog.Malformed("rows without a table map")
-        table, raw = self._maps[table_id]
-        if table not in self._tasks:
-            self._ignored[table] += 1
+        name, raw = self._maps[table_id]
+        task = self._tasks.get(name)
+        if task is None:
+            self._ignored[name] += 1
             return
+        table = task.table
         self._touched[table] = None
         if raw not in self._readers:
-            self._readers[raw] = self._reader(event, self._tasks[table], raw)
+            self._readers[raw] = self._reader(event, task, raw)
         known = self._readers[raw]
         if known is None:
             return
@@ -252,7 +252,7 @@ class BinlogDecoder:
         altered = self._settings.altered
         last = (altered or {}).get(task.table)
         later = last is not None and last >= BinlogPosition(file_number(event.file), event.start)
-        table = self._settings.tables.get(task.table)
+        table = self._settings.tables.get(task.name_in_source)
         try:
             found = binlog_schema(table_map, task, table, self._settings.collations, later)
         except AmbiguousSchema as error:
@@ -315,6 +315,9 @@ class BinlogDecoder:
             position=position_text(event),
             event_id=order_key,
         )
+
+    def _add_holes_of(self, event: BinlogEvent, tasks: Iterable[TableTask], detail: str) -> None:
+        self._add_holes(event, [task.table for task in tasks], detail)
 
     def _add_holes(self, event: BinlogEvent, tables: Iterable[str], detail: str) -> None:
         order_key = f"{order_prefix(self._epoch, event.file, event.start)}{0:010x}"

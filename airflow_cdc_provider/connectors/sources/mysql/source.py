@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
+from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import TableSnapshot
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
@@ -22,6 +23,7 @@ from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.compare import Statements
 from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, open_copy, read_split, view_of
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
+from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, read_identities
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, can_hash, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
@@ -35,7 +37,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
@@ -64,7 +66,7 @@ class MysqlSource(KeepsNoState):
         rewrite=Report.HOLE,
         change_key=Report.STREAM,
         truncate=Report.STREAM,
-        rename_table=Report.NEW_TABLE,
+        rename_table=Report.STREAM,
     )
     has_transactions: ClassVar[bool] = True
     announces_columns: ClassVar[bool] = True
@@ -90,9 +92,25 @@ class MysqlSource(KeepsNoState):
         return [table.schema for table in self._read_tables().values()]
 
     def is_dropped(self, table: str, identity: TableIdentity | None) -> bool:
-        """A table that was renamed is dropped: MySQL shows no identity of tables."""
+        """A renamed table without a known identity is dropped."""
         with self.client.session("describe") as connection:
-            return not exists(connection, table)
+            names = names_now(connection, {table: identity}) if identity else {}
+            return not exists(connection, table) and names is not None and table not in names
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        with self.client.session("describe") as connection:
+            identities = read_identities(connection) or {}
+        return {table: identities[table] for table in tables if table in identities}
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
+        """The binlog contains the statements that rebuild tables."""
+        return NO_UNLOGGED_CHANGES
+
+    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
+        with self.client.session("describe") as connection:
+            return names_now(connection, tables) or {}
 
     def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
         with self.client.session("describe") as connection:
@@ -126,7 +144,7 @@ class MysqlSource(KeepsNoState):
         return reread(record, table, schema)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
-        return open_copy(self.client, table, self._table(table.table), epoch, sealed, cores)
+        return open_copy(self.client, table, self._table(table.name_in_source), epoch, sealed, cores)
 
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
@@ -135,12 +153,12 @@ class MysqlSource(KeepsNoState):
             if read_server(connection).is_mariadb:
                 position: Position | None = begin_snapshot(connection, self.client, sealed)
             else:
-                position = begin_quiet_snapshot(connection, self.stream, table.table)
+                position = begin_quiet_snapshot(connection, self.stream, table.name_in_source)
             if position is None:
                 with self.copy(table, epoch, sealed, cores) as copy:
                     yield TableSnapshot(copy)
                 return
-            found = self._table(table.table)
+            found = self._table(table.name_in_source)
             copy = view_of(connection, position, table, found, epoch, cores)
             copy = replace(copy, exact=is_transactional(connection, found))
             statements = Statements(found, copy.schema, table.rule.where)
@@ -149,7 +167,8 @@ class MysqlSource(KeepsNoState):
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         """The rows of one split of a copy, in the table's types. Runs in the process of a Spark task."""
-        return read_split(self.client, self._table(schema.table), split, schema)
+        key_range = range_of(split)
+        return read_split(self.client, self._table(key_range.table or schema.table), key_range, schema)
 
     def _read_tables(self) -> dict[str, CatalogTable]:
         with self.client.session("describe") as connection:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from airflow_cdc_provider.connectors.sources.mysql.alterations import clauses_of
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
+from airflow_cdc_provider.connectors.sources.mysql.table_renames import renames_of
 from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, tokenize
 
 
@@ -34,12 +35,14 @@ class Effect(Enum):
 @dataclass(frozen=True)
 class Statement:
     """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables. ``clauses``: of an ALTER
-    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE."""
+    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables, old and new name as written, in order; a
+    statement that does more than that has none."""
 
     effect: Effect
     tables: frozenset[str] = frozenset()
     clauses: tuple[Tokens, ...] = ()
     ignoring: bool = False
+    renames: tuple[tuple[str, str], ...] = ()
 
     def affected(self, tables: Collection[str]) -> list[str]:
         """Those of ``tables`` that it affects; DROP DATABASE affects all tables of the database."""
@@ -94,10 +97,11 @@ def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Stat
     if words[0] == "CREATE":
         replace = words[1:3] == ["OR", "REPLACE"]
         return Statement(Effect.REPLACE_TABLE if replace else Effect.NONE, _identifiers(tokens, database))
-    if words[0] in ("DROP", "RENAME"):
+    if words[0] == "DROP":
         return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database))
-    if _loses_rows(tokens):
-        return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database))
+    if words[0] == "RENAME" or _loses_rows(tokens):
+        renames = renames_of(tokens, database)
+        return Statement(Effect.REPLACE_TABLE, _identifiers(tokens, database), renames=renames)
     return Statement(Effect.ALTER, _identifiers(tokens, database), clauses_of(tokens), "IGNORE" in words[:4])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     BINLOG_RETENTION,
     ServerInfo,
     binlog_retention,
+    exists,
     fetch_all,
     read_binlog_end,
     read_binlog_files,
@@ -24,8 +25,10 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     read_variables,
 )
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
-from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder, DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder
+from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.gtids import GTIDS, parse_gtid
+from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, renamed_meanwhile
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
@@ -40,6 +43,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
 from airflow_cdc_provider.connectors.sources.mysql.replication import require_logged
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
+from airflow_cdc_provider.connectors.sources.mysql.table_renames import Rename, names_of
 from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position
@@ -130,12 +134,14 @@ class Binlog:
             end = read_binlog_end(connection, self.client)
             row_image = read_variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper()
         binlog_end = BinlogPosition(file_number(end.file), end.pos)
-        altered = self._last_alterations(split.lo, binlog_end, tasks, server, row_image == "FULL")
+        names = {task.table: (task.table,) for task in tasks} | self._names_of_renamed(split.lo, tasks)
+        altered = self._last_alterations(split.lo, binlog_end, names, server, row_image == "FULL")
 
         def redefined(table: str) -> frozenset[str]:
-            return self._redefined_columns(split.lo, binlog_end, table)
+            return self._redefined_columns(split.lo, binlog_end, names[table])
 
-        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined)
+        first_names = {task.table: names[task.table][0] for task in tasks if task.renamed_to}
+        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined, first_names)
         decoder = BinlogDecoder(tasks, settings, epoch, split.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, split.lo, self.options.server_id):
@@ -167,29 +173,60 @@ class Binlog:
                     return StreamProbe(True, False, "")
         return StreamProbe(False, True, gtid)
 
+    def _names_of_renamed(self, lo: Position, tasks: Sequence[TableTask]) -> dict[str, tuple[str, ...]]:
+        """The names after ``lo`` of each table whose renames are followed, first to last. Raises SourceUnavailable if
+        tables are renamed at this time."""
+        renamed = {task.table: task.control.identity if task.control else None for task in tasks if task.renamed_to}
+        identities = {table: identity for table, identity in renamed.items() if identity is not None}
+        if not renamed:
+            return {}
+        with self.client.session("renames") as connection:
+            before = read_binlog_end(connection, self.client)
+            names = names_now(connection, identities) or {}
+            missing = sorted(renamed.keys() - {table for table, name in names.items() if exists(connection, name)})
+            end = read_binlog_end(connection, self.client)
+            renames = list(self._renames(connection, lo, BinlogPosition(file_number(end.file), end.pos)))
+        if missing or any(position >= BinlogPosition(file_number(before.file), before.pos) for position, _ in renames):
+            raise renamed_meanwhile(missing, self.client.address)
+        return {table: names_of(name, [rename for _, rename in renames]) for table, name in names.items()}
+
+    def _renames(self, connection: Any, lo: Position, end: BinlogPosition) -> Iterator[tuple[BinlogPosition, Rename]]:
+        for event in self._events(connection, lo, self.options.server_id + 1):
+            position = BinlogPosition(file_number(event.file), event.start)
+            if position >= end:
+                return
+            if event.type in QUERIES:
+                for rename in parse_statement(parse_query(event)).renames:
+                    yield position, rename
+
     def _last_alterations(
-        self, lo: Position, end: BinlogPosition, tasks: Sequence[TableTask], server: ServerInfo, full_images: bool
+        self,
+        lo: Position,
+        end: BinlogPosition,
+        names: Mapping[str, Sequence[str]],
+        server: ServerInfo,
+        full_images: bool,
     ) -> dict[str, BinlogPosition] | None:
         """The position of the last ALTER of each of our tables, up to ``end``, where the catalog was read. None if the
-        binlog has column names and full images: then these positions are not needed."""
-        names = [task.table for task in tasks]
+        binlog has column names and full images: then these positions are not needed. ``names``: of each table."""
+        tables = {name: table for table, some in names.items() for name in some}
         altered: dict[str, BinlogPosition] = {}
         with self.client.session("definitions") as connection:
             for event in self._events(connection, lo, self.options.server_id):
                 position = BinlogPosition(file_number(event.file), event.start)
                 if position >= end:
                     break
-                ours = event.type == binlog.TABLE_MAP and table_id_and_name(event.body)[1] in names
+                ours = event.type == binlog.TABLE_MAP and table_id_and_name(event.body)[1] in tables
                 if full_images and ours and _has_names(event.body, server):
                     return None
                 if event.type in QUERIES:
                     statement = parse_statement(parse_query(event))
                     if statement.effect in (Effect.ALTER, Effect.REPLACE_TABLE):
-                        altered |= dict.fromkeys(statement.affected(names), position)
+                        altered |= dict.fromkeys((tables[name] for name in statement.affected(tables)), position)
         return altered
 
-    def _redefined_columns(self, lo: Position, end: BinlogPosition, table: str) -> frozenset[str]:
-        """The columns, in lower case, that statements before ``end`` redefine."""
+    def _redefined_columns(self, lo: Position, end: BinlogPosition, names: Sequence[str]) -> frozenset[str]:
+        """The columns, in lower case, that statements before ``end`` redefine. ``names``: of the table."""
         columns: set[str] = set()
         with self.client.session("definitions") as connection:
             for event in self._events(connection, lo, self.options.server_id + 1):
@@ -197,7 +234,7 @@ class Binlog:
                     break
                 if event.type in QUERIES:
                     statement = parse_statement(parse_query(event))
-                    if statement.effect is Effect.ALTER and statement.affected([table]):
+                    if statement.effect is Effect.ALTER and statement.affected(names):
                         columns |= set(redefined_columns(statement.clauses))
         return frozenset(columns)
 

@@ -50,7 +50,7 @@ class MariadbPipeline(StatementsPipeline):
         with self.server.cursor() as cursor:
             cursor.execute(COLUMNS, (DATABASE, table))
             kinds = dict(cursor.fetchall())
-            cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in kinds)} FROM {table}")
+            cursor.execute(f"SELECT {', '.join(f'`{name}`' for name in kinds)} FROM `{table}`")
             rows = (tuple(map(_text, row, kinds.values())) for row in cursor.fetchall())
             return list(kinds), Counter(rows)
 
