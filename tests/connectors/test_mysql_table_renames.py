@@ -115,6 +115,15 @@ def test_a_table_that_is_gone_when_its_window_is_read_stops_the_run(shop: Shop) 
 
 
 @pytest.mark.server
+def test_names_are_read_as_innodb_writes_them(shop: Shop) -> None:
+    names = ["a-b", "a#b.c", "$x y", "日本"]
+    shop.sql(*(f"CREATE TABLE `{name}` (id int PRIMARY KEY)" for name in names))
+    shop.sql("CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2", "CREATE TABLE ä (id int)")
+    tables = list(map(shop.table, [*names, "parted", "ä"]))
+    assert list(shop.source.identities(tables)) == tables[:-1]
+
+
+@pytest.mark.server
 def test_a_login_that_may_not_read_the_ids_confirms_no_drop_of_a_known_table(shop: Shop) -> None:
     identity, login = identity_of(shop, "t"), f"limited_{shop.name}"
     shop.sql(f"CREATE USER {login} IDENTIFIED BY '{PASSWORD}'", f"GRANT SELECT ON {shop.name}.* TO {login}")

@@ -39,6 +39,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
@@ -60,11 +61,16 @@ def open_copy(
     """``sealed`` is the end of the last sealed window. Raises CheckFailed if a foreign key changes rows of the table
     (SRC104) or an operand of the row filter is not a value of its column (SRC018)."""
     with client.session("copy") as connection:
-        before = read_identities(connection) or {}
+        before = _identity(connection, task)
         position = _anchor(connection, client, sealed)
         copy = view_of(connection, position, task, table, epoch, cores)
-        identity = (read_identities(connection) or {}).get(task.name_in_source)
-    yield replace(copy, identity=identity if identity == before.get(task.name_in_source) else None)
+        same = _identity(connection, task) == before
+    yield replace(copy, identity=before if same else None)
+
+
+def _identity(connection: Any, task: TableTask) -> TableIdentity | None:
+    name = task.name_in_source
+    return (read_identities(connection, [name.partition(".")[0]]) or {}).get(name)
 
 
 def view_of(connection: Any, position: Position, task: TableTask, table: CatalogTable, epoch: int, cores: int) -> Copy:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_server
@@ -15,7 +15,8 @@ from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEG
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition
 
-IDS = "SELECT name, table_id FROM information_schema.{view} ORDER BY table_id"
+IDS = "SELECT name, table_id FROM information_schema.{view} {where} ORDER BY table_id"
+IN_DATABASES = "WHERE SUBSTRING_INDEX(name, '/', 1) IN %s"
 
 CODE_POINT = re.compile("@([0-9a-f]{4})")
 """InnoDB writes names as those of files: most characters other than letters and digits of ASCII as code points, letters
@@ -26,11 +27,13 @@ THE_TABLE = ""
 """The key of a table that counts as one partition, whatever partitions it has."""
 
 
-def read_identities(connection: Any) -> dict[str, TableIdentity] | None:
-    """``database.table`` → identity, of the tables whose names can be read. None if the login may not read them."""
+def read_identities(connection: Any, databases: Collection[str] = ()) -> dict[str, TableIdentity] | None:
+    """``database.table`` → identity, of the tables whose names can be read, in all databases if none is given. None if
+    the login may not read them."""
+    where, parameters = (IN_DATABASES, [list(map(_file, databases))]) if databases else ("", [])
     view = "innodb_sys_tables" if read_server(connection).is_mariadb else "innodb_tables"
     try:
-        found = fetch_all(connection, IDS.format(view=view))
+        found = fetch_all(connection, IDS.format(view=view, where=where), parameters)
     # The driver is imported by the client only.
     except Exception as error:
         if error_code(error) in MISSING_PRIVILEGE:
@@ -62,6 +65,10 @@ def _name(file: str) -> str:
     if "@" in CODE_POINT.sub("", file):
         return ""
     return CODE_POINT.sub(lambda match: chr(int(match[1], 16)), file).replace("/", ".", 1)
+
+
+def _file(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_]", lambda match: f"@{ord(match[0]):04x}", name)
 
 
 def _identity(table: str, ids: Sequence[str]) -> TableIdentity:

@@ -99,7 +99,7 @@ class MysqlSource(KeepsNoState):
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
-            identities = read_identities(connection) or {}
+            identities = read_identities(connection, {table.partition(".")[0] for table in tables}) or {}
         return {table: identities[table] for table in tables if table in identities}
 
     def not_streamed(
