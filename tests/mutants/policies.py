@@ -198,6 +198,13 @@ POLICIES = (
         (f"{FOLLOWED}::test_comments_survive_changes_of_the_columns_and_another_copy[postgres to mysql]",),
     ),
     Mutant(
+        "a refused comment fails the run",
+        "airflow_cdc_provider/control/column_comments.py",
+        "except (Blocked, Fenced, *UNREADABLE) as error:",
+        "except (Blocked, Fenced) as error:",
+        (f"{FOLLOWED}::test_a_comment_that_the_target_refuses_stops_nothing",),
+    ),
+    Mutant(
         "a run writes comments again",
         "airflow_cdc_provider/control/column_comments.py",
         "comments=written_comments(current.control, due)",

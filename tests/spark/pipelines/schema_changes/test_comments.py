@@ -124,3 +124,17 @@ def test_a_run_killed_while_it_writes_comments_is_repeated(
     fence = pipeline.control(TABLE).fence
     pipeline.run_successfully()
     assert pipeline.control(TABLE).fence == fence
+
+
+@pytest.mark.parametrize("pipeline", [("postgres", "mysql")], indirect=True)
+def test_a_comment_that_the_target_refuses_stops_nothing(pipeline: Commented) -> None:
+    """An operator has given a column of the copy another type."""
+    assert pipeline.database
+    pipeline.run_until_idle()
+    pipeline.database.execute("ALTER TABLE copies.commented_t MODIFY v varchar(30) COMMENT 'of an operator'")
+    pipeline.comment("v", "refused")
+    pipeline.source.execute(f"INSERT INTO {TABLE} (id, v) VALUES (3, 'c')")
+    pipeline.run_successfully()
+    pipeline.run_until_idle()
+    assert pipeline.copied()["v"] == "of an operator" and pipeline.rows() == 3
+    assert pipeline.control(TABLE).state.name is TableState.REPLICATING
