@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
@@ -135,6 +136,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         retired_below=batch.retired_below,
         schema=batch.schema,
         identity=task.identity or control.identity,
+        comments=comments_after(control, batch.schema),
     )
     if batch.window == control.window:
         return replace(record, fence=control.fence + 1)

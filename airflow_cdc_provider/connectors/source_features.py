@@ -293,6 +293,15 @@ class HasIdentities(Protocol):
 
 
 @runtime_checkable
+class HasComments(Protocol):
+    """A source whose catalog has comments of columns."""
+
+    def comments(self, tables: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        """The current comments of the columns of these tables: table → column → comment, which is not empty. Raises
+        SourceUnavailable."""
+
+
+@runtime_checkable
 class HasChannels(Protocol):
     """A source whose stream has several channels, each with its own progress."""
 

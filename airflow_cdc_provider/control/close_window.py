@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from airflow_cdc_provider.control.closing_rows import ClosingRows
+from airflow_cdc_provider.control.column_comments import write_comments_of_copies
 from airflow_cdc_provider.control.complete_commands import complete_commands
 from airflow_cdc_provider.control.measure_retention import measure_retention
 from airflow_cdc_provider.control.open_window import read_decision
@@ -71,6 +72,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     before = state.tables(name)
     log = _log_facts(replicator, decision, before)
     failures = {**_problems_of_failed_steps(decision, results, failed), **results.problems()}
+    write_comments_of_copies(replicator, decision, failures, log_info)
     closing = ClosingRows(replicator, decision, results, failures, log, at)
 
     def rows_at_end(known: Mapping[str, TableRow]) -> Iterable[TableRow]:

@@ -24,15 +24,20 @@ def commit_fence(
 ) -> ControlRecord:
     """Raise the fencing token of a table above every token recorded for it, and write an audit entry. Requires
     ``current.control``. Raises Fenced if the table has a newer commit, TargetUnavailable if the answer was lost."""
-    assert current.control is not None
-    record = current.control.fenced(state, attempt=actor, committed_at=utc_now(), **changes)
-    highest = split_token(current.token)[0] if current.token is not None else 0
     record = replicator.targets.of(table).fence(
-        target_table, current, replace(record, fence=max(record.fence, highest + 1))
+        target_table, current, next_record(current, actor, state=state, **changes)
     )
     detail = {"table": table, "fence": record.fence, "window": record.window, "state": record.state.name.value}
     replicator.state.write_audit(replicator.name, actor, "fence", detail)
     return record
+
+
+def next_record(current: TargetState, actor: str, **changes: Any) -> ControlRecord:
+    """The record of a commit without data, under a fence above every recorded one."""
+    assert current.control is not None
+    record = current.control.fenced(attempt=actor, committed_at=utc_now(), **changes)
+    highest = split_token(current.token)[0] if current.token is not None else 0
+    return replace(record, fence=max(record.fence, highest + 1))
 
 
 def with_control(task: TableTask, control: ControlRecord) -> TableTask:

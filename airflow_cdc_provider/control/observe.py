@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
+from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies
 from airflow_cdc_provider.control.replicator import Replicator
@@ -111,6 +112,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
         tables = _with_identities(replicator, tables, log_facts)
+    tables = with_comments(replicator, tables)
 
     facts = Facts(
         definition=replicator.definition,

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 
 from airflow_cdc_provider.control.answers import carry_out_answers
+from airflow_cdc_provider.control.column_comments import write_due_comments
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.footprint import left_copies, left_note
@@ -41,7 +42,9 @@ from airflow_cdc_provider.core.times import utc_now
 
 def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> RunDecision:
     """Decide the run and do everything that needs no Spark: pause, resume, open the stream, seal an empty window, fence
-    restored tables. Writes ``plan.json`` for later tasks to the run's folder. Raises Blocked (CMD020 to CMD023) if the
+    restored tables, write comments of columns.
+
+    Writes ``plan.json`` for later tasks to the run's folder. Raises Blocked (CMD020 to CMD023) if the
     replicator was deleted, renamed or moved."""
     name, state = replicator.name, replicator.state
     register(state, replicator.definition)
@@ -72,6 +75,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
         drop_gone_copies(replicator, decision.gone, run.run_id, log_info)
     decision = _fence_restored(replicator, observation, decision, log_info)
     decision = _ask(replicator, observation, decision, log_info)
+    if run.stream_lane and decision.stop is None:
+        decision = write_due_comments(replicator, decision, log_info)
     if decision.idle is not None:
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
     for new in decision.new:

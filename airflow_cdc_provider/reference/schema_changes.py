@@ -28,18 +28,26 @@ table stops; under `stop` they are SCH004 for `TRUNCATE`, and TBL004 for a renam
 for an operator. A table with `LOG004`, `SRC100` or `SRC101` is copied again where the source has `reconcile: auto`,
 unless its columns changed. `drop_column` has `keep`, `set_null` and `drop` instead of `apply`.
 
+Comments of columns are read from the catalogs of {commented}, whatever the policy.
+
 ## What each target does
 
 If the policy is to apply the change. *With the rows*: in the commit of the first rows that have the column. *In place*:
 by a commit that alters the table, before the first row that needs it. *Copied again*: by a resync. *Blocked*: SCH001,
 until an operator requests a resync. A column of the key is altered like any other one, unless it has a row of its own.
+An empty cell: the copy has no comments.
 
 {targets}
 """
 
 
 def page() -> str:
-    return PAGE.format(sources=source_changes.table(), reports="\n".join(_reports()), targets=target_changes.table())
+    return PAGE.format(
+        sources=source_changes.table(),
+        reports="\n".join(_reports()),
+        commented=source_changes.sources_with_comments(),
+        targets=target_changes.table(),
+    )
 
 
 def _reports() -> list[str]:

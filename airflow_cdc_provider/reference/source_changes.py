@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.connectors import FORMATS, SOURCES
-from airflow_cdc_provider.connectors.source_features import ReportsChanges
+from airflow_cdc_provider.connectors.source_features import HasComments, ReportsChanges
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.reported_changes import IN_STREAM, Report, ReportedChanges, TableChange, policy_key
@@ -63,6 +63,12 @@ def declarations() -> dict[str, ReportedChanges]:
         for name, kind in sorted({**sources, **formats}.items())
         if isinstance(kind, ReportsChanges)
     }
+
+
+def sources_with_comments() -> str:
+    """The types of sources whose comments of columns are copied."""
+    kinds = {name: load_class("source", name, SOURCES) for name in sorted(SOURCES)}
+    return ", ".join(f"`{name}`" for name, kind in kinds.items() if issubclass(kind, HasComments))
 
 
 def expected_code(change: TableChange, report: Report, choice: OnChange) -> str:

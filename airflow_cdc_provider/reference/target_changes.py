@@ -10,7 +10,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, SchemaStop, decide_schema_change
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
-from airflow_cdc_provider.core.table.alterations import Alteration
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare, widens
@@ -113,7 +113,14 @@ def table() -> str:
         if not change.in_key or effects != previous:
             lines.append(f"| {change.title} | {' | '.join(effects)} |")
         previous = effects
+    lines.append(f"| another comment of a column | {' | '.join(map(_effect_of_comment, opened))} |")
     return "\n".join(lines)
+
+
+def _effect_of_comment(tables: TargetTables) -> str:
+    comment = [Alteration(Alter.COMMENT, OTHER, OTHER)]
+    can_comment = isinstance(tables, AltersTables) and tables.statements("t", comment) is not None
+    return EFFECTS[SchemaAction.ALTER] if can_comment else ""
 
 
 def _retyped(title: str, old: LogicalType, new: LogicalType, in_key: bool = False) -> AppliedChange:

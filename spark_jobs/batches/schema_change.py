@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alteration, altered
+from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -64,7 +65,9 @@ def alter_table(
     rows. Raises Fenced if the table has changed."""
     assert current.control is not None and isinstance(job.tables, AltersTables)
     schema = stored_schema(task.rule.history, altered(before, alterations))
-    record = replace(current.control.fenced(schema=schema), attempt=job.step.attempt, committed_at=_now())
+    comments = comments_after(current.control, schema)
+    fenced = current.control.fenced(schema=schema, comments=comments)
+    record = replace(fenced, attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
     committed = job.tables.alter(task.target, current, record, alterations)
     failpoint("alter.after")

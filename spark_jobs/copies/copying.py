@@ -138,6 +138,7 @@ def build_control_record(
         ignored=task.ignored,
         extent=task.rule.snapshot.extent,
         shard_value=task.rule.shard_value,
+        comments=dict.fromkeys(current.control.comments) if current.control else {},
         committed_at=utc_now(),
         nonce=uuid.uuid4().hex,
     )

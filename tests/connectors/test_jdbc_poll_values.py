@@ -21,7 +21,7 @@ AT = datetime(2026, 1, 1)
 def rows(kind: LogicalType) -> RowConverter:
     columns = (Column("k", LogicalType(Kind.FLOAT64)), Column("v", kind), Column("at", LogicalType(Kind.TIMESTAMP)))
     schema = TableSchema("shop.t", columns, ("k",))
-    described = PolledTable("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset())
+    described = PolledTable("shop", "t", schema, {name: sa.types.NullType() for name in schema.names}, frozenset(), {})
     return RowConverter(TableQueries(described, schema, "at", timedelta(), "mysql"))
 
 

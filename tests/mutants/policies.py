@@ -9,6 +9,9 @@ WALK = "tests/core/test_merge_schema_walk.py"
 EARLIER = "tests/core/test_earlier_rows.py"
 LISTED = "tests/core/test_listed_tables.py"
 QUESTIONS = "tests/spark/pipelines/schema_changes/test_questions.py"
+COMMENTS = "tests/core/test_column_comments.py"
+STATEMENTS = "tests/spark/test_comment_statements.py"
+FOLLOWED = "tests/spark/pipelines/schema_changes/test_comments.py"
 TABLES = "tests/spark/pipelines/schema_changes/test_listed_tables.py"
 
 POLICIES = (
@@ -137,5 +140,75 @@ POLICIES = (
         "self._copied = {int(c.identity.table): task",
         "self._copied = {0: task",
         (f"{TABLES}::test_changes_under_a_name_between_two_runs_are_copied",),
+    ),
+    Mutant(
+        "a removed comment stays in the copy",
+        "airflow_cdc_provider/core/table/column_comments.py",
+        'control.comments.get(column.name, "") != comments.get(column.name, "")',
+        'control.comments.get(column.name, "") != comments.get(column.name, control.comments.get(column.name, ""))',
+        (COMMENTS,),
+    ),
+    Mutant(
+        "the comment of a column that became wider is thought to be there",
+        "airflow_cdc_provider/core/table/column_comments.py",
+        "if before.get(column.name) == column.type}",
+        "if column.name in before}",
+        (COMMENTS,),
+    ),
+    Mutant(
+        "a dropped column loses its comment",
+        "airflow_cdc_provider/core/table/column_comments.py",
+        "if column.name in now.names and",
+        "if",
+        (COMMENTS,),
+    ),
+    Mutant(
+        "a snapshot does not refer to its comments",
+        "airflow_cdc_provider/targets/iceberg/record_properties.py",
+        "    if record.comments:\n",
+        "    if not record.comments:\n",
+        (COMMENTS,),
+    ),
+    Mutant(
+        "MySQL rejects a long comment",
+        "airflow_cdc_provider/targets/mysql/sql.py",
+        "text[:COMMENT_CHARACTERS]",
+        "text",
+        (STATEMENTS,),
+    ),
+    Mutant(
+        "a comment gives a column the type of the copy back",
+        "airflow_cdc_provider/targets/mysql/sql.py",
+        ", ALGORITHM=INSTANT",
+        "",
+        (f"{STATEMENTS}::test_a_column_with_another_type_than_that_of_the_copy_stays_as_it_is",),
+    ),
+    Mutant(
+        "a comment needs a feature of the Delta table",
+        "airflow_cdc_provider/targets/delta/alterations.py",
+        "    if kind is Alter.COMMENT:\n        return table\n",
+        "",
+        (COMMENTS,),
+    ),
+    Mutant(
+        "another copy is thought to have the comments of the one before",
+        "spark_jobs/copies/copying.py",
+        "dict.fromkeys(current.control.comments)",
+        "dict(current.control.comments)",
+        (f"{FOLLOWED}::test_comments_survive_changes_of_the_columns_and_another_copy[postgres to mysql]",),
+    ),
+    Mutant(
+        "a refused comment fails the run",
+        "airflow_cdc_provider/control/column_comments.py",
+        "except (Blocked, Fenced, *UNREADABLE) as error:",
+        "except (Blocked, Fenced) as error:",
+        (f"{FOLLOWED}::test_a_comment_that_the_target_refuses_stops_nothing",),
+    ),
+    Mutant(
+        "a run writes comments again",
+        "airflow_cdc_provider/control/column_comments.py",
+        "comments=written_comments(current.control, due)",
+        "comments=current.control.comments",
+        (f"{FOLLOWED}::test_comments_follow_the_source_without_another_copy[postgres to delta]",),
     ),
 )

@@ -17,17 +17,20 @@ class Alter(StrEnum):
     WIDEN = "widen"
     DROP = "drop"
     SET_NULL = "set_null"
+    COMMENT = "comment"
 
 
 @dataclass(frozen=True)
 class Alteration:
     """One column of the target. ``column``: as the target has it, after the alterations before this one; ``to``: its
-    new name or type, None for ``drop`` and ``set_null``. ``in_key``: the column belongs to the key."""
+    new name or type, None for ``drop`` and ``set_null``. ``in_key``: the column belongs to the key. ``comment``: its
+    new comment, empty to remove it."""
 
     kind: Alter
     column: Column
     to: Column | None = None
     in_key: bool = False
+    comment: str = ""
 
 
 def alterations(

@@ -55,7 +55,8 @@ class ControlRecord:
     the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
     the source has no such catalog. ``ignored``: columns that an operator has decided not to copy. ``extent``: which
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
-    the key in the rows of this copy.
+    the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
+    source; None where a change of the column may have removed it.
     """
 
     replicator: str
@@ -78,6 +79,7 @@ class ControlRecord:
     ignored: tuple[str, ...] = ()
     extent: CopyExtent = WHOLE
     shard_value: str = ""
+    comments: dict[str, str | None] = field(default_factory=dict)
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""

@@ -14,11 +14,14 @@ from airflow_cdc_provider.targets.database.sql import Sql
 
 @runtime_checkable
 class AltersColumns(Protocol):
-    """The dialect of a database whose columns can be renamed, widened and dropped."""
+    """The dialect of a database whose columns can be renamed, widened, dropped and commented."""
 
     def widen(self, table: str, before: Column, after: Column, in_key: bool) -> str | None:
         """The statement; empty if the column has the type already, None if the database cannot keep every value.
         ``table``: SQL."""
+
+    def comment_on(self, table: str, column: Column, in_key: bool, text: str) -> str:
+        """The statement that sets the comment of a column; no text removes it. ``table``: SQL."""
 
 
 def alteration_statements(sql: Sql, target_table: str, alterations: Sequence[Alteration]) -> list[Statement] | None:
@@ -33,6 +36,8 @@ def alteration_statements(sql: Sql, target_table: str, alterations: Sequence[Alt
                 text: str | None = f"ALTER TABLE {table} RENAME COLUMN {name} TO {sql.quoted(one.to.name)}"
             case Alter.WIDEN if one.to:
                 text = sql.widen(table, one.column, one.to, one.in_key)
+            case Alter.COMMENT:
+                text = sql.comment_on(table, one.column, one.in_key, one.comment)
             case Alter.DROP:
                 text = f"ALTER TABLE {table} DROP COLUMN {name}"
             case _:

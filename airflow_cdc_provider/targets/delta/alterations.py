@@ -19,11 +19,12 @@ from airflow_cdc_provider.targets.delta.local_engine.protocol_support import del
 from airflow_cdc_provider.targets.delta.metadata import TableMetadata
 from airflow_cdc_provider.targets.delta.names import path_table
 from airflow_cdc_provider.targets.delta.options import TableFeature
-from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import column_type
 
 MAX_ID, ID = "delta.columnMapping.maxColumnId", "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+COMMENT = "comment"
 TYPE_WIDENING, TYPE_CHANGES = "delta.enableTypeWidening", "delta.typeChanges"
 NEEDED: dict[Alter, TableFeature] = {
     Alter.RENAME: TableFeature.COLUMN_MAPPING,
@@ -39,7 +40,7 @@ def statements(path: str, alterations: Sequence[Alteration], allowed: Sequence[T
     """As Spark SQL; None if one of them needs a feature that is not ``allowed``."""
     table, texts = path_table(path), []
     for one in alterations:
-        if NEEDED[one.kind] not in allowed:
+        if one.kind in NEEDED and NEEDED[one.kind] not in allowed:
             return None
         name = quoted(one.column.name)
         match one.kind:
@@ -47,6 +48,8 @@ def statements(path: str, alterations: Sequence[Alteration], allowed: Sequence[T
                 texts.append(f"ALTER TABLE {table} RENAME COLUMN {name} TO {quoted(one.to.name)};")
             case Alter.WIDEN if one.to:
                 texts.append(f"ALTER TABLE {table} ALTER COLUMN {name} TYPE {column_type(one.to.type)};")
+            case Alter.COMMENT:
+                texts.append(f"ALTER TABLE {table} ALTER COLUMN {name} COMMENT {text_literal(one.comment)};")
             case _:
                 texts.append(f"ALTER TABLE {table} DROP COLUMN {name};")
         if one.kind is Alter.SET_NULL:
@@ -56,7 +59,7 @@ def statements(path: str, alterations: Sequence[Alteration], allowed: Sequence[T
 
 def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMetadata:
     for one in alterations:
-        table = _with_widening(table) if one.kind is Alter.WIDEN else _with_mapping(table)
+        table = _with_needed_feature(table, one.kind)
         fields, configuration = _fields(table), dict(table.metadata["configuration"])
         at = next(number for number, field in enumerate(fields) if field["name"] == one.column.name)
         match one.kind:
@@ -66,6 +69,8 @@ def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMet
             case Alter.WIDEN if one.to:
                 fields[at] = _widened(fields[at], delta_type(one.to.type))
                 table = _with_timestamps(table) if one.to.type.kind is Kind.TIMESTAMP else table
+            case Alter.COMMENT:
+                fields[at] = _commented(fields[at], one.comment)
             case Alter.SET_NULL:
                 fields[at] = _new_field(fields[at], configuration)
             case _:
@@ -79,6 +84,12 @@ def altered(table: TableMetadata, alterations: Sequence[Alteration]) -> TableMet
 
 def _fields(table: TableMetadata) -> list[dict[str, Any]]:
     return list(json.loads(table.metadata["schemaString"])["fields"])
+
+
+def _with_needed_feature(table: TableMetadata, kind: Alter) -> TableMetadata:
+    if kind is Alter.COMMENT:
+        return table
+    return _with_widening(table) if kind is Alter.WIDEN else _with_mapping(table)
 
 
 def _with_feature(table: TableMetadata, feature: str, **settings: str) -> TableMetadata:
@@ -114,6 +125,11 @@ def _with_timestamps(table: TableMetadata) -> TableMetadata:
 def _widened(field: dict[str, Any], kind: str) -> dict[str, Any]:
     changes = [*field["metadata"].get(TYPE_CHANGES, ()), {"fromType": field["type"], "toType": kind}]
     return {**field, "type": kind, "metadata": {**field["metadata"], TYPE_CHANGES: changes}}
+
+
+def _commented(field: dict[str, Any], text: str) -> dict[str, Any]:
+    others = {name: value for name, value in field["metadata"].items() if name != COMMENT}
+    return {**field, "metadata": {**others, COMMENT: text} if text else others}
 
 
 def _new_field(field: dict[str, Any], configuration: dict[str, str]) -> dict[str, Any]:

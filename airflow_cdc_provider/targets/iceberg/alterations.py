@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
-from airflow_cdc_provider.targets.sparksql.names import quoted
+from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import column_type
 
 PROMOTED = {Kind.INT64: "long", Kind.FLOAT64: "double"}
@@ -27,6 +27,8 @@ def statements(table: str, alterations: Sequence[Alteration]) -> tuple[str, ...]
                     return None
                 if one.to.type.kind is not Kind.INT32:
                     texts.append(f"ALTER TABLE {table} ALTER COLUMN {name} TYPE {column_type(one.to.type)};")
+            case Alter.COMMENT:
+                texts.append(f"ALTER TABLE {table} ALTER COLUMN {name} COMMENT {text_literal(one.comment)};")
             case _:
                 texts.append(f"ALTER TABLE {table} DROP COLUMN {name};")
         if one.kind is Alter.SET_NULL:
@@ -48,6 +50,8 @@ def alter_column(update: Any, one: Alteration) -> None:
                 update.update_column(name, DecimalType(kind.precision, kind.scale))
             elif kind.kind in PROMOTED:
                 update.update_column(name, LongType() if kind.kind is Kind.INT64 else DoubleType())
+        case Alter.COMMENT:
+            update.update_column(name, doc=one.comment)
         case _:
             update.delete_column(name)
 

@@ -1,7 +1,7 @@
 """A control record as properties of a snapshot.
 
-Its schema and identity change rarely and are stored once, as table properties that the snapshot refers to by id: every
-commit rewrites a table's metadata with all of its snapshots.
+Its schema, identity and comments change rarely and are stored once, as table properties that the snapshot refers to by
+id: every commit rewrites a table's metadata with all of its snapshots.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 RECORD = "cdc.record"
 SCHEMA = "cdc.schema"
 IDENTITY = "cdc.identity"
+COMMENTS = "cdc.comments"
 REPLICATOR = "cdc.replicator"
 TABLE = "cdc.table"
 
@@ -27,13 +28,13 @@ def snapshot_properties(record: ControlRecord) -> dict[str, str]:
     return {
         REPLICATOR: record.replicator,
         TABLE: record.table,
-        RECORD: _text(to_plain(replace(record, schema=None, identity=None))),
+        RECORD: _text(to_plain(replace(record, schema=None, identity=None, comments={}))),
         **{name: id for name, (id, _) in _separate_parts(record).items()},
     }
 
 
 def table_properties(record: ControlRecord) -> dict[str, str]:
-    """The table properties with the record's schema and identity."""
+    """The table properties with the record's schema, identity and comments."""
     return {f"{name}.{id}": text for name, (id, text) in _separate_parts(record).items()}
 
 
@@ -45,6 +46,9 @@ def _separate_parts(record: ControlRecord) -> dict[str, tuple[str, str]]:
     if record.identity:
         text = _text(to_plain(record.identity))
         parts[IDENTITY] = hashlib.sha256(text.encode()).hexdigest()[:16], text
+    if record.comments:
+        text = _text(record.comments)
+        parts[COMMENTS] = hashlib.sha256(text.encode()).hexdigest()[:16], text
     return parts
 
 
@@ -55,11 +59,14 @@ def own_record(
     if (summary.get(REPLICATOR), summary.get(TABLE)) != (replicator, table) or RECORD not in summary:
         return None
     record = from_plain(ControlRecord, json.loads(summary[RECORD]))
-    schema, identity = (properties.get(f"{name}.{summary.get(name, '')}") for name in (SCHEMA, IDENTITY))
+    schema, identity, comments = (
+        properties.get(f"{name}.{summary.get(name, '')}") for name in (SCHEMA, IDENTITY, COMMENTS)
+    )
     return replace(
         record,
         schema=from_plain(TableSchema, json.loads(schema)) if schema else None,
         identity=from_plain(TableIdentity, json.loads(identity)) if identity else None,
+        comments=json.loads(comments) if comments else {},
     )
 
 

@@ -42,6 +42,9 @@ LARGEST_SCALE = 30
 KEY_TEXT_CHARACTERS = 255
 """Length of text in a key: three such columns fit into the 3,072 bytes of an index."""
 
+COMMENT_CHARACTERS = 1024
+LAST_IN_THREE_BYTES, REPLACEMENT = 0xFFFF, "\ufffd"
+
 
 @dataclass(frozen=True)
 class MysqlSql:
@@ -92,8 +95,18 @@ class MysqlSql:
         old, new = self.column_type(before, in_key), self.column_type(after, in_key)
         if after.type.kind in FLOATS or old.startswith("VARCHAR") != new.startswith("VARCHAR"):
             return None
-        not_null = " NOT NULL" if in_key and not after.nullable else ""
-        return f"ALTER TABLE {table} MODIFY COLUMN {self.quoted(after.name)} {new}{not_null}" if old != new else ""
+        return self._modify(table, after, in_key) if old != new else ""
+
+    def comment_on(self, table: str, column: Column, in_key: bool, text: str) -> str:
+        """The server refuses the statement if it would change more than the comment. A comment has no characters of
+        four bytes."""
+        fitting = "".join(one if ord(one) <= LAST_IN_THREE_BYTES else REPLACEMENT for one in text[:COMMENT_CHARACTERS])
+        return f"{self._modify(table, column, in_key)} COMMENT {text_literal(fitting)}, ALGORITHM=INSTANT"
+
+    def _modify(self, table: str, column: Column, in_key: bool) -> str:
+        not_null = " NOT NULL" if in_key and not column.nullable else ""
+        kind = self.column_type(column, in_key)
+        return f"ALTER TABLE {table} MODIFY COLUMN {self.quoted(column.name)} {kind}{not_null}"
 
     def literal(self, canonical: object, column: Column) -> str:
         if canonical is None:

@@ -67,6 +67,10 @@ class PostgresSql(UpdatesFrom):
     def widen(self, table: str, before: Column, after: Column, in_key: bool) -> str | None:
         return f"ALTER TABLE {table} ALTER COLUMN {self.quoted(after.name)} TYPE {self.column_type(after, in_key)}"
 
+    def comment_on(self, table: str, column: Column, in_key: bool, text: str) -> str:
+        """Without zero characters, which no text of PostgreSQL has."""
+        return f"COMMENT ON COLUMN {table}.{self.quoted(column.name)} IS {_text(text.replace(chr(0), ''))}"
+
     def literal(self, canonical: object, column: Column) -> str:
         kind = self.column_type(column, in_key=False)
         if canonical is None:

@@ -14,13 +14,14 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 @dataclass(frozen=True)
 class PolledTable:
-    """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns."""
+    """``types``: column -> SQLAlchemy type. ``nullable``: nullable columns. ``comments``: column -> comment."""
 
     namespace: str
     name: str
     schema: TableSchema
     types: Mapping[str, Type]
     nullable: frozenset[str]
+    comments: Mapping[str, str]
 
 
 def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
@@ -67,4 +68,5 @@ def _polled_table(
         TableSchema(f"{namespace}.{name}" if namespace else name, columns, key),
         {column["name"]: column["type"] for column in reflected},
         frozenset(column["name"] for column in reflected if column["nullable"]),
+        {column["name"]: column["comment"] for column in reflected if column.get("comment")},
     )

@@ -116,6 +116,10 @@ class JdbcPollSource(PollingSource):
             planner = IntervalPlanner(self.database.now(connection), self.options, schema_ids=self._schema_ids())
             return poll_status(position, tables, planner, has_changes)
 
+    def comments(self, tables: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        """As ``tables`` has read them last, in the same queries."""
+        return {table: self._described[table].comments for table in tables if table in self._described}
+
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         """Of the tables in their last description, so that names and identities are from the same time."""
         described = {table: self._described[table] for table in tables if table in self._described}

@@ -43,6 +43,11 @@ SELECT CONCAT(table_schema, '.', table_name), table_rows, data_length FROM infor
 WHERE table_type = 'BASE TABLE' AND CONCAT(table_schema, '.', table_name) IN %s
 """
 
+COMMENTS = """
+SELECT CONCAT(table_schema, '.', table_name), column_name, column_comment FROM information_schema.columns
+WHERE column_comment <> '' AND table_schema IN %s AND CONCAT(table_schema, '.', table_name) IN %s
+"""
+
 
 @dataclass(frozen=True)
 class CatalogTable:
@@ -157,6 +162,15 @@ def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
     """From the statistics of the storage engine. InnoDB estimates the rows from a sample of pages."""
     rows = fetch_all(connection, SIZES, (tuple(tables),)) if tables else []
     return {table: TableSize(rows, size) for table, rows, size in rows}
+
+
+def read_comments(connection: Any, tables: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Table → column → comment."""
+    found: dict[str, dict[str, str]] = {}
+    databases = tuple({table.partition(".")[0] for table in tables})
+    for table, column, text in fetch_all(connection, COMMENTS, (databases, tuple(tables))) if tables else []:
+        found.setdefault(table, {})[column] = text
+    return found
 
 
 def quoted(name: str) -> str:

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.source_features import TableSnapshot
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     exists,
+    read_comments,
     read_server,
     read_sizes,
     read_tables,
@@ -115,6 +116,10 @@ class MysqlSource(KeepsNoState):
     def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
         with self.client.session("describe") as connection:
             return read_sizes(connection, tables)
+
+    def comments(self, tables: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        with self.client.session("describe") as connection:
+            return read_comments(connection, tables)
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, MYSQL)

@@ -72,6 +72,14 @@ NAMES = f"""
 SELECT c.oid::int8, n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {TABLES} AND c.oid::int8 = ANY (%s)
 """
+COMMENTS = """
+SELECT n.nspname || '.' || c.relname, a.attname::text, d.description
+FROM pg_description d
+JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 'pg_class'::regclass
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND a.attnum > 0
+WHERE n.nspname || '.' || c.relname = ANY (%s)
+"""
 EXISTS = """
 SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname || '.' || c.relname = %s OR c.oid::text = %s)
@@ -91,6 +99,14 @@ def table_oids(connection: Connection[Any], tables: Sequence[str]) -> set[int]:
 
 def table_names(connection: Connection[Any], oids: Sequence[int]) -> dict[int, str]:
     return dict(connection.execute(NAMES, [list(oids)]).fetchall())
+
+
+def read_comments(connection: Connection[Any], tables: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Table → column → comment."""
+    found: dict[str, dict[str, str]] = {}
+    for table, column, text in connection.execute(COMMENTS, [list(tables)]):
+        found.setdefault(table, {})[column] = text
+    return found
 
 
 def read_identity(connection: Connection[Any]) -> dict[str, str]:

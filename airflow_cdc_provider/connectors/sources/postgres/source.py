@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, SplitRead, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import SourceObject, TableSnapshot
 from airflow_cdc_provider.connectors.sources.postgres.capacity import read_capacity
-from airflow_cdc_provider.connectors.sources.postgres.catalog import exists, read_catalog, read_identity, table_names
+from airflow_cdc_provider.connectors.sources.postgres.catalog import (
+    exists,
+    read_catalog,
+    read_comments,
+    read_identity,
+    table_names,
+)
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
@@ -145,6 +151,10 @@ class PostgresSource:
         former_slot = read_options(self.given_options, former).slot
         take_objects(self.client, self.options, former, former_slot)
         return former_slot != self.options.slot
+
+    def comments(self, tables: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        with self.client.session("describe") as connection:
+            return read_comments(connection, tables)
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
