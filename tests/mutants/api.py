@@ -86,8 +86,8 @@ API_MUTANTS = (
     Mutant(
         "an API summary forgets tables that were never fresh",
         "airflow_cdc_provider/core/decisions/freshness.py",
-        "return row.fresh_at or row.failing_since or row.since",
-        "return row.fresh_at or row.failing_since",
+        "return lagging_since(row) or row.failing_since or row.since",
+        "return lagging_since(row) or row.failing_since",
         ("tests/core/test_freshness.py", SUMMARIES),
     ),
     Mutant(

@@ -77,6 +77,20 @@ MONITORING_MUTANTS = (
         ("tests/provider/test_cli_status.py",),
     ),
     Mutant(
+        "the worker's clock says up to when a copy is equal to its source",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "parse_utc(self.decision.source_at or self.decision.at)",
+        "parse_utc(self.decision.at)",
+        ("tests/provider/test_cli_status.py",),
+    ),
+    Mutant(
+        "the time of a commit is compared with the worker's clock",
+        "airflow_cdc_provider/control/closing_rows.py",
+        "        row = replace(row, clock_ahead_s=self._clock_ahead_s) if self.decision.source_at else row\n",
+        "",
+        ("tests/provider/test_cli_status.py",),
+    ),
+    Mutant(
         "lineage of a renamed column names the copy's",
         "airflow_cdc_provider/core/lineage/copies.py",
         "            column.source_name,\n",

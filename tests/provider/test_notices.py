@@ -76,7 +76,7 @@ def set_row(harness: RunHarness, table: str = "public.a", **fields: Any) -> None
 
 
 def alerts(harness: RunHarness, definition: Definition) -> list[Alert]:
-    return alerts_of_tables(definition, harness.state.tables("shop").values())
+    return alerts_of_tables(definition, harness.state.tables("shop").values(), utc_now())
 
 
 def sent_at_end(harness: RunHarness, definition: Definition, result: CloseResult | None = None) -> list[str]:
