@@ -100,8 +100,8 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
         log_info(line)
     of_run = tuple(problem for problem in (decision.stop, decision.lost) if problem)
     problems = (*of_run, *_problems(decision, list(rows.values()), failed, results))
-    retries = state.retries(name, plan.run_id)
-    end = RunEnd(plan.run_id, before, rows, results, problems, retries, state.positions.get(name).retention, at)
+    retried = state.retried(name, plan.run_id)
+    end = RunEnd(plan.run_id, before, rows, results, problems, retried, state.positions.get(name).retention, at)
     samples = run_samples(replicator.definition, end)
     counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)

@@ -218,13 +218,12 @@ class StateStore:
         )
         return tuple(map(attempt_of, self.database.rows(query)))
 
-    def retries(self, replicator: str, run_id: str) -> int:
-        """How many jobs of the run were submitted again."""
-        query = sa.select(sa.func.count()).where(
+    def retried(self, replicator: str, run_id: str) -> tuple[AttemptRow, ...]:
+        """The attempts of the run that submitted a job again."""
+        query = sa.select(t.attempts).where(
             t.attempts.c.replicator == replicator, t.attempts.c.run_id == run_id, t.attempts.c.try_number > 1
         )
-        [(number,)] = self.database.rows(query)
-        return int(number)
+        return tuple(map(attempt_of, self.database.rows(query)))
 
     # Claims of the copy lane
 

@@ -91,6 +91,20 @@ MONITORING_MUTANTS = (
         ("tests/provider/test_cli_status.py",),
     ),
     Mutant(
+        "the phases of a table have no table",
+        "airflow_cdc_provider/control/results.py",
+        "yield task, result.table, result.phases",
+        'yield task, "", result.phases',
+        ("tests/provider/test_metrics.py",),
+    ),
+    Mutant(
+        "a retry of several tables is counted for the first",
+        "airflow_cdc_provider/control/run_metrics.py",
+        'return tables[0] if len(tables) == 1 else ""',
+        "return tables[0]",
+        ("tests/provider/test_metrics.py",),
+    ),
+    Mutant(
         "lineage of a renamed column names the copy's",
         "airflow_cdc_provider/core/lineage/copies.py",
         "            column.source_name,\n",
