@@ -9,7 +9,6 @@ from airflow_cdc_provider.cli.output import CommandOutput, OutputTable, pairs_te
 from airflow_cdc_provider.cli.replicators import find_definitions
 from airflow_cdc_provider.control.run_metrics import current_gauges
 from airflow_cdc_provider.core.metrics import plain_samples
-from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.state import open_state
 
 COLUMNS = ("metric", "value", "unit", "tags")
@@ -17,7 +16,8 @@ COLUMNS = ("metric", "value", "unit", "tags")
 
 @cli_command
 def metrics(args: argparse.Namespace) -> CommandOutput:
-    state, now = open_state(), utc_now()
+    state = open_state()
+    now = state.now()
     samples = [
         sample for definition in find_definitions(args.name) for sample in current_gauges(state, definition, now)
     ]

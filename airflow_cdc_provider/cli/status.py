@@ -29,7 +29,6 @@ from airflow_cdc_provider.core.table.attainment import meets
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.published_cut import is_catching_up
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.staging.open_store import open_log
@@ -51,7 +50,8 @@ class RetainedLogResult:
 
 @cli_command
 def status(args: argparse.Namespace) -> CommandOutput:
-    state, now = open_state(), utc_now()
+    state = open_state()
+    now = state.now()
     entries = state.replicators.all()
     without_yaml = _without_yaml(entries, args.name)
     listed = [] if args.name in without_yaml else find_definitions(args.name)

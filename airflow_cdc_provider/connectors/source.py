@@ -25,12 +25,13 @@ class SourceStatus:
     position that a window may reach; the given position if the source cannot determine one, and the window then ends
     when the stream is idle or the window is full. ``idle``: where an empty window may end, if the stream has advanced
     far enough without changes of our tables. ``outside``: tables whose changes the stream does not carry now, with the
-    reason and the remedy."""
+    reason and the remedy. ``at``: the source's clock when ``limit`` was taken; None if it shows none."""
 
     has_changes: bool
     limit: Position
     idle: Position | None = None
     outside: Mapping[str, Problem] = field(default_factory=dict)
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)

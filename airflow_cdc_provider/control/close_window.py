@@ -22,7 +22,7 @@ from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.control.retention import TableProgress, clean
 from airflow_cdc_provider.control.run_metrics import RunEnd, run_samples
 from airflow_cdc_provider.core.decisions.facts import LogFacts
-from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.decisions.freshness import freshness, lagging_since
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, acknowledgeable
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
@@ -34,7 +34,6 @@ from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
-from airflow_cdc_provider.core.times import utc_now
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,8 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
 
 
 def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
-    plan, at, state, name = decision.plan, utc_now(), replicator.state, replicator.name
+    plan, state, name = decision.plan, replicator.state, replicator.name
+    at = state.now()
     results = read_results(replicator.run(plan.run_id))
     before = state.tables(name)
     log = _log_facts(replicator, decision, before)
@@ -98,12 +98,12 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
     if moved:
         _publish_cut(replicator, {**before, **rows}, log.sealed, log_info)
     current = [row for copy, row in {**before, **rows}.items() if replicator.targets.has(copy)]
-    for line in _late_tables(current, replicator.definition.freshness):
+    for line in _late_tables(current, replicator.definition.freshness, state.now()):
         log_info(line)
     of_run = tuple(problem for problem in (decision.stop, decision.lost) if problem)
     problems = (*of_run, *_problems(decision, list(rows.values()), failed, results))
-    retries = state.retries(name, plan.run_id)
-    end = RunEnd(plan.run_id, before, rows, results, problems, retries, state.positions.get(name).retention, at)
+    retried = state.retried(name, plan.run_id)
+    end = RunEnd(plan.run_id, before, rows, results, problems, retried, state.positions.get(name).retention, at)
     samples = run_samples(replicator.definition, end)
     counts = {copy: results.counts(copy) for copy in moved}
     return CloseResult(tuple(rows.values()), moved, counts, problems, of_run, acknowledged, samples)
@@ -111,7 +111,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
 
 def _read_at(rows: Iterable[TableRow], log: LogFacts) -> str:
     """The latest time at which a run has seen the source with nothing left to read; empty if that is unknown."""
-    return max((row.fresh_at for row in rows if row.passed >= log.sealed), default="")
+    return max((lagging_since(row) for row in rows if row.passed >= log.sealed), default="")
 
 
 def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
@@ -126,8 +126,7 @@ def _waiting_records(name: str, rows: Iterable[TableRow]) -> Iterable[str]:
             )
 
 
-def _late_tables(rows: Iterable[TableRow], allowed: timedelta) -> Iterable[str]:
-    now = utc_now()
+def _late_tables(rows: Iterable[TableRow], allowed: timedelta, now: str) -> Iterable[str]:
     for row in rows:
         fresh = freshness(row, allowed, now)
         if fresh.late:

@@ -126,6 +126,7 @@ class ClosingRows:
         pending = first_pending_window(log, control)
         passed = max(row.passed, effective_window(log.sealed, control.window, pending))
         row = replace(row, passed=passed, fresh_at=max(row.fresh_at, self._fresh_at(passed)))
+        row = replace(row, clock_ahead_s=self._clock_ahead_s) if self.decision.source_at else row
         recovered = row.state is TableState.FAILING and (touched or pending is None)
         return recovered_row(row, self.at) if recovered else row
 
@@ -139,12 +140,16 @@ class ClosingRows:
         return self._seen_at
 
     @cached_property
+    def _clock_ahead_s(self) -> float:
+        return (parse_utc(self.decision.source_at) - parse_utc(self.decision.at)).total_seconds()
+
+    @cached_property
     def _seen_at(self) -> str:
-        """When the run read the source's status, less its capture delay; the last sign of its writer if this has fallen
-        silent; empty if it cannot be asked about it."""
+        """When the run read the source's status, by the source's clock, less its capture delay; the last sign of its
+        writer if this has fallen silent; empty if it cannot be asked about it."""
         source = self.replicator.source
         delay = source.capture_delay() if isinstance(source, DelaysCapture) else timedelta()
-        seen = parse_utc(self.decision.at) - delay
+        seen = parse_utc(self.decision.source_at or self.decision.at) - delay
         if isinstance(source, HearsWriter):
             try:
                 seen = min(seen, source.silent_since() or seen)

@@ -33,7 +33,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
-from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.core.times import utc_text
 from airflow_cdc_provider.targets.target import TargetState
 
 READERS = 8
@@ -74,13 +74,13 @@ def observe(replicator: Replicator, run: RunContext, use_index: bool = True) -> 
 
 
 def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observation:
-    at = utc_now()
     log, state, name = replicator.log, replicator.state, replicator.name
     rows, commands, claims = state.tables(name), state.pending(name), state.claims(name)
     listed = list_tables(replicator, rows)
     selections, renamed = listed.selections, listed.renamed
     sealed = log.sealed()
     last = log.manifest(sealed) if sealed else None
+    at = state.now()
     stream = _stream_facts(replicator, last, [selection.source_table for selection in selections], renamed)
     selected = {selection.table for selection in selections}
     due = _due_comparisons(replicator, {copy: row for copy, row in rows.items() if copy in selected}, at)
@@ -173,7 +173,8 @@ def _stream_facts(
     except (PositionLost, IdentityChanged) as error:
         return StreamFacts(lost=error.problems[0])
     outside = {names[name]: problem for name, problem in status.outside.items()}
-    return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside)
+    at = utc_text(status.at) if status.at else ""
+    return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside, at=at)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepResult, TableResult
@@ -99,8 +99,12 @@ class Results:
                 )
         return None
 
-    def phases(self) -> dict[str, dict[str, float]]:
-        return {task: dict(result.phases) for task, result in self.steps.items()}
+    def phases(self) -> Iterator[tuple[str, str, dict[str, float]]]:
+        """Task id, table, and seconds by phase; the table is empty for the phases of a whole job."""
+        for task, step in self.steps.items():
+            yield task, "", step.phases
+            for result in step.tables:
+                yield task, result.table, result.phases
 
 
 def read_results(run: RunFiles) -> Results:

@@ -10,9 +10,9 @@ from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core import metrics as m
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.retained_log import SourceRetention
-from airflow_cdc_provider.core.metrics import REPLICATOR, TABLE, Sample, table_tags
+from airflow_cdc_provider.core.metrics import REPLICATOR, TABLE, TARGET, Sample, table_tags
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.state_rows import AttemptRow, TableRow
 from airflow_cdc_provider.state.store import StateStore
 
 EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "read": m.COPIED}
@@ -21,15 +21,15 @@ EFFECTS = {"inserted": m.INSERTS, "updated": m.UPDATES, "deleted": m.DELETES, "r
 
 @dataclass(frozen=True)
 class RunEnd:
-    """``before``, ``rows``: of the tables, when the end of the run began and now. ``retries``: jobs that were submitted
-    again. ``now``: UTC in ISO 8601 format."""
+    """``before``, ``rows``: of the tables, when the end of the run began and now. ``retried``: the attempts that
+    submitted a job again. ``now``: UTC in ISO 8601 format."""
 
     run_id: str
     before: Mapping[str, TableRow]
     rows: Mapping[str, TableRow]
     results: Results
     problems: Sequence[Problem]
-    retries: int
+    retried: Sequence[AttemptRow]
     retention: SourceRetention
     now: str
 
@@ -54,14 +54,24 @@ def _counters(name: str, end: RunEnd) -> Iterator[Sample]:
         yield from _of_table(name, row, end)
     for (table, code), count in Counter((problem.table, problem.code) for problem in end.problems).items():
         yield Sample(m.ERRORS, count, {**tags, TABLE: table, "code": code})
-    yield Sample(m.RETRIES, end.retries, tags)
+    for table, number in Counter(_only(attempt.tables) for attempt in end.retried).items():
+        yield Sample(m.RETRIES, number, _tags(name, table))
     extracted = end.results.steps.get("extract")
     if extracted and extracted.window:
         yield Sample(m.RECORDS, extracted.window.records, tags)
         yield Sample(m.BYTES, extracted.window.bytes, tags)
-    for step, phases in end.results.phases().items():
+    for step, table, phases in end.results.phases():
         for phase, seconds in phases.items():
-            yield Sample(m.PHASE, seconds * 1000, {**tags, "step": step, "phase": phase})
+            yield Sample(m.PHASE, seconds * 1000, {**_tags(name, table), "step": step, "phase": phase})
+
+
+def _only(tables: Sequence[str]) -> str:
+    return tables[0] if len(tables) == 1 else ""
+
+
+def _tags(name: str, table: str) -> dict[str, str]:
+    """Empty tags for what concerns no single table."""
+    return table_tags(name, table) if table else {REPLICATOR: name, TABLE: "", TARGET: ""}
 
 
 def _of_table(name: str, row: TableRow, end: RunEnd) -> Iterator[Sample]:

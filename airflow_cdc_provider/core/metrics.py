@@ -95,12 +95,24 @@ ERRORS = Metric(
     (TABLE, "code"),
     "problems of failed runs; `table` is empty if they concern none",
 )
-RETRIES = Metric("cdc.retries", C, "jobs", (), "Spark jobs of the run that were submitted again")
+RETRIES = Metric(
+    "cdc.retries",
+    C,
+    "jobs",
+    OF_TABLE,
+    "Spark jobs of the run that were submitted again; `table` and `target` are empty if a job has several tables",
+)
 RECORDS = Metric("cdc.extracted.records", C, "records", (), "records of sealed windows")
 BYTES = Metric("cdc.extracted.bytes", C, "bytes", (), "bytes of sealed windows in staging")
 COST = Metric("cdc.cost", C, "named by `unit`", (*OF_TABLE, "unit"), "what the target bills, as `bytes_billed`")
 
-PHASE = Metric("cdc.phase", T, "milliseconds", ("step", "phase"), "duration of a phase of a Spark job")
+PHASE = Metric(
+    "cdc.phase",
+    T,
+    "milliseconds",
+    (*OF_TABLE, "step", "phase"),
+    "duration of a phase of a Spark job, of one table; `table` and `target` are empty if it is of all tables together",
+)
 
 METRICS = (
     *(LAG, LATE, ATTAINMENT, TABLES, ROWS, WINDOW, BACKLOG, QUARANTINED, PARKED, FAILING, KEPT, RETENTION_LEFT),

@@ -12,7 +12,6 @@ from airflow_cdc_provider.core.metrics import LAG, LATE, RETENTION_LEFT, gauges
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.state import open_state
 from airflow_cdc_provider.operators.failures import as_airflow_failures
 from airflow_cdc_provider.operators.metrics import send
@@ -53,10 +52,10 @@ class MonitorOperator(BaseOperator):
         late, summaries = {}, state.summaries(names)
         for entry in state.replicators.of(names):
             definition, name = entry.definition, entry.definition.name
-            has_problem = needs_attention(summaries[name], definition.freshness, utc_now())
+            has_problem = needs_attention(summaries[name], definition.freshness, state.now())
             if not entry.gone and (has_problem or name in alerted):
                 rows = state.tables(name).values()
-                alerts = alerts_of_tables(definition, rows)
+                alerts = alerts_of_tables(definition, rows, state.now())
                 notify(state, definition, context, alerts, None)
                 self._send_metrics(state, definition, rows)
                 if tables := self._named(name, alerts):
@@ -71,5 +70,5 @@ class MonitorOperator(BaseOperator):
 
     def _send_metrics(self, state: StateStore, definition: Definition, rows: Iterable[TableRow]) -> None:
         retention = state.positions.get(definition.name).retention
-        samples = gauges(definition, rows, retention, utc_now())
+        samples = gauges(definition, rows, retention, state.now())
         send(sample for sample in samples if sample.metric in (LAG, LATE, RETENTION_LEFT))

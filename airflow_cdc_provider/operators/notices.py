@@ -32,11 +32,11 @@ KEPT = timedelta(days=7)
 """How long a notice that cannot be delivered is tried."""
 
 
-def alerts_of_tables(definition: Definition, rows: Iterable[TableRow]) -> list[Alert]:
+def alerts_of_tables(definition: Definition, rows: Iterable[TableRow], now: str) -> list[Alert]:
     """Without those of copies in a target that the definition does not list any more."""
     targets = definition.target_names
     listed = [row for row in rows if target_of_copy(row.table) in targets]
-    return alerts_of(listed, definition.freshness, utc_now())
+    return alerts_of(listed, definition.freshness, now)
 
 
 def notify(

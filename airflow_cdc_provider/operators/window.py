@@ -128,7 +128,7 @@ class CloseWindowOperator(ReplicatorTask):
     def _notify(self, replicator: Replicator, result: CloseResult, context: Context) -> None:
         definition, state = replicator.definition, replicator.state
         if definition.notify:
-            alerts = alerts_of_tables(definition, state.tables(definition.name).values())
+            alerts = alerts_of_tables(definition, state.tables(definition.name).values(), state.now())
             notify(state, definition, context, alerts, alerts_of_run(result, context))
 
     def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:

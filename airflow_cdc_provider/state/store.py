@@ -11,6 +11,7 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,7 +23,7 @@ from airflow_cdc_provider.core.errors import KeyUsed
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.past_states import PastState, with_state
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, AuditEntry, Claim, TableRow
-from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.core.times import utc_now, utc_text
 from airflow_cdc_provider.state import tables as t
 from airflow_cdc_provider.state.alerts import Alerts
 from airflow_cdc_provider.state.database import Database, insert, now
@@ -46,6 +47,11 @@ class StateStore:
         """The id of this store, created once. Target tables record it, so that two stores never share a table."""
         [row] = self.database.rows(sa.select(t.schema.c.owner))
         return str(row.owner)
+
+    def now(self) -> str:
+        """The time by the clock that all processes of the installation share."""
+        with self.database.transaction() as connection:
+            return utc_text(datetime.fromtimestamp(now(connection), UTC))
 
     # Leases
 
@@ -212,13 +218,12 @@ class StateStore:
         )
         return tuple(map(attempt_of, self.database.rows(query)))
 
-    def retries(self, replicator: str, run_id: str) -> int:
-        """How many jobs of the run were submitted again."""
-        query = sa.select(sa.func.count()).where(
+    def retried(self, replicator: str, run_id: str) -> tuple[AttemptRow, ...]:
+        """The attempts of the run that submitted a job again."""
+        query = sa.select(t.attempts).where(
             t.attempts.c.replicator == replicator, t.attempts.c.run_id == run_id, t.attempts.c.try_number > 1
         )
-        [(number,)] = self.database.rows(query)
-        return int(number)
+        return tuple(map(attempt_of, self.database.rows(query)))
 
     # Claims of the copy lane
 

@@ -24,18 +24,27 @@ HEADERS = {
 }
 MAX_BODY_BYTES = 64 * 1024
 JSON = "application/json"
+AGES = frozenset({"lag_s"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Next = Callable[[Request], Awaitable[Response]]
 
 
 def json_response(request: Request, body: object) -> Response:
-    """HTTP 304 without a body if the client has this answer already."""
+    """HTTP 304 without a body if the client has this answer already. The tag is weak: it leaves out what only the time
+    has changed."""
     content = json.dumps(body, separators=(",", ":")).encode()
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    recorded = json.dumps(_without_ages(body)).encode()
+    tag = f'W/"{hashlib.sha256(recorded).hexdigest()[:32]}"'
     if tag in (one.strip() for one in request.headers.get("If-None-Match", "").split(",")):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
     return Response(content, media_type=JSON, headers={"ETag": tag})
+
+
+def _without_ages(body: object) -> object:
+    if isinstance(body, dict):
+        return {name: _without_ages(value) for name, value in body.items() if name not in AGES}
+    return [_without_ages(one) for one in body] if isinstance(body, list) else body
 
 
 async def add_headers_and_bound_bodies(request: Request, call_next: Next) -> Response:

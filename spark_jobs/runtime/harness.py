@@ -105,7 +105,9 @@ def _start(step: Step, secrets: Secrets, phases: Phases, conf: dict[str, str] | 
     with timed(phases, "start"):
         name = application_name(step.definition.name, step.kind, step.attempt)
         spark = build_session(name, _target_types(step.definition), conf)
-        log_line(f"Spark application {spark.sparkContext.applicationId}, {name}")
+        page = spark.sparkContext.uiWebUrl
+        shown = f"; its UI while it runs: {page}" if page else ""
+        log_line(f"Spark application {spark.sparkContext.applicationId}, {name}{shown}")
         configure_object_stores(spark, step.definition, secrets)
         require_shared_folders(
             spark.sparkContext, step.definition, _store(step, secrets).url(f"{step.folder}/driver.json")

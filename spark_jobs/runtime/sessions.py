@@ -14,7 +14,6 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 SETTINGS = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.scheduler.mode": "FAIR",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
+from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import parse_utc, utc_text
 
 NOW = "2026-05-01T12:00:00.000+00:00"
 TEN_MINUTES = timedelta(minutes=10)
@@ -30,6 +33,14 @@ def row(state: TableState = TableState.REPLICATING, **known: str) -> TableRow:
 )
 def test_a_copy_is_late_when_it_is_older_than_the_definition_allows(fresh_at: str, lag_s: float, late: bool) -> None:
     assert freshness(row(fresh_at=fresh_at), TEN_MINUTES, NOW) == Freshness(lag_s, late)
+
+
+@pytest.mark.parametrize("ahead_s", [-600.0, 0.0, 600.0])
+def test_the_lag_counts_from_the_time_of_the_source_on_the_clock_of_the_state_store(ahead_s: float) -> None:
+    at_source = utc_text(parse_utc(NOW) + timedelta(seconds=ahead_s - 90))
+    one = replace(row(fresh_at=at_source), clock_ahead_s=ahead_s)
+    assert freshness(one, TEN_MINUTES, NOW) == Freshness(90, False)
+    assert summarize([one]).lag_s(NOW) == 90 and not summarize([one]).is_late(TEN_MINUTES, NOW)
 
 
 def test_a_copy_ages_while_it_is_paused_blocked_or_failing() -> None:

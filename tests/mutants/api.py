@@ -14,6 +14,20 @@ ACCESS = "airflow_cdc_provider/ui/access.py"
 
 API_MUTANTS = (
     Mutant(
+        "an answer of the API changes with every second",
+        "airflow_cdc_provider/ui/responses.py",
+        'AGES = frozenset({"lag_s"})',
+        "AGES = frozenset[str]()",
+        (API,),
+    ),
+    Mutant(
+        "an answer of the API does not change when a copy becomes late",
+        "airflow_cdc_provider/ui/responses.py",
+        'AGES = frozenset({"lag_s"})',
+        'AGES = frozenset({"lag_s", "late"})',
+        (API,),
+    ),
+    Mutant(
         "an API request of another origin changes something",
         ACCESS,
         "    require_same_origin(request)\n",
@@ -86,8 +100,8 @@ API_MUTANTS = (
     Mutant(
         "an API summary forgets tables that were never fresh",
         "airflow_cdc_provider/core/decisions/freshness.py",
-        "return row.fresh_at or row.failing_since or row.since",
-        "return row.fresh_at or row.failing_since",
+        "return lagging_since(row) or row.failing_since or row.since",
+        "return lagging_since(row) or row.failing_since",
         ("tests/core/test_freshness.py", SUMMARIES),
     ),
     Mutant(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -121,7 +122,7 @@ class FileSource:
         limit = {**position, "slot": str(body["end"])}
         idle = limit if not anything and body["end"] - start >= IDLE_STEP else None
         outside = {table: Problem("SRC008", f"{table} is not carried", do="list it") for table in body["outside"]}
-        return SourceStatus(anything, limit, idle, outside)
+        return SourceStatus(anything, limit, idle, outside, datetime.now(UTC))
 
     def acknowledge(self, position: Position) -> None:
         self.write(slot=max(self.read()["slot"], int(position["slot"])))
@@ -207,23 +208,23 @@ class RunHarness:
     def close(self, run_id: str, failed: Sequence[str] = ()) -> CloseResult:
         return close_window(self.replicator, run_id, failed, self.log_lines.append)
 
-    def run(self, run: str | RunContext) -> CloseResult:
-        """A whole run in which every Spark step succeeds."""
+    def run(self, run: str | RunContext, cut: str = "limit") -> CloseResult:
+        """A whole run in which every Spark step succeeds. ``cut``: what ends its window."""
         decision = self.open(run)
         run_id = decision.plan.run_id
-        self.spark(decision)
+        self.spark(decision, cut)
         if "extract" in decision.follow or "stage" in decision.follow:
             find_holes(self.replicator, run_id, self.log_lines.append)
         if decision.plan.reconcile or self.replicator.run(run_id).holes():
             self.reconcile(run_id)
         return self.close(run_id)
 
-    def spark(self, decision: RunDecision) -> None:
+    def spark(self, decision: RunDecision, cut: str = "limit") -> None:
         plan, follow = decision.plan, decision.follow
         if "snapshot" in follow:
             self.copy(plan, "snapshot", plan.copy, TableState.REPLICATING)
         if "extract" in follow:
-            self.extract(plan)
+            self.extract(plan, cut=cut)
         if "extract" in follow or "stage" in follow:
             self.merge(plan)
         if "verify" in follow:
@@ -271,7 +272,7 @@ class RunHarness:
         kind = StepKind.SNAPSHOT if state else StepKind.RESYNC
         self.write_result(plan.run_id, task_id, kind, done)
 
-    def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = ()) -> Manifest:
+    def extract(self, plan: RunPlan, holes: tuple[Hole, ...] = (), cut: str = "limit") -> Manifest:
         lo, limit = int(plan.lo["slot"]), int(plan.limit["slot"])
         inside = [table for table, at in self.source.read()["changes"] if lo < at <= limit]
         slices = {task.source_table: _slice(task, inside.count(task.source_table)) for task in plan.tables}
@@ -291,7 +292,7 @@ class RunHarness:
                 holes=holes,
             )
         )
-        window = WindowResult(manifest.window, manifest.lo, manifest.hi, len(inside), 1, 1, cut="limit")
+        window = WindowResult(manifest.window, manifest.lo, manifest.hi, len(inside), 1, 1, cut=cut)
         self.write_result(plan.run_id, "extract", StepKind.EXTRACT, [], window)
         return manifest
 

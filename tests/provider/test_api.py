@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.log.change_log import Hole
+from airflow_cdc_provider.core.times import utc_text
 from airflow_cdc_provider.ui import access
 from airflow_cdc_provider.ui.access import GUARDS, OF_A_REPLICATOR
 from airflow_cdc_provider.ui.app import create_app
@@ -180,6 +181,36 @@ def test_an_answer_that_the_client_has_is_not_sent_again(api: ApiClient) -> None
         "/api/v1/replicators/shop/audit", headers=api.headers("viewer") | {"If-None-Match": first.headers["ETag"]}
     )
     assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "path", ["/replicators", "/replicators/shop", "/replicators/shop/tables", "/replicators/shop/tables/public.a"]
+)
+def test_time_alone_does_not_change_an_answer_but_a_change_of_the_state_does(
+    api: ApiClient, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """``late`` is a change: a client that waits for it learns of it."""
+    start = datetime.now(UTC).replace(minute=1, second=0, microsecond=0)
+
+    def pass_time(seconds: float) -> None:
+        monkeypatch.setattr("airflow_cdc_provider.state.store.now", lambda connection: start.timestamp() + seconds)
+
+    def again() -> int:
+        tag = {"If-None-Match": first.headers["ETag"]}
+        return int(api.http.get(f"/api/v1{path}", headers=api.headers("viewer") | tag).status_code)
+
+    known = {"fresh_at": utc_text(start - timedelta(seconds=3590)), "clock_ahead_s": 0.0}
+    harness.state.change_tables("shop", lambda rows: [replace(row, **known) for row in rows.values()])
+    pass_time(0)
+    first = api.get(path)
+    pass_time(5)
+    assert again() == 304 and '"lag_s":3595.0' in api.get(path).text, "a body has the lag as of now"
+    pass_time(15)
+    assert again() == 200, "late"
+    pass_time(0)
+    assert again() == 304
+    api.post(COMMANDS, PAUSE_A)
+    assert again() == 200
 
 
 def test_a_pause_is_carried_out_once_for_one_key_and_audited(api: ApiClient, harness: RunHarness) -> None:

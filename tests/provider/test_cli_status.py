@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,10 +11,11 @@ import pytest
 from airflow_cdc_provider.core.decisions.freshness import freshness
 from airflow_cdc_provider.core.errors import SourceUnavailable, TargetUnavailable
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
+from airflow_cdc_provider.core.metrics import LAG
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.attainment import Attainment
-from airflow_cdc_provider.core.times import utc_now
+from airflow_cdc_provider.core.times import parse_utc, utc_now
 from airflow_cdc_provider.targets.target import TargetState
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import LoggedFileTarget, RunHarness, schema
@@ -126,6 +128,24 @@ def test_the_lag_of_a_source_that_is_read_with_a_delay_includes_the_delay(
         lags = [freshness(row, behind, utc_now()).lag_s for row in closing.rows]
         assert [lag is not None and 3600 <= lag < 4200 for lag in lags] == [True, True]
     assert [one["late"] for one in cdc("status", "shop", "--json").body["tables"]] == [True, True]
+
+
+@pytest.mark.parametrize("ahead_s", [-600, 0, 600])
+@pytest.mark.parametrize("cut", ["limit", "size"])
+def test_a_wrong_clock_of_the_worker_does_not_change_the_lag(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, ahead_s: int, cut: str
+) -> None:
+    """Of a copy that has everything, and of one that has all up to a commit."""
+    monkeypatch.setattr("airflow_cdc_provider.state.store.now", lambda connection: time.time() + ahead_s)
+    replicated(harness)
+    harness.source.change("public.a")
+    closing = harness.run("r2", cut=cut)
+    lags = [sample.value for sample in closing.samples if sample.metric is LAG]
+    assert len(lags) == 2 and all(0 <= lag < 60 for lag in lags)
+    for row in closing.rows:
+        assert abs((datetime.now(UTC) - parse_utc(row.fresh_at)).total_seconds()) < 60, "by the clock of the source"
+        assert row.clock_ahead_s == pytest.approx(-ahead_s, abs=60)
+    assert all(0 <= one["lag_s"] < 60 for one in cdc("status", "shop", "--json").body["tables"])
 
 
 def test_the_copies_of_a_source_whose_writer_is_silent_age_from_its_last_sign_on(

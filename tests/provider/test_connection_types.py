@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import uuid
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,16 @@ from airflow.models.connection import Connection
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk import Connection as WorkerConnection
 from airflow.sdk.log import redact
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from fastapi.testclient import TestClient
 
 from airflow_cdc_provider.connectors.sources.salesforce.access import ALLOWED as SALESFORCE
 from airflow_cdc_provider.connectors.transports.kafka.client_settings import ALLOWED as KAFKA
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.storage.azure import EXTRA as AZURE
 from airflow_cdc_provider.core.storage.gcs import OPTIONS as CLOUD_STORAGE
+from airflow_cdc_provider.core.storage.locations import ABFSS, GS
 from airflow_cdc_provider.core.storage.s3 import EXTRA as S3
 from airflow_cdc_provider.get_provider_info import CONNECTION_TYPES
 from airflow_cdc_provider.hooks.connections import TEST_WITH, connection_info
@@ -183,6 +189,32 @@ def test_a_bucket_is_tested_at_a_location(attempt: Any, object_stores: RunningSt
     refused(attempt("cdc_azure", {TEST_WITH: "{"}), "CON005", "not JSON")
     signed = f"abfss://lake@acme.dfs.core.windows.net/p?sig={BAD}"
     refused(attempt("cdc_azure", {TEST_WITH: {"location": signed}}), "CON005", "abfss://container@")
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(("form", "kind"), [("cdc_gcs", GS), ("cdc_azure", ABFSS)])
+def test_a_bucket_of_another_cloud_is_tested_with_its_key(
+    attempt: Any, object_stores: RunningStores, form: str, kind: str
+) -> None:
+    store = object_stores[kind]
+    good = {name: getattr(store.connection, name) for name in ("host", "login", "password")}
+    extra, place = dict(store.connection.extra), {TEST_WITH: {"location": store.url("forms")}}
+    assert attempt(form, {**extra, **place}, **good)[0]
+    assert store.keys("forms") == []
+    nowhere = {TEST_WITH: {"location": store.url("forms", bucket="missing")}}
+    refused(attempt(form, {**extra, **nowhere}, **good), "STG010", "missing")
+    wrong = with_another_key(store.connection)
+    refused(attempt(form, {**wrong.extra, **place}, **{**good, "password": wrong.password}), "STG010")
+
+
+def with_another_key(connection: ConnectionInfo) -> ConnectionInfo:
+    """Of the right form: an account's key, or that of a service account."""
+    if "keyfile_dict" not in connection.extra:
+        return replace(connection, password=b64encode(BAD.encode()).decode())
+    key = rsa.generate_private_key(65537, 2048)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    account = json.loads(connection.extra["keyfile_dict"])
+    return replace(connection, extra={**connection.extra, "keyfile_dict": json.dumps({**account, "private_key": text})})
 
 
 def test_a_worker_tests_a_connection_that_only_it_has() -> None:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core import metrics as m
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.metrics import METRICS, Metric, MetricKind, Sample
+from airflow_cdc_provider.core.table.state_rows import AttemptRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.operators import metrics
 from tests.provider.command_line import CommandLine, replicated
@@ -128,6 +129,36 @@ def test_metrics_reach_an_opentelemetry_collector_with_their_tags(tmp_path: Path
     assert done.returncode == 0, done.stderr
     names = (b"airflow.cdc.lag", b"airflow.cdc.dml.insert", b"airflow.cdc.phase", b"public.orders")
     assert all(name in b"".join(received) for name in names)
+
+
+def test_phases_and_retries_are_of_a_table_where_it_is_known(harness: RunHarness) -> None:
+    replicated(harness)
+    harness.source.change("public.a", "public.b")
+    plan = harness.open("r2").plan
+    harness.extract(plan)
+    merged = [TableResult(table, Outcome.UNCHANGED, phases={"read": 1.5}) for table in ("public.a", "public.b")]
+    folder = harness.replicator.run("r2").folder("merge", 1)
+    harness.write_result("r2", "merge", StepKind.MERGE, merged)
+    folder.write_result(replace(folder.result(), phases={"start": 2.0}))
+    for number, tables in enumerate((("public.a",), ("public.a", "public.b"), ("public.a",))):
+        row = AttemptRow(f"m{number}", "shop", "merge", "r2", "merge", number + 1, "f", tables, "2026-05-01")
+        harness.state.open_attempt(row)
+    samples = harness.close("r2").samples
+    shop, of_a, of_b, of_all = (
+        {"replicator": "shop"},
+        *(
+            {"table": table, "target": target}
+            for table, target in (("public.a", "default"), ("public.b", "default"), ("", ""))
+        ),
+    )
+    merge = {"step": "merge"}
+    assert [(one.value, one.tags) for one in samples if one.metric is m.PHASE and one.tags["step"] == "merge"] == [
+        (2000, shop | of_all | merge | {"phase": "start"}),
+        (1500, shop | of_a | merge | {"phase": "read"}),
+        (1500, shop | of_b | merge | {"phase": "read"}),
+    ]
+    found = [(one.value, one.tags) for one in samples if one.metric is m.RETRIES]
+    assert found == [(1, shop | of_all), (1, shop | of_a)], "the first attempt is no retry"
 
 
 def test_a_changed_column_is_a_ddl(harness: RunHarness) -> None:

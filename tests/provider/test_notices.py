@@ -4,13 +4,16 @@ run ends."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.state import DagRunState
@@ -19,6 +22,7 @@ from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.core.decisions.alerts import Alert, alert_of_run
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import Notification, NotifyOn
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
@@ -34,6 +38,7 @@ from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
 from tests.smtp_server import SmtpServer, smtp_server
 
+MONITORING = Path(__file__).parents[2] / "docs/guides/monitoring.md"
 SENT: list[str] = []
 FAULTS: list[BaseException] = []
 RECORDER = f"{__name__}.Recorder"
@@ -76,7 +81,7 @@ def set_row(harness: RunHarness, table: str = "public.a", **fields: Any) -> None
 
 
 def alerts(harness: RunHarness, definition: Definition) -> list[Alert]:
-    return alerts_of_tables(definition, harness.state.tables("shop").values())
+    return alerts_of_tables(definition, harness.state.tables("shop").values(), utc_now())
 
 
 def sent_at_end(harness: RunHarness, definition: Definition, result: CloseResult | None = None) -> list[str]:
@@ -282,6 +287,19 @@ def test_airflows_own_mail_notifier_sends_the_message_with_escaped_html(harness:
     html = message.get_body(("html",))
     assert html is not None
     assert "column &lt;b&gt; has {{ conn.mail }}<br>" in html.get_content()
+
+
+DOCUMENTED = from_plain(
+    tuple[Notification, ...],
+    yaml.safe_load(re.findall(r"```yaml\n(notify:.*?)```", MONITORING.read_text(), re.DOTALL)[0])["notify"],
+)
+
+
+@pytest.mark.parametrize("entry", DOCUMENTED, ids=[entry.via.rpartition(".")[2] for entry in DOCUMENTED])
+def test_the_notifiers_of_the_guide_accept_their_arguments(entry: Notification) -> None:
+    """Of those whose package is installed."""
+    pytest.importorskip(entry.via.rpartition(".")[0])
+    assert notifier_problems([entry]) == []
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -22,6 +24,7 @@ from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.past_states import PastState
 from airflow_cdc_provider.core.table.state_rows import AttemptRow, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.times import parse_utc
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from airflow_cdc_provider.state import tables
 from airflow_cdc_provider.state.engine import open_engine
@@ -85,6 +88,16 @@ def test_an_expired_lease_is_free_and_its_old_holder_cannot_renew_it(store: Stat
     assert store.acquire("shop", Lane.STREAM, "run-2", HOUR_S)
     assert not store.renew("shop", Lane.STREAM, "run-1", HOUR_S)
     assert store.holder("shop", Lane.STREAM) == "run-2"
+
+
+def test_its_clock_is_that_of_the_database_whatever_the_clock_of_the_host(
+    store: StateStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert abs((parse_utc(store.now()) - datetime.now(UTC)).total_seconds()) < 60
+    shifted = time.time() - HOUR_S
+    monkeypatch.setattr("airflow_cdc_provider.state.database.time.time", lambda: shifted)
+    behind_s = (datetime.now(UTC) - parse_utc(store.now())).total_seconds()
+    assert abs(behind_s - (HOUR_S if url.startswith("sqlite") else 0)) < 60
 
 
 def test_only_the_holder_releases_a_lease(store: StateStore) -> None:

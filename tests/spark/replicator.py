@@ -37,7 +37,12 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.sessions import new_session
 
 JAVA_OPTIONS = "-Duser.timezone=UTC"
-LOCAL = {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOCAL = {
+    "spark.master": "local[2]",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
 
 
 BUILT_AHEAD = ("delta",)

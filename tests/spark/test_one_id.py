@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from deltalake import DeltaTable
@@ -25,7 +27,7 @@ RUN = "scheduled__2026-11-21T12:00:00+00:00"
 ATTEMPT = "7d0c5f1b9a364e1f8f2d6c0b1e4a9357"
 
 
-def test_a_merge_has_the_same_id_in_its_application_its_event_log_and_its_commit(
+def test_a_merge_has_the_same_id_in_its_log_its_application_its_event_log_and_its_commit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = ScriptedTable(spark, tmp_path, KEYED, engine=EngineMode.SPARK)
@@ -40,6 +42,7 @@ def test_a_merge_has_the_same_id_in_its_application_its_event_log_and_its_commit
     table.log.store.write(f"{step.folder}/step.json", json.dumps(to_plain(step)).encode())
     settings = {
         **TaskAttempt("hand", StepKind.MERGE, RUN, "merge", 2, ATTEMPT).settings,
+        "spark.ui.enabled": "true",
         HISTORY_SERVER: "spark.acme.com:18080",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{tmp_path}/events",
@@ -47,15 +50,23 @@ def test_a_merge_has_the_same_id_in_its_application_its_event_log_and_its_commit
         "spark.eventLog.compress": "false",
     }
     process = spark_submit(step, table.log.store.url(f"{step.folder}/step.json"), tmp_path, ("delta",), conf=settings)
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    assert process.stdout is not None
+    lines = []
+    with process.stdout as stream:
+        for line in stream:
+            lines.append(line)
+            if found := re.search(r"Spark application (\S+), .*; its UI while it runs: (http\S+)$", line):
+                with urlopen(f"{found[2]}/api/v1/applications", timeout=60) as answer:
+                    assert [one["id"] for one in json.load(answer)] == [found[1]]
+    output = "".join(lines)
+    assert process.wait() == 0 and "its UI while it runs" in output, output
     result = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json")))
     [events] = (path for path in (tmp_path / "events").iterdir() if not path.name.startswith("."))
     assert events.name == result.application and events.name in output
     assert result.history_url == f"http://spark.acme.com:18080/history/{result.application}/"
-    lines = [json.loads(line) for line in events.read_text().splitlines()]
-    started = next(line for line in lines if line["Event"] == "SparkListenerApplicationStart")
-    environment = next(line for line in lines if line["Event"] == "SparkListenerEnvironmentUpdate")
+    logged = [json.loads(line) for line in events.read_text().splitlines()]
+    started = next(line for line in logged if line["Event"] == "SparkListenerApplicationStart")
+    environment = next(line for line in logged if line["Event"] == "SparkListenerEnvironmentUpdate")
     assert started["App Name"] == f"cdc-hand-merge-{ATTEMPT}"
     shown = environment["Spark Properties"]
     assert (shown["spark.cdc.run_id"], shown["spark.cdc.try_number"]) == (RUN, "2")

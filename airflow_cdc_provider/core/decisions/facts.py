@@ -61,13 +61,15 @@ class LogFacts:
 class StreamFacts:
     """The status of the source at the current position. ``limit``: upper bound of the next window. ``idle``: the end of
     an empty window, if one may be sealed. ``lost``: why the position is no longer served. ``outside``: tables whose
-    changes the stream does not carry now."""
+    changes the stream does not carry now. ``at``: the source's clock, UTC in ISO 8601 format; empty if it shows
+    none."""
 
     has_changes: bool = False
     limit: Position = field(default_factory=dict)
     idle: Position | None = None
     lost: Problem | None = None
     outside: Mapping[str, Problem] = field(default_factory=dict)
+    at: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import WITHOUT_COPY
-from airflow_cdc_provider.core.times import parse_utc
+from airflow_cdc_provider.core.times import parse_utc, utc_text
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,16 @@ class Freshness:
     late: bool
 
 
+def lagging_since(row: TableRow) -> str:
+    """``fresh_at`` by the clock of the state store, by which the lag counts."""
+    if not row.fresh_at or not row.clock_ahead_s:
+        return row.fresh_at
+    return utc_text(parse_utc(row.fresh_at) - timedelta(seconds=row.clock_ahead_s))
+
+
 def aging_since(row: TableRow) -> str:
     """The time whose distance from now is compared with ``freshness``; empty if it is unknown."""
-    return row.fresh_at or row.failing_since or row.since
+    return lagging_since(row) or row.failing_since or row.since
 
 
 def freshness(row: TableRow, allowed: timedelta, now: str) -> Freshness:

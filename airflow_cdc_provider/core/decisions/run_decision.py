@@ -36,7 +36,8 @@ class RunDecision:
     is free, since no later run executes it. ``idle``: an empty window may be sealed up to this position, without Spark.
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
-    source's status, UTC in ISO 8601 format. ``unread``: the source has changes that this run does not read."""
+    source's status, UTC in ISO 8601 format; ``source_at``: the same by the source's clock, empty if it shows none.
+    ``unread``: the source has changes that this run does not read."""
 
     replicator: str
     plan: RunPlan
@@ -54,6 +55,7 @@ class RunDecision:
     follow: tuple[str, ...] = (CLOSE_WINDOW,)
     notes: tuple[str, ...] = ()
     unread: bool = False
+    source_at: str = ""
 
     @property
     def needs_copy_lane(self) -> bool:
@@ -91,6 +93,7 @@ def decide(facts: Facts) -> RunDecision:
         new=facts.new,
         gone=facts.gone,
         unread=facts.mode is Mode.REPAIR and facts.stream.has_changes,
+        source_at=facts.stream.at,
     )
     if stop := replicator_stop(decisions):
         return replace(base, stop=stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.core.decisions.freshness import freshness
+from airflow_cdc_provider.core.decisions.freshness import freshness, lagging_since
 from airflow_cdc_provider.core.log.copy_progress import CopyProgress
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -19,13 +19,15 @@ LEFT_OUT = ("control", "attainment", "recent", "costs", "history")
 
 def table_status(row: TableRow, definition: Definition, progress: CopyProgress | None, now: str) -> dict[str, Any]:
     """The fields of the row, of its freshness, and of a running copy, without the control record and the history of
-    states. ``cost``: of the last 30 days. ``changes_24h``: by half hour, the current one last. ``comparison``: the
-    last one with the source, in words. ``now``: UTC in ISO 8601 format."""
+    states. ``lagging_since``: the lag counts from then. ``cost``: of the last 30 days. ``changes_24h``: by half
+    hour, the current one last. ``comparison``: the last one with the source, in words. ``now``: UTC in ISO 8601
+    format."""
     plain: dict[str, Any] = to_plain(row)
     for name in LEFT_OUT:
         del plain[name]
     carry = row.carry
     freshness_fields: dict[str, Any] = to_plain(freshness(row, definition.freshness, now))
+    freshness_fields["lagging_since"] = lagging_since(row)
     waiting = {"quarantined": carry.quarantined, "dirty": carry.dirty, "parked": carry.parked}
     copying = {**to_plain(progress), "seconds_left": progress.seconds_left} if progress else None
     fraction = row.attainment.fraction()

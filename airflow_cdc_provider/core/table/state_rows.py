@@ -60,7 +60,8 @@ class AttemptRow:
 class TableRow:
     """The last observed status of a table. ``failing_since`` and ``attempts`` belong to the current failure.
     ``window``: of the cursor; ``fence``: of the target; ``passed``: the last window up to which the log contains
-    nothing to apply. ``fresh_at``: the target contains the source's state up to this time. ``rows``: counted at
+    nothing to apply. ``fresh_at``: the target contains the source's state up to this time of the source's clock, which
+    was ``clock_ahead_s`` ahead of the state store's. ``rows``: counted at
     ``rows_at``, still valid if ``rows_current``. ``changes``: counted since the last copy, up to ``counted_run``.
     ``engine``: what did the work of the last commit. ``withheld``: new columns of a sensitive table.
     ``question``: what a new table waits for. ``verified``: the last comparison with the source. ``attainment``: how
@@ -84,6 +85,7 @@ class TableRow:
     rows_current: bool = False
     changes: dict[str, int] = field(default_factory=dict)
     fresh_at: str = ""
+    clock_ahead_s: float = 0.0
     seen_at: str = ""
     passed: int = 0
     counted_run: str = ""

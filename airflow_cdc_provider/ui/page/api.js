@@ -6,7 +6,8 @@ const message = document.getElementById("message");
 export const path = (name) => `/replicators/${encodeURIComponent(name)}`;
 
 export async function request(route, options) {
-  const answer = await fetch(`${API}${route}`, { credentials: "same-origin", ...options });
+  // A kept answer with the same ETag would show an old lag.
+  const answer = await fetch(`${API}${route}`, { credentials: "same-origin", cache: "no-store", ...options });
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(problem(body, answer.status));
   return body;

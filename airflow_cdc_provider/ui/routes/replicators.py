@@ -20,7 +20,6 @@ from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri
 from airflow_cdc_provider.core.table.recent_changes import series
 from airflow_cdc_provider.core.table.state_rows import Lane
-from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.hooks.connections import secrets_of
 from airflow_cdc_provider.hooks.dag_runs import replicator_dags
 from airflow_cdc_provider.hooks.state import open_state
@@ -43,7 +42,8 @@ def list_replicators(
 ) -> Response:
     """The replicators whose DAGs the user may read, by name, a page at a time. ``not_run``: on the first page, those
     that no run has registered yet."""
-    state, now = open_state(), utc_now()
+    state = open_state()
+    now = state.now()
     found, paging = page(
         entries_after(state, after(cursor), search, names, limit + 1), limit, lambda one: one.definition.name
     )
@@ -61,7 +61,7 @@ def get_replicator(request: Request, replicator: Readable, may_edit: MayEdit) ->
     state = open_state()
     entry = require_entry(state, replicator)
     rows, positions = state.tables(replicator).values(), state.positions.get(replicator)
-    body = _listed(entry, state.summaries([replicator])[replicator], utc_now())
+    body = _listed(entry, state.summaries([replicator])[replicator], state.now())
     body |= {
         "definition": to_plain(entry.definition),
         "registered_at": entry.registered_at,
@@ -79,7 +79,7 @@ def get_replicator(request: Request, replicator: Readable, may_edit: MayEdit) ->
 def list_tables(request: Request, replicator: Readable, limit: Limit = 100, cursor: Cursor = "") -> Response:
     """The tables of a replicator by name, a page at a time."""
     state = open_state()
-    entry, now = require_entry(state, replicator), utc_now()
+    entry, now = require_entry(state, replicator), state.now()
     rows, paging = page(state.tables_page(replicator, after(cursor), limit + 1), limit, lambda row: row.table)
     copying = copy_progress(entry.definition, rows, secrets_of)
     tables = [table_status(row, entry.definition, copying.get(row.table), now) for row in rows]
@@ -98,7 +98,7 @@ def get_table(request: Request, replicator: Readable, table: TableName) -> Respo
         )
     definition, control = entry.definition, row.control
     copying = copy_progress(definition, [row], secrets_of).get(table)
-    body = table_status(row, definition, copying, utc_now()) | {
+    body = table_status(row, definition, copying, state.now()) | {
         "asset": {"name": asset_name(replicator, table, row.target), "uri": asset_uri(definition, table, row.target)},
         "history": to_plain(row.history),
         "costs": to_plain(row.costs),
@@ -114,7 +114,7 @@ def list_metrics(request: Request, replicator: Readable) -> Response:
     """The gauges of a replicator as of now."""
     state = open_state()
     entry = require_entry(state, replicator)
-    return json_response(request, {"metrics": plain_samples(current_gauges(state, entry.definition, utc_now()))})
+    return json_response(request, {"metrics": plain_samples(current_gauges(state, entry.definition, state.now()))})
 
 
 @router.get("/replicators/{replicator}/audit")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -82,6 +82,12 @@ def read_variables(connection: Any, *names: str) -> dict[str, str]:
     marks = ", ".join(["%s"] * len(names))
     rows = fetch_all(connection, f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({marks})", names)
     return {str(name).lower(): str(value) for name, value in rows}
+
+
+def read_clock(connection: Any) -> datetime:
+    """The server's, in UTC."""
+    [(now,)] = fetch_all(connection, "SELECT UTC_TIMESTAMP(6)")
+    return datetime.fromisoformat(str(now)).replace(tzinfo=UTC)
 
 
 BINLOG_RETENTION = ("binlog_expire_logs_seconds", "expire_logs_days")

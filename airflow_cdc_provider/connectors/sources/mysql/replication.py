@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import read_variables
+from airflow_cdc_provider.connectors.sources.mysql.catalog import read_clock, read_variables
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
-from airflow_cdc_provider.core.times import parse_utc, utc_now
 
 STATEMENTS = ("SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
 """Of MariaDB, of MySQL since 8.0.22, and before."""
@@ -43,13 +42,13 @@ class Channel:
 
 
 def applied_until(connection: Any, address: str) -> datetime | None:
-    """The time up to which a late replica has applied its primary; None for other servers. Raises SourceUnavailable
-    (SRC136) if it does not replicate: then that is unknown."""
+    """The time, by the clock of the server, up to which a late replica has applied its primary; None for other servers.
+    Raises SourceUnavailable (SRC136) if it does not replicate: then that is unknown."""
     channels = find_channels(connection)
     if problems := list(stopped_problems(channels, address)):
         raise SourceUnavailable(*problems)
     behind_s = max((channel.behind_s or 0 for channel in channels), default=0)
-    return parse_utc(utc_now()) - timedelta(seconds=behind_s) if behind_s else None
+    return read_clock(connection) - timedelta(seconds=behind_s) if behind_s else None
 
 
 def require_logged(connection: Any, address: str, replicator: str) -> None:

@@ -19,6 +19,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     fetch_all,
     read_binlog_end,
     read_binlog_files,
+    read_clock,
     read_collations,
     read_server,
     read_tables,
@@ -90,16 +91,16 @@ class Binlog:
         with self.client.session("status") as connection:
             require_logged(connection, self.client.address, self.client.replicator)
             self._require_available(connection, position)
-            end = read_binlog_end(connection, self.client)
+            at, end = read_clock(connection), read_binlog_end(connection, self.client)
             start, limit = binlog_position(position), BinlogPosition(file_number(end.file), end.pos)
             if limit <= start:
-                return SourceStatus(False, position)
+                return SourceStatus(False, position, at=at)
             self._require_same_binlog(connection, read_server(connection), position)
         probe = self._probe(position, limit, tables)
         end_position = position_of(end.file, end.pos, probe.gtid if probe.complete else "")
         idle = not probe.has_changes and probe.complete
         advanced = limit.number > start.number or limit.pos - start.pos >= IDLE_BYTES
-        return SourceStatus(probe.has_changes, end_position, end_position if idle and advanced else None)
+        return SourceStatus(probe.has_changes, end_position, end_position if idle and advanced else None, at=at)
 
     def has_changes(self, lo: Position, hi: Position, table: str) -> bool:
         """Whether anything between the positions may have changed the table."""

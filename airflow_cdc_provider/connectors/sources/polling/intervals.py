@@ -101,8 +101,8 @@ def poll_status(
             to_advance[table] = limit
     limits = position_of({**to_read, **to_advance})
     if to_read:
-        return SourceStatus(True, limits)
-    return SourceStatus(False, position, {**position, **limits} if to_advance else None)
+        return SourceStatus(True, limits, at=planner.now)
+    return SourceStatus(False, position, {**position, **limits} if to_advance else None, at=planner.now)
 
 
 def _has_changes(table: str, lo: PollPosition, limit: PollPosition, has_changes: HasChanges) -> bool:

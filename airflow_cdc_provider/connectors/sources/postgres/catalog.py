@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
@@ -113,6 +115,13 @@ def read_identity(connection: Connection[Any]) -> dict[str, str]:
     row = connection.execute(IDENTITY).fetchone()
     assert row is not None
     return {"system_identifier": row[0], "timeline": row[1], "database": row[2]}
+
+
+def read_clock_and_end(connection: Connection[Any]) -> tuple[datetime, int]:
+    """The server's clock, and the end of its WAL on disk."""
+    row = connection.execute("SELECT clock_timestamp(), pg_current_wal_flush_lsn()::text").fetchone()
+    assert row is not None
+    return row[0], parse_lsn(row[1])
 
 
 def read_catalog(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalog:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.postgres import messages
 from airflow_cdc_provider.connectors.sources.postgres.added_tables import ensure_members
-from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, table_oids
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog, read_clock_and_end, table_oids
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN, create_main_slot
 from airflow_cdc_provider.connectors.sources.postgres.decode import HEAD_BYTES, ROW_LETTERS, PgoutputDecoder
@@ -123,7 +123,7 @@ class ReplicationSlot:
             self._require_served(connection, position)
             require_publication(connection, self.options.publication, tables, self.client.location)
             self._claim(connection, take_over=False)
-            flushed = parse_lsn(_scalar(connection, "SELECT pg_current_wal_flush_lsn()::text"))
+            at, flushed = read_clock_and_end(connection)
             lo = lsn_of(position)
             with self._decoding_errors():
                 has_changes = flushed > lo and self._has_changes(connection, lo, flushed, tables)
@@ -135,7 +135,7 @@ class ReplicationSlot:
             outside = unpublished(
                 connection, self.options.publication, tables, self.client.replicator, self.client.location
             )
-            return SourceStatus(has_changes, position_of(flushed), idle, outside)
+            return SourceStatus(has_changes, position_of(flushed), idle, outside, at)
 
     def has_truncate(self, connection: Connection[Any], position: Position, oid: int) -> bool:
         """Whether the changes after ``position`` contain a TRUNCATE of the table."""

@@ -101,7 +101,8 @@ class ChangeTables:
 
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         with self.client.session("status") as session:
-            self._require_capture(session)
+            offset = self._require_capture(session)
+            ((now,),) = session.rows(queries.NOW)
             limit = self._require_available(session, position)
             catalog = self._catalog(session, tables)
             outside = {
@@ -113,7 +114,7 @@ class ChangeTables:
             captured = [name for name in tables if name in catalog.tables and name not in outside]
             changed = limit.lsn > after and self._has_changes(session, catalog, captured, after, limit.lsn)
         idle = not changed and limit.lsn > after and _advanced(position, limit)
-        return SourceStatus(changed, limit.position, limit.position if idle else None, outside)
+        return SourceStatus(changed, limit.position, limit.position if idle else None, outside, utc(now, offset))
 
     def silent_since(self) -> datetime | None:
         """The last captured commit, if the capture job should have recorded its progress since. Raises PositionLost
