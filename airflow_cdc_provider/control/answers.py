@@ -1,8 +1,9 @@
 """Answers to questions about schema changes, and about rows that differ from the source.
 
 An answer is a decision file in staging, written before it has any effect. The next run carries it out with one fence
-commit, which also removes the question from the table's state. So an answer has its effect once, whatever dies. A
-repair compares the table again, and has no effect where nothing differs any more.
+commit, which also removes the question from the table's state. So an answer has its effect once, whatever dies. Its
+entry in the audit log comes first; an answer that is repeated after that makes no second one. A repair compares the
+table again, and has no effect where nothing differs any more.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def answer_question(
         columns=dict(question.renames) if answer is Answer.RENAME else {},
     )
     detail = {"table": question.table, "question": question.id, "answer": answer.value, "reason": reason}
-    replicator.state.write_audit(replicator.name, actor, "decide", {**detail, "changes": list(question.changes)})
+    replicator.state.write_audit(
+        replicator.name, actor, "decide", {**detail, "changes": list(question.changes)}, once=True
+    )
     replicator.log.write_decision(decision)
     failpoint("decision.after")
     return decision

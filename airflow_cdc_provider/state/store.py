@@ -293,14 +293,16 @@ class StateStore:
             found = read_summaries(connection, replicators)
             return {name: found.get(name) or summarize(_table_rows(connection, name).values()) for name in replicators}
 
-    def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any]) -> None:
-        """Append an entry to the audit log. ``detail`` must not contain secrets or row values."""
+    def write_audit(self, replicator: str, actor: str, action: str, detail: dict[str, Any], once: bool = False) -> None:
+        """Append an entry to the audit log. ``detail`` must not contain secrets or row values. ``once``: unless the log
+        has the same entry; concurrent calls wait for each other."""
+        entry = {"replicator": replicator, "actor": actor, "action": action, "detail": json.dumps(detail)}
         with self.database.transaction() as connection:
-            connection.execute(
-                t.audit.insert().values(
-                    at=utc_now(), replicator=replicator, actor=actor, action=action, detail=json.dumps(detail)
-                )
-            )
+            if once:
+                connection.execute(sa.select(t.schema).with_for_update())
+                if connection.execute(sa.select(t.audit).filter_by(**entry).limit(1)).first():
+                    return
+            connection.execute(t.audit.insert().values(at=utc_now(), **entry))
 
     def audit(self, replicator: str, limit: int, before: int | None = None) -> tuple[AuditEntry, ...]:
         """The latest entries, newest first. ``before``: only those with a lower number."""

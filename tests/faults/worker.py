@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.close_window import close_window
 from airflow_cdc_provider.control.immediate_commands import carry_out
 from airflow_cdc_provider.control.inventory import known_tables, rebuild_index
@@ -26,6 +27,7 @@ from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.state.store import StateStore
 
 Arguments = dict[str, Any]
@@ -33,8 +35,9 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True)
 class TaskCall:
-    """``task`` of run ``run_id``, or a command: ``pause``, ``resume``, ``rewind``, ``rebuild``. ``arguments``: failed
-    tasks, tables, the window to rewind to, the key of a request."""
+    """``task`` of run ``run_id``, or a command: ``pause``, ``resume``, ``rewind``, ``rebuild``, ``decide``.
+    ``arguments``: failed tasks, tables, the window to rewind to, the key of a request; the table of a question and the
+    answer."""
 
     definition: Definition
     secrets: Secrets = field(repr=False)
@@ -65,6 +68,9 @@ def run_task(replicator: Replicator, task: str, run_id: str, arguments: Argument
             return close_window(replicator, run_id, arguments["failed"], log)
         case "rebuild":
             return rebuild_index(replicator, "operator")
+        case "decide":
+            question = open_questions(replicator)[arguments["table"]]
+            return answer_open_question(replicator, question, Answer(arguments["answer"]), "ada", "because")
         case kind:
             return request(replicator, CommandKind(kind), arguments)
 

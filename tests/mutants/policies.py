@@ -72,6 +72,13 @@ POLICIES = (
         (f"{QUESTIONS}::test_an_answer_counts_once_and_only_while_its_question_is_open",),
     ),
     Mutant(
+        "an answer that is repeated after its process died is audited twice",
+        "airflow_cdc_provider/control/answers.py",
+        "once=True",
+        "once=False",
+        ("tests/provider/test_late_answers.py",),
+    ),
+    Mutant(
         "`leave` is carried out",
         "airflow_cdc_provider/control/answers.py",
         "if decision is None or decision.answer is Answer.LEAVE:",

@@ -8,9 +8,11 @@ import pytest
 
 from airflow_cdc_provider.control import answers
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision
 from airflow_cdc_provider.core.errors import CommandRefused
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
 from tests.provider.command_line import replicated
 from tests.provider.run_harness import RunHarness
 from tests.provider.waiting_table import QUESTION, ask
@@ -51,6 +53,21 @@ def test_a_second_answer_is_the_first_one_and_another_one_is_refused(asking: Run
         answer(asking, Answer.LEAVE)
     (decision,) = asking.replicator.log.decisions()
     assert (decision.answer, decision.reason, decision.decided_by) == (Answer.RESYNC, "asked the team", "ada")
+
+
+def test_an_answer_whose_process_dies_before_it_was_written_is_audited_once(
+    asking: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(log: ChangeLog, decision: OperatorDecision) -> None:
+        raise KeyboardInterrupt(decision.id)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(ChangeLog, "write_decision", die)
+        with pytest.raises(KeyboardInterrupt):
+            answer(asking)
+    answer(asking)
+    entries = asking.replicator.state.audit("shop", 100)
+    assert [entry.actor for entry in entries if entry.action == "decide"] == ["ada"]
 
 
 def test_an_answer_whose_process_dies_after_it_was_written_counts_once(

@@ -6,7 +6,7 @@ import multiprocessing
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -254,6 +254,16 @@ def test_the_audit_gives_the_latest_lines_first(store: StateStore) -> None:
     for number in range(5):
         store.write_audit("shop", "ann", "pause", {"number": number})
     assert [note.detail["number"] for note in store.audit("shop", 2)] == [4, 3]
+
+
+def test_an_entry_that_the_audit_has_is_not_made_again_also_by_concurrent_writers(store: StateStore) -> None:
+    def write(number: int) -> None:
+        store.write_audit("shop", "ann", "decide", {"question": number % 2}, once=True)
+
+    store.owner()
+    with ThreadPoolExecutor(8) as writers:
+        list(writers.map(write, range(16)))
+    assert sorted(note.detail["question"] for note in store.audit("shop", 100)) == [0, 1]
 
 
 def test_a_store_of_a_newer_version_is_refused(store: StateStore, url: str) -> None:

@@ -13,11 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import Comparison, Condition, TableRule, Target
+from airflow_cdc_provider.core.spec.definition import Comparison, Condition, TableRule
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.spark.databases import new_schema
 from tests.spark.pipelines.schema_changes.statements import SAME
 from tests.spark.pipelines.schema_changes.test_policies import (
     DATABASE,
@@ -27,6 +26,7 @@ from tests.spark.pipelines.schema_changes.test_policies import (
     policy_definition,
     source_database,
 )
+from tests.spark.targets_of_kinds import target_of_kind
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -86,14 +86,10 @@ def extents(
 ) -> Iterator[Extents]:
     kind, folder = request.param, tmp_path_factory.mktemp("extents")
     with contextlib.ExitStack() as stack:
-        database = None
-        if kind in ("postgres", "mysql"):
-            server = postgres if kind == "postgres" else request.getfixturevalue("mariadb")
-            database = stack.enter_context(new_schema(kind, server, DATABASE))
+        target, database = stack.enter_context(target_of_kind(kind, DATABASE, folder, request))
         source = stack.enter_context(source_database(postgres, ()))
         for table in TABLES:
             execute(source, table, MAKE)
-        target = database.target if database else Target(kind, f"{folder}/lake")
         definition = policy_definition(folder, target, RULES)
         made = Extents(folder, spark, definition, "public", kind=kind, server=postgres, database=database)
         made.run_until_idle()

@@ -18,6 +18,7 @@ from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.schema_changes.statements import SAME, STOPPED, Case, alter
 from tests.spark.pipelines.schema_changes.test_mariadb_statements import DATABASE, MariadbPipeline
 from tests.spark.pipelines.schema_changes.test_policies import Expected, chosen_names, parameters
+from tests.spark.targets_of_kinds import rows_of
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -65,10 +66,8 @@ class IntoMariadb(MariadbPipeline):
         return Secrets(self.info, self.target_schema.connection)
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
-        with self.target_schema.session() as cursor:
-            cursor.execute(f"SELECT * FROM {TARGET}.{self.target(f'{DATABASE}.{table}')}")
-            names = [column[0] for column in cursor.description]
-            yield from (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+        name = self.target(f"{DATABASE}.{table}")
+        return rows_of(self.replicator().targets.only, name, self.target_schema, self.spark)
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from airflow_cdc_provider.targets.delta.target import DeltaTarget
-from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
-from tests.spark.databases import Database, new_schema
+from tests.spark.databases import Database
 from tests.spark.pipelines.schema_changes.statements import (
     SAME,
     STOPPED,
@@ -30,12 +28,12 @@ from tests.spark.pipelines.schema_changes.statements import (
     Truth,
     alter,
 )
+from tests.spark.targets_of_kinds import FEATURES, rows_of, target_of_kind
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DATABASE = "policies"
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s"
-FEATURES = "delta with features"
 TARGETS = ("postgres", "mysql", "iceberg", "delta", FEATURES)
 MAKE = (
     "CREATE TABLE {t} (id int PRIMARY KEY, a smallint, b int NOT NULL, v text, n numeric(10,2), r real, d date)",
@@ -140,19 +138,8 @@ class PolicyPipeline(StatementsPipeline):
             return names, Counter(tuple(value and value.decode() for value in row) for row in values)
 
     def _copy(self, table: str) -> Iterator[dict[str, Any]]:
-        target, name = self.replicator().targets.only, self.target(f"public.{table}")
-        if isinstance(target, IcebergTarget):
-            with target.open(name) as (_, iceberg_table):
-                yield from iceberg_table.scan().to_arrow().to_pylist()
-        elif self.database:
-            with self.database.session() as cursor:
-                cursor.execute(f"SELECT * FROM {self.database.schema}.{name}")
-                names = [column[0] for column in cursor.description]
-                yield from (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
-        elif isinstance(target, DeltaTarget) and target.features:  # deltalake reads no widened columns
-            yield from (row.asDict() for row in self.spark.read.format("delta").load(target.locate(name)).collect())
-        else:
-            yield from super()._copy(table)
+        name = self.target(f"public.{table}")
+        return rows_of(self.replicator().targets.only, name, self.database, self.spark)
 
 
 def parameters(cases: Iterable[str], in_every_run: Collection[tuple[str, bool]]) -> list[ParameterSet]:
@@ -183,14 +170,8 @@ def pipeline(
     kind, folder = request.param, tmp_path_factory.mktemp("policies")
     tables = [(case_of(name), busy) for name, busy in chosen_names(request)]
     with contextlib.ExitStack() as stack:
-        database = None
-        if kind in ("postgres", "mysql"):
-            server = postgres if kind == "postgres" else request.getfixturevalue("mariadb")
-            database = stack.enter_context(new_schema(kind, server, DATABASE))
+        target, database = stack.enter_context(target_of_kind(kind, DATABASE, folder, request))
         source = stack.enter_context(source_database(postgres, tables))
-        target = database.target if database else Target(kind.partition(" ")[0], f"{folder}/lake")
-        if kind == FEATURES:
-            target = replace(target, options={"table_features": ["columnMapping", "typeWidening"]})
         rules = tuple(
             TableRule(f"public.{case.table(busy)}", schema_changes=CASES[case.name].policy) for case, busy in tables
         )

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import Report, TableChange
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.reference.source_changes import declarations, expected_code
+from airflow_cdc_provider.reference.source_changes import CHOICES, declarations, expected_code
 from tests.spark.pipelines.schema_changes.reported.changing_source import (
     SAME,
     Case,
@@ -42,7 +42,6 @@ from tests.spark.pipelines.schema_changes.reported.sqlserver import changing_sql
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DECLARED = declarations()
-CHOICES = (OnChange.APPLY, OnChange.ASK)
 NOT_MADE = {
     "salesforce": {TableChange.FILLED_COLUMN, TableChange.REWRITE, TableChange.TRUNCATE, TableChange.RENAME_TABLE},
     "sqlserver": {TableChange.CHANGE_KEY, TableChange.RENAME_TABLE},
