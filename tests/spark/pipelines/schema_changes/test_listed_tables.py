@@ -109,22 +109,15 @@ def test_copies_of_dropped_tables_are_kept_dropped_or_stop(listed: ListedTables)
     assert listed.outcome("dropped_1") == SAME
 
 
-@from_postgres
 def test_the_copy_of_a_renamed_table_is_not_dropped(listed: ListedTables) -> None:
     listed.at_source("dropped_2", "ALTER TABLE {t} RENAME TO away")
     assert listed.is_missed("dropped_2") and listed.has_copy("dropped_2")
     listed.at_source("dropped_2", "ALTER TABLE away RENAME TO {t}", "UPDATE {t} SET a = 7")
     listed.settle()
-    assert listed.outcome("dropped_2") == SAME
-
-
-@from_mariadb
-def test_a_table_that_mariadb_renamed_counts_as_dropped(listed: ListedTables) -> None:
-    listed.at_source("dropped_2", "ALTER TABLE {t} RENAME TO away")
-    listed.run()
-    assert listed.row("dropped_2").state is TableState.DROPPED and not listed.has_copy("dropped_2")
-    listed.at_source("dropped_2", "ALTER TABLE away RENAME TO {t}", "UPDATE {t} SET a = 7")
-    listed.settle()
+    if listed.definition.source.type == "mysql":  # a table that has its name back is copied again
+        assert listed.outcome("dropped_2") == STOPPED
+        listed.record_command(CommandKind.RESYNC, listed.name("dropped_2"))
+        listed.settle()
     assert listed.outcome("dropped_2") == SAME
 
 
@@ -168,7 +161,6 @@ def test_a_renamed_table_is_followed_without_another_copy(listed: ListedTables) 
     assert listed.outcome("followed") == SAME
 
 
-@from_postgres
 def test_an_operator_confirms_that_a_table_was_renamed(listed: ListedTables) -> None:
     listed.at_source("confirmed", "ALTER TABLE {t} RENAME TO other")
     listed.at_source("other", INSERT)
