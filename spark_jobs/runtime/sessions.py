@@ -102,7 +102,7 @@ def build_session(name: str, target_types: Iterable[str], conf: dict[str, str] |
     for key, value in {**SETTINGS, **target_settings(target_types), **(conf or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("WARN")
+    spark.sparkContext.setLogLevel(spark.sparkContext.getConf().get("spark.log.level", "WARN"))
     log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     for name in NOISY_LOGGERS:
         log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)

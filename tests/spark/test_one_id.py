@@ -43,6 +43,7 @@ def test_a_merge_has_the_same_id_in_its_log_its_application_its_event_log_and_it
     settings = {
         **TaskAttempt("hand", StepKind.MERGE, RUN, "merge", 2, ATTEMPT).settings,
         "spark.ui.enabled": "true",
+        "spark.log.level": "INFO",
         HISTORY_SERVER: "spark.acme.com:18080",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{tmp_path}/events",
@@ -60,6 +61,7 @@ def test_a_merge_has_the_same_id_in_its_log_its_application_its_event_log_and_it
                     assert [one["id"] for one in json.load(answer)] == [found[1]]
     output = "".join(lines)
     assert process.wait() == 0 and "its UI while it runs" in output, output
+    assert " INFO DAGScheduler" in output, "the level of the YAML counts"
     result = from_plain(StepResult, json.loads(table.log.store.read(f"{step.folder}/result.json")))
     [events] = (path for path in (tmp_path / "events").iterdir() if not path.name.startswith("."))
     assert events.name == result.application and events.name in output

@@ -62,8 +62,9 @@ class DecidedPipeline(StatementsPipeline):
 
 
 def in_every_run(*sides: Sides) -> list[ParameterSet]:
-    """With a database of the source's own type; the others nightly."""
-    return [pytest.param(one, marks=() if len({*one}) == 1 else pytest.mark.nightly, id="-".join(one)) for one in sides]
+    """From PostgreSQL into PostgreSQL; the others nightly."""
+    first = FROM_POSTGRES[0]
+    return [pytest.param(one, marks=() if one == first else pytest.mark.nightly, id="-".join(one)) for one in sides]
 
 
 P = TypeVar("P", bound=DecidedPipeline)
