@@ -38,8 +38,11 @@ def with_comments(replicator: Replicator, tables: Sequence[TableFacts]) -> tuple
 
 
 def _gets_comments(replicator: Replicator, task: TableTask) -> bool:
-    """Not where its target cannot alter them alone, nor where other copies share the table."""
-    target = replicator.targets.of(task.table)
+    """Not where its target cannot be opened or cannot alter them alone, nor where other copies share the table."""
+    try:
+        target = replicator.targets.of(task.table)
+    except UNREADABLE:  # the table's own state says why
+        return False
     if task.rule.shard_column or not isinstance(target, AltersTables):
         return False
     probe = [Alteration(Alter.COMMENT, column, column) for column in task.schema.columns[:1]]
