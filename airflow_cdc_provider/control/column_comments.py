@@ -26,8 +26,11 @@ from airflow_cdc_provider.targets.target import AltersTables
 
 def with_comments(replicator: Replicator, tables: Sequence[TableFacts]) -> tuple[TableFacts, ...]:
     """With the comments that the copies are to have. Raises SourceUnavailable."""
-    source, tasks = replicator.source, [table.task for table in tables if _gets_comments(replicator, table.task)]
-    if not tasks or not isinstance(source, HasComments):
+    source = replicator.source
+    if not isinstance(source, HasComments):
+        return tuple(tables)
+    tasks = [table.task for table in tables if _gets_comments(replicator, table.task)]
+    if not tasks:
         return tuple(tables)
     found = source.comments(list(dict.fromkeys(task.name_in_source for task in tasks)))
     commented = {

@@ -49,15 +49,15 @@ class MonitorOperator(BaseOperator):
         self, state: StateStore, names: list[str], alerted: Collection[str], context: Context
     ) -> dict[str, list[str]]:
         """Rows are read only of replicators that have a problem, or had one when they were last seen."""
-        late, summaries = {}, state.summaries(names)
+        late, summaries, now = {}, state.summaries(names), state.now()
         for entry in state.replicators.of(names):
             definition, name = entry.definition, entry.definition.name
-            has_problem = needs_attention(summaries[name], definition.freshness, state.now())
+            has_problem = needs_attention(summaries[name], definition.freshness, now)
             if not entry.gone and (has_problem or name in alerted):
                 rows = state.tables(name).values()
-                alerts = alerts_of_tables(definition, rows, state.now())
+                alerts = alerts_of_tables(definition, rows, now)
                 notify(state, definition, context, alerts, None)
-                self._send_metrics(state, definition, rows)
+                self._send_metrics(state, definition, rows, now)
                 if tables := self._named(name, alerts):
                     late[name] = tables
         return late
@@ -68,7 +68,7 @@ class MonitorOperator(BaseOperator):
             self.log.warning("%s: %s is late: %s", name, alert.table, alert.reason)
         return [alert.table for alert in found]
 
-    def _send_metrics(self, state: StateStore, definition: Definition, rows: Iterable[TableRow]) -> None:
+    def _send_metrics(self, state: StateStore, definition: Definition, rows: Iterable[TableRow], now: str) -> None:
         retention = state.positions.get(definition.name).retention
-        samples = gauges(definition, rows, retention, state.now())
+        samples = gauges(definition, rows, retention, now)
         send(sample for sample in samples if sample.metric in (LAG, LATE, RETENTION_LEFT))

@@ -26,7 +26,8 @@ NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 def stored(value: Value, column: SpannerColumn, commit_time: str) -> Stored:
     """The value as it is stored. Raises Refused where the column does not accept it."""
-    if (text := value.string_value) and not column.is_array and (as_stored := TEXTS.get(column.type)):
+    as_stored = None if column.is_array else TEXTS.get(column.type)
+    if as_stored and ((text := value.string_value) or value.HasField("string_value")):
         return as_stored(text, column, commit_time)
     kind = value.WhichOneof("kind")
     if kind == "null_value":
@@ -38,12 +39,10 @@ def stored(value: Value, column: SpannerColumn, commit_time: str) -> Stored:
         if kind != "list_value":
             raise _expected(column, "ARRAY")
         return [stored(one, element, commit_time) for one in value.list_value.values]
-    return _scalar(value, kind or "", column, commit_time)
+    return _scalar(value, kind or "", column)
 
 
-def _scalar(value: Value, kind: str, column: SpannerColumn, commit_time: str) -> Stored:
-    if kind == "string_value" and (as_stored := TEXTS.get(column.type)):
-        return as_stored(value.string_value, column, commit_time)
+def _scalar(value: Value, kind: str, column: SpannerColumn) -> Stored:
     match column.type:
         case "BOOL":
             if kind != "bool_value":
@@ -106,8 +105,7 @@ def _integer(text: str, column: SpannerColumn, commit_time: str) -> str:
 
 
 def _string(text: str, column: SpannerColumn, commit_time: str) -> str:
-    limit = column.length or limits.STRING_CHARACTERS
-    return text if len(text) <= limit else _within(text, len(text), column, limit)
+    return _within(text, len(text), column, column.length or limits.STRING_CHARACTERS)
 
 
 def _json(text: str, column: SpannerColumn, commit_time: str) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from airflow_cdc_provider.connectors.sources.mysql.alterations import clauses_of
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
-from airflow_cdc_provider.connectors.sources.mysql.table_renames import renames_of
+from airflow_cdc_provider.connectors.sources.mysql.table_renames import Rename, renames_of
 from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, tokenize
 
 
@@ -35,14 +35,14 @@ class Effect(Enum):
 @dataclass(frozen=True)
 class Statement:
     """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables. ``clauses``: of an ALTER
-    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables, old and new name as written, in order; a
+    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables, with the names as written, in order; a
     statement that does more than that has none."""
 
     effect: Effect
     tables: frozenset[str] = frozenset()
     clauses: tuple[Tokens, ...] = ()
     ignoring: bool = False
-    renames: tuple[tuple[str, str], ...] = ()
+    renames: tuple[Rename, ...] = ()
 
     def affected(self, tables: Collection[str]) -> list[str]:
         """Those of ``tables`` that it affects; DROP DATABASE affects all tables of the database."""

@@ -178,9 +178,9 @@ class Binlog:
         """The names after ``lo`` of each table whose renames are followed, first to last. Raises SourceUnavailable if
         tables are renamed at this time."""
         renamed = {task.table: task.control.identity if task.control else None for task in tasks if task.renamed_to}
-        identities = {table: identity for table, identity in renamed.items() if identity is not None}
         if not renamed:
             return {}
+        identities = {table: identity for table, identity in renamed.items() if identity is not None}
         with self.client.session("renames") as connection:
             before = read_binlog_end(connection, self.client)
             names = names_now(connection, identities) or {}

@@ -48,10 +48,6 @@ class DecidedPipeline(StatementsPipeline):
         for statement in statements:
             self.source.execute(statement.replace("{t}", table))
 
-    def settle(self) -> None:
-        """Runs until the only work left is to report blocked tables."""
-        self._until_quiet()
-
     def truth(self, table: str) -> Truth:
         names, rows = self.source.fetch(f"SELECT * FROM {table}")
         return names, Counter(tuple(None if value is None else str(value) for value in row) for row in rows)

@@ -99,11 +99,11 @@ class StatementsPipeline(Pipeline):
     def run_cases(self, chosen: Chosen, execute: Callable[[str, tuple[str, ...]], None]) -> None:
         """The copies, the statements and the runs among them, rows, and runs."""
         self.run_successfully()
-        self._until_quiet()
+        self.settle()
         for part in (0, 1):
             for case, busy in chosen:
                 execute(case.table(busy), case.phase(busy, part))
-            self._until_quiet()
+            self.settle()
         self.found = {case.table(busy): self.outcome(case.table(busy)) for case, busy in chosen}
 
     def check_case(self, case: Case, busy: bool) -> None:
@@ -117,7 +117,7 @@ class StatementsPipeline(Pipeline):
         blocked = [table for table, row in index.items() if row.state is TableState.BLOCKED]
         arguments = {"approve_deletes": True}
         request(self.replicator(), CommandKind.RESYNC, {"tables": blocked, "key": "again", "arguments": arguments})
-        self._until_quiet()
+        self.settle()
         outcomes = {table: self.outcome(table.rpartition(".")[2]) for table in blocked}
         return {table: outcome for table, outcome in outcomes.items() if outcome != SAME}
 
@@ -135,7 +135,16 @@ class StatementsPipeline(Pipeline):
             return SAME
         return f"only at the source: {list(truth - copy)[:2]}, only in the copy: {list(copy - truth)[:2]} of {names}"
 
-    def _until_quiet(self) -> None:
+    def equals(self, table: str, name: str) -> bool:
+        """Whether the copy equals the table that has this name now."""
+        names, truth = self.truth(name)
+        return Counter(tuple(_text(row[column]) for column in names) for row in self._copy(table)) == truth
+
+    def is_missed(self, table: str) -> bool:
+        """Whether a run reports that the source no longer lists the table."""
+        return any("TBL004" in problem and f"{self.schema}.{table}" in problem for problem in self.run().problems)
+
+    def settle(self) -> None:
         """Runs until the only work left is to report stopped tables. A run ends at the next statement that breaks a
         schema."""
         for _ in range(9 + len(self.tables)):

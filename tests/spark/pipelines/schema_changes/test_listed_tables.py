@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -47,16 +46,6 @@ FIRST = (
 
 
 class ListedTables(DecidedPipeline):
-    def is_missed(self, table: str) -> bool:
-        """Whether a run reports that the source no longer lists the table."""
-        return any("TBL004" in problem and self.name(table) in problem for problem in self.run().problems)
-
-    def equals(self, table: str, name: str) -> bool:
-        """Whether the copy equals the table that has this name now."""
-        names, truth = self.truth(name)
-        rows = [[row[column] for column in names] for row in self._copy(table)]
-        return Counter(tuple(None if value is None else str(value) for value in row) for row in rows) == truth
-
     def has_copy(self, table: str) -> bool:
         name = self.name(table)
         return self.replicator().targets.only.state(name, self.target(name)).exists

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -36,12 +35,6 @@ UPDATE, INSERT, DELETE = (
 class RenamedTables(MariadbPipeline):
     execute_on: Callable[[str, tuple[str, ...]], None]
 
-    def equals(self, table: str, name: str) -> bool:
-        """Whether the copy equals the table that has this name now."""
-        names, truth = self.truth(name)
-        rows = [[row.get(column) for column in names] for row in self._copy(table)]
-        return Counter(tuple(None if value is None else str(value) for value in row) for row in rows) == truth
-
     def floor(self, table: str) -> str:
         """It changes with each copy."""
         control = self.control(f"{DATABASE}.{table}")
@@ -51,13 +44,6 @@ class RenamedTables(MariadbPipeline):
     def at_source(self, table: str, *statements: str) -> None:
         self.execute_on(table, statements)
 
-    def settle(self) -> None:
-        self._until_quiet()
-
-    def is_missed(self, table: str) -> bool:
-        """Whether a run reports that the source no longer lists the table."""
-        return any("TBL004" in problem and f"{DATABASE}.{table}" in problem for problem in self.run().problems)
-
 
 @pytest.fixture(scope="module")
 def renamed(
@@ -65,8 +51,9 @@ def renamed(
 ) -> Iterator[RenamedTables]:
     folder = tmp_path_factory.mktemp("renamed")
     info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password)
-    login = {"host": mariadb.host, "port": mariadb.port, "user": mariadb.user, "password": mariadb.password}
-    with pymysql.connect(**login, autocommit=True) as server:  # type: ignore[arg-type]
+    with pymysql.connect(
+        host=mariadb.host, port=mariadb.port, user=mariadb.user, password=mariadb.password, autocommit=True
+    ) as server:
 
         def execute(table: str, statements: tuple[str, ...]) -> None:
             with server.cursor() as cursor:
