@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     gone_tables,
     on_new_table,
     separate_new_tables,
+    settled_drops,
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
@@ -75,7 +76,7 @@ def _gone_tables(
 ) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
     """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
     source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
-    names = {source_table(one.table) for one in gone}
+    names = {source_table(one.table) for one in gone} | settled_drops(replicator.definition, rows)
     others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
     found = {}
     for one in gone:

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.spec.definition import Definition, Source, Stagin
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.reported_changes import TableChange
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare, widens
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -78,13 +79,15 @@ class AppliedChange:
         return EFFECTS[decide_schema_change(control, stop, self.policy, statements, None).action]
 
 
+def can_apply(change: TableChange, tables: TargetTables) -> bool:
+    """Whether the target applies the change, if its policy does and the stream contains it."""
+    return change not in ALTERED or ALTERED[change].effect(tables) != EFFECTS[SchemaAction.STOP]
+
+
 def applied_changes() -> Iterator[AppliedChange]:
     yield AppliedChange("a new column", _schema(KEY, KEPT), _schema(KEY, KEPT, OTHER))
-    for on_drop in (OnDrop.KEEP, OnDrop.SET_NULL, OnDrop.DROP):
-        policy = replace(ALL, drop_column=on_drop)
-        title = f"a dropped column, `{on_drop.value}`"
-        yield AppliedChange(title, _schema(KEY, KEPT, OTHER), _schema(KEY, KEPT), policy)
-    yield AppliedChange("a renamed column", _schema(KEY, OTHER), _schema(KEY, replace(OTHER, name="c")))
+    yield from (_dropped(on_drop) for on_drop in (OnDrop.KEEP, OnDrop.SET_NULL, OnDrop.DROP))
+    yield _renamed()
     key = replace(KEY, name="c")
     yield AppliedChange("a renamed column of the key", _schema(KEY), _schema(key, key="c"), in_key=True)
     for old, new in wider_types():
@@ -123,6 +126,15 @@ def _effect_of_comment(tables: TargetTables) -> str:
     return EFFECTS[SchemaAction.ALTER] if can_comment else ""
 
 
+def _dropped(on_drop: OnDrop) -> AppliedChange:
+    policy = replace(ALL, drop_column=on_drop)
+    return AppliedChange(f"a dropped column, `{on_drop.value}`", _schema(KEY, KEPT, OTHER), _schema(KEY, KEPT), policy)
+
+
+def _renamed() -> AppliedChange:
+    return AppliedChange("a renamed column", _schema(KEY, OTHER), _schema(KEY, replace(OTHER, name="c")))
+
+
 def _retyped(title: str, old: LogicalType, new: LogicalType, in_key: bool = False) -> AppliedChange:
     column, key = (KEY, "k") if in_key else (OTHER, "k")
     others = () if in_key else (KEY,)
@@ -132,6 +144,14 @@ def _retyped(title: str, old: LogicalType, new: LogicalType, in_key: bool = Fals
 
 def _schema(*columns: Column, key: str = "k") -> TableSchema:
     return TableSchema("t", columns, (key,))
+
+
+ALTERED = {
+    TableChange.DROP_COLUMN: _dropped(OnDrop.DROP),
+    TableChange.RENAME_COLUMN: _renamed(),
+    TableChange.WIDEN: _retyped("a wider integer", LogicalType(Kind.INT32), LogicalType(Kind.INT64)),
+}
+"""The changes that a target applies by altering a column."""
 
 
 def _definition(target: Target) -> Definition:

@@ -18,6 +18,7 @@ CUSTOMERS, VIEWS = "public.customers", "public.page_views"
 TABLES = f"""\
 tables:
   - source: {CUSTOMERS}
+    on_bad_record: quarantine
   - source: {VIEWS}
     schema_changes: {{narrow: ask}}
 """
@@ -33,6 +34,7 @@ def test_an_operator_steers_a_replicator_from_the_page(scenario: Callable[..., S
         rewind(one, page)
         resync(one, page)
         compare(one, page)
+        discard(one, page)
         answer(one, page)
         assert grave_faults(page) == []
     one.verify()
@@ -82,6 +84,26 @@ def compare(one: Scenario, page: Page) -> None:
     one.must_tick()
     opened(one, page)
     expect(row_of(page, CUSTOMERS)).to_contain_text("identical")
+
+
+def discard(one: Scenario, page: Page) -> None:
+    """A time that the copy cannot have is in quarantine; the change after it waits until the record is discarded."""
+    one.execute("update customers set updated_at = 'infinity' where id = 8")
+    one.execute("update customers set updated_at = now(), name = 'Bea' where id = 8")
+    one.must_tick()
+    page.goto(f"{one.airflow.url}/cdc/#/")
+    page.reload()
+    expect(page.get_by_role("row", name=one.name)).to_contain_text("1 record in quarantine")
+    opened(one, page)
+    record = page.get_by_role("table", name="Records in quarantine").get_by_role("row").nth(1)
+    expect(record).to_contain_text("EVT016")
+    record.get_by_role("button", name="Discard").click()
+    confirm(page, one.name, "Discard")
+    expect(record).to_contain_text("discard")
+    one.must_tick()
+    opened(one, page)
+    expect(page.get_by_role("table", name="Records in quarantine")).to_be_hidden()
+    one.verify()
 
 
 def answer(one: Scenario, page: Page) -> None:

@@ -128,6 +128,13 @@ POLICIES = (
         ("tests/provider/test_step_targets.py::test_a_copy_whose_target_does_not_answer_is_left_out_and_reported",),
     ),
     Mutant(
+        "a dropped table whose copy is kept fails each later run",
+        "airflow_cdc_provider/control/list_tables.py",
+        " | settled_drops(replicator.definition, rows)",
+        "",
+        ("tests/provider/test_dropped_tables.py::test_a_kept_copy_fails_no_later_run",),
+    ),
+    Mutant(
         "a copy is dropped although the source may only refuse access",
         "airflow_cdc_provider/core/decisions/listed_tables.py",
         "(gone.policy is OnDroppedTable.DROP and is_dropped)",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -27,8 +25,6 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.operators import metrics
 from tests.provider.command_line import CommandLine, replicated
 from tests.provider.run_harness import RunHarness
-
-DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana" / "replicators.json"
 
 
 def values(samples: Iterable[Sample], metric: Metric) -> dict[str, float]:
@@ -190,19 +186,3 @@ def test_the_audit_log_is_shown(cdc: CommandLine, harness: RunHarness) -> None:
     assert cdc("audit", "shop", "--limit", "-1").code == 64
     missing = cdc("audit", "nothing")
     assert missing.code and "CLI001" in missing.err
-
-
-def test_the_dashboard_reads_declared_metrics_with_their_tags() -> None:
-    """In the names that an OpenTelemetry collector gives to Prometheus."""
-    names = {metric.name.replace(".", "_"): metric for metric in METRICS}
-    queries = re.findall(r'"expr": "((?:[^"\\]|\\.)*)"', DASHBOARD.read_text())
-    assert json.loads(DASHBOARD.read_text())["title"] and len(queries) > 6
-    for query in queries:
-        found = re.findall(r"airflow_(cdc_[a-z_]+)", query)
-        assert found, query
-        for name in found:
-            base = next(base for base in (name, name.removesuffix("_total")) if base in names)
-            tags = {"replicator", *names[base].tags}
-            used = re.findall(r"([a-z]+)\s*=~?\s*\\?\"", query)
-            used += re.findall(r"([a-z]+)", ",".join(re.findall(r"by \(([^)]*)\)", query)))
-            assert set(used) <= tags, query

@@ -107,6 +107,15 @@ def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[s
     return tuple(gone)
 
 
+def settled_drops(definition: Definition, rows: Mapping[str, TableRow]) -> frozenset[str]:
+    """Tables of the source whose drop an earlier run has settled, and which the policy does not block now."""
+    dropped = {source_table(table) for table, row in rows.items() if row.state is TableState.DROPPED}
+    rules = {table: rule_of(definition.tables, table) for table in dropped}
+    return frozenset(
+        table for table, rule in rules.items() if rule and on_dropped_table(definition, rule) is not OnDroppedTable.STOP
+    )
+
+
 def gone_problem(gone: GoneTable, is_dropped: bool | None) -> Problem | None:
     """Why the table is blocked. ``is_dropped``: what the source says of it; None if it cannot say. A copy is only
     dropped if the source has certainly dropped the table: a table without access looks the same in its list."""

@@ -20,15 +20,15 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "iceberg": {"test_attempts", "test_commits", "test_copies", "test_cuts", "test_rewinds", "test_types"},
     "iceberg on s3": set(),
     "mysql": {"test_attempts", "test_commits", "test_types"},
-    "redshift": {"test_attempts", "test_commits", "test_a_value_that_only_the_target_refuses_waits"},
+    "redshift": {"test_attempts", "test_a_value_that_only_the_target_refuses_waits"},
     "redshift with isolation by snapshots": {"test_one_of_two_concurrent_merges_of_a_batch_applies"},
     "snowflake": set(),
     "snowflake by external stage": set(),
     "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"},
 }
 """The files and tests that these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run
-everything. The slow stand-ins of BigQuery and Snowflake have files of their own for every run, ``test_bigquery_jobs``
-and ``test_snowflake_commits``. With Spark for all work, the other targets run in the nightly run only."""
+everything. BigQuery, Redshift and Snowflake have files of their own for every run, as ``test_redshift_commits``. With
+Spark for all work, the other targets run in the nightly run only."""
 
 
 @pytest.hookimpl(tryfirst=True)

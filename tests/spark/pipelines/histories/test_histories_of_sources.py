@@ -1,4 +1,5 @@
-"""The versions and changes of a table of each kind of source, whose first rows, one update and one new row are read."""
+"""The versions and changes of a table of each kind of source in each target: its first rows, one update and one new row
+are read."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -26,6 +26,7 @@ from tests.spark.pipelines.schema_changes.reported.changing_source import (
     rule_of,
 )
 from tests.spark.pipelines.schema_changes.reported.test_reported_changes import kit
+from tests.spark.targets_of_kinds import FEATURES, ICEBERG, MYSQL, POSTGRES
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server, pytest.mark.nightly]
 
@@ -43,20 +44,21 @@ def with_history(source: ChangingSource, case: Case) -> TableRule:
 
 def rows(pipeline: ReportedPipeline, target: str) -> dict[str, list[dict[str, Any]]]:
     """By key, in the order of the changes."""
-    location, found = pipeline.replicator().targets.only.locate(target), defaultdict(list)
-    for row in pipeline.spark.read.format("delta").load(location).orderBy("_cdc_sequence").collect():
-        found[row[pipeline.kit.key]].append(row.asDict())
+    found = defaultdict(list)
+    for row in sorted(pipeline.rows(target), key=lambda row: row["_cdc_sequence"]):
+        found[row[pipeline.kit.key]].append(row)
     return found
 
 
+@pytest.mark.parametrize("target", [FEATURES, ICEBERG, POSTGRES, MYSQL])
 @pytest.mark.parametrize("source", ["mysql", "salesforce", "debezium", "ydb", "sqlserver", "jdbc_poll"])
 def test_a_history_has_what_the_source_reports(
-    source: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+    source: str, target: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     case = WITHOUT_SCHEMA if source == "ydb" else VERSIONS
     with (
         kit(source, tmp_path, request) as made,
-        reported_pipeline(tmp_path, spark, made, [case, CHANGES], with_history) as pipeline,
+        reported_pipeline(tmp_path, made, target, [case, CHANGES], request, with_history) as pipeline,
     ):
         assert pipeline.outcome(case) == SAME, pipeline.shown(case)
         if pipeline.row(CHANGES).state is TableState.BLOCKED:

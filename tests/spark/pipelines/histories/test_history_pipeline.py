@@ -1,4 +1,5 @@
-"""Histories of tables in PostgreSQL: through runs, verify, schema changes, resyncs, and steps that are killed."""
+"""Histories of tables of PostgreSQL in a target of each kind: through runs, verify, schema changes, resyncs, and steps
+that are killed."""
 
 from __future__ import annotations
 
@@ -12,19 +13,19 @@ from typing import Any
 import psycopg
 import pytest
 from airflow_cdc_failpoints import ARMED, TOKEN
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.delta_tables import read
 from tests.faults import attempts, leaving
+from tests.spark.databases import Database
 from tests.spark.pipelines.pipeline import Pipeline
+from tests.spark.targets_of_kinds import DELTA, FEATURES, ICEBERG, MYSQL, POSTGRES, rows_of, target_of_kind
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -37,14 +38,17 @@ Values = tuple[Any, ...]
 
 @dataclass(kw_only=True)
 class HistoryPipeline(Pipeline):
+    """``database``: of the source. ``warehouse``: of the target, if it is a database."""
+
     server: EmbeddedPostgres
     database: str
+    warehouse: Database | None
 
     @property
     def secrets(self) -> Secrets:
         server = self.server
         info = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=self.database)
-        return Secrets(info)
+        return Secrets(info, *([self.warehouse.connection] if self.warehouse else []))
 
     def sql(self, *statements: str) -> None:
         with psycopg.connect(self.server.dsn(self.database), autocommit=True) as connection:
@@ -52,19 +56,21 @@ class HistoryPipeline(Pipeline):
                 connection.execute(statement.encode())
 
     def rows(self, target: str) -> list[dict[str, Any]]:
-        rows = read(DeltaTable(self.replicator().targets.only.locate(target))).to_pylist()
-        return sorted(rows, key=lambda row: (row["id"] or 0, row["_cdc_sequence"]))
+        return sorted(self.copy_of(target), key=lambda row: (row["id"] or 0, row["_cdc_sequence"]))
 
     def versions(self, *columns: str) -> list[Values]:
         """Of clients: values, and whether the version is current. Each one ends before the next one begins, and the
         current ones are the rows of the copy beside them."""
         rows = self.rows("client_history")
         current = {row["id"]: row["name"] for row in rows if row["_cdc_is_current"]}
-        assert current == {key: row["name"] for key, row in self.copied_rows(CLIENT, "id").items()}
+        assert current == {row["id"]: row["name"] for row in self.copy_of("client")}
         for before, after in itertools.pairwise(rows):
             if before["id"] == after["id"] and not before["_cdc_is_current"]:
                 assert before["_cdc_valid_from"] <= before["_cdc_valid_to"] <= after["_cdc_valid_from"]
         return [(row["id"], *(row[name] for name in columns or ("name",)), row["_cdc_is_current"]) for row in rows]
+
+    def copy_of(self, target: str) -> list[dict[str, Any]]:
+        return list(rows_of(self.replicator().targets.only, target, self.warehouse, self.spark))
 
     def changes(self) -> list[Values]:
         return [(row["_cdc_operation"], row["id"], row["amount"]) for row in self.rows("orders")]
@@ -73,22 +79,29 @@ class HistoryPipeline(Pipeline):
         return self.replicator().state.tables(self.definition.name)[table]
 
 
-@pytest.fixture
-def shop(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> Iterator[HistoryPipeline]:
+@pytest.fixture(
+    params=[DELTA, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (FEATURES, ICEBERG, POSTGRES, MYSQL))]
+)
+def shop(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[HistoryPipeline]:
     name = f"history{next(NUMBERS)}"
-    with psycopg.connect(postgres.dsn(), autocommit=True) as server:
+    with (
+        psycopg.connect(postgres.dsn(), autocommit=True) as server,
+        target_of_kind(request.param, f"{name}_copies", tmp_path, request) as (target, warehouse),
+    ):
         server.execute(f"CREATE DATABASE {name}".encode())
         definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": "cdc"}),
-            target=Target("delta", f"{tmp_path}/lake"),
+            target=target,
             tables=(
                 TableRule(CLIENT, history=History.SCD2, history_target="client_history"),
                 TableRule(ORDERS, history=History.LOG),
             ),
             staging=Staging(f"{tmp_path}/staging"),
         )
-        shop = HistoryPipeline(tmp_path, spark, definition, server=postgres, database=name)
+        shop = HistoryPipeline(tmp_path, spark, definition, server=postgres, database=name, warehouse=warehouse)
         shop.sql(
             "CREATE TABLE client (id int PRIMARY KEY, name text, notes text)",
             "ALTER TABLE client ALTER notes SET STORAGE EXTERNAL",
@@ -224,7 +237,7 @@ def test_a_paused_history_catches_up_from_the_log_and_delays_no_other_copy(shop:
     shop.record_command(CommandKind.PAUSE, HISTORY)
     change(shop)
     shop.run()
-    assert set(shop.copied_rows(CLIENT, "id")) == {1, 3, 4} and len(shop.rows("client_history")) == 3
+    assert {row["id"] for row in shop.copy_of("client")} == {1, 3, 4} and len(shop.rows("client_history")) == 3
     shop.record_command(CommandKind.RESUME, HISTORY)
     shop.run_until_idle()
     assert shop.versions() == CHANGED
@@ -240,8 +253,9 @@ def test_histories_continue_under_another_name_and_leave_with_their_replicator(s
     shop.run_successfully()
     assert shop.versions() == CHANGED and shop.changes() == LOGGED
     assert leaving.run(shop, leaving.DELETE, {}) == 0  # type: ignore[arg-type]
-    locate = shop.replicator().targets.only.locate
-    assert not any(DeltaTable.is_deltatable(locate(target)) for target in ("client", "client_history", "orders"))
+    tables = shop.replicator().targets.only
+    left = [tables.state(CLIENT, target).exists for target in ("client", "client_history", "orders")]
+    assert left == [False] * 3
 
 
 @pytest.mark.nightly
@@ -257,5 +271,5 @@ def test_a_history_may_be_begun_and_given_up_by_a_resync(shop: HistoryPipeline) 
     assert "would delete 4 of 4 rows" in shop.row(ORDERS).reason
     shop.record_command(CommandKind.RESYNC, ORDERS, approve_deletes=True)
     shop.run_until_idle()
-    assert set(shop.copied_rows(ORDERS, "id")) == {2}
+    assert [row["id"] for row in shop.copy_of("orders")] == [2]
     assert len(shop.rows("client_history")) == len(CHANGED), "it stays"

@@ -19,13 +19,19 @@ from airflow_cdc_provider.core.table.reported_changes import TableChange
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults import attempts
 from tests.faults.injection import process
-from tests.spark.pipelines.schema_changes.decided import DecidedPipeline, decided_pipeline
+from tests.spark.pipelines.schema_changes.decided import (
+    FROM_MARIADB,
+    FROM_POSTGRES,
+    DecidedPipeline,
+    decided_pipeline,
+    in_every_run,
+)
 from tests.spark.pipelines.schema_changes.statements import SAME
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 DECIDE, OPEN, DRIVER = "decide", "open_window", "driver"
-FENCES = {"postgres": "commit", "mysql": "commit", "iceberg": "fence"}
+FENCES = {"postgres": "commit", "mysql": "commit", "iceberg": "fence", "delta": "fence"}
 """The failpoints of a commit without rows, by target."""
 KILLS = {
     "never": (DECIDE, ""),
@@ -39,7 +45,7 @@ KILLS = {
 """Table → the process that is killed, and where."""
 RULES = tuple(TableRule(table, schema_changes=SchemaPolicy(widen=OnChange.ASK)) for table in KILLS)
 BIG = f"INSERT INTO {{t}} (id, a, k) VALUES (4, {1 << 40}, 4)"
-SIDES = [("postgres", "postgres"), ("mysql", "mysql"), ("postgres", "iceberg")]
+IN_EVERY_RUN = {"never", "written", "not_released"}
 
 
 class KilledAnswers(DecidedPipeline):
@@ -59,10 +65,7 @@ class KilledAnswers(DecidedPipeline):
         return [one.actor for one in entries if (one.action, one.detail.get("table")) == ("decide", self.name(table))]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(one, marks=() if one == SIDES[0] else pytest.mark.nightly, id="-".join(one)) for one in SIDES],
-)
+@pytest.fixture(scope="module", params=in_every_run(*FROM_POSTGRES, *FROM_MARIADB))
 def asking(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[KilledAnswers]:
     """Every table has a wider type and waits."""
     with decided_pipeline(KilledAnswers, RULES, [*KILLS], tmp_path_factory.mktemp("killed"), request) as pipeline:
@@ -73,7 +76,9 @@ def asking(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         yield pipeline
 
 
-@pytest.mark.parametrize("table", KILLS)
+@pytest.mark.parametrize(
+    "table", [pytest.param(one, marks=() if one in IN_EVERY_RUN else pytest.mark.nightly) for one in KILLS]
+)
 def test_an_answer_counts_once_whatever_is_killed(
     asking: KilledAnswers, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

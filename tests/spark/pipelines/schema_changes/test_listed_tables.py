@@ -29,7 +29,7 @@ from tests.spark.pipelines.schema_changes.statements import SAME, STOPPED
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 RULES = (
-    TableRule("copied_*"),
+    TableRule("copied_*", "{schema}_is_{table}"),
     TableRule("asked_*", new_tables=OnNewTable.ASK),
     TableRule("ignored_*", new_tables=OnNewTable.IGNORE),
     TableRule("stopped_*", dropped_tables=OnDroppedTable.STOP),
@@ -65,7 +65,7 @@ def test_new_tables_are_copied_asked_about_or_ignored(listed: ListedTables) -> N
     for table in ("copied_2", "asked_2", "asked_3", "ignored_2"):
         listed.at_source(table, *MAKE)
     listed.settle()
-    assert listed.outcome("copied_2") == SAME
+    assert listed.outcome("copied_2") == SAME and listed.target(listed.name("copied_2")).endswith("_is_copied_2")
     assert {table: listed.row(table).state for table in ("asked_2", "asked_3", "ignored_2")} == dict.fromkeys(
         ("asked_2", "asked_3", "ignored_2"), TableState.NEW
     )

@@ -124,7 +124,11 @@ def test_a_renamed_table_is_copied_again_under_its_new_name(renamed: RenamedTabl
 @pytest.mark.parametrize(
     ("table", "statements"),
     [
-        ("altered_too", ("ALTER TABLE {t} RENAME TO altered_two, ADD b int DEFAULT 7",)),
+        pytest.param(
+            "altered_too",
+            ("ALTER TABLE {t} RENAME TO altered_two, ADD b int DEFAULT 7",),
+            marks=pytest.mark.nightly,
+        ),
         (
             "swapped",
             (
@@ -145,8 +149,12 @@ def test_a_table_that_is_renamed_with_other_changes_is_stopped(
 @pytest.mark.parametrize(
     ("table", "statements"),
     [
-        ("rebuilt", ("ALTER TABLE {t} FORCE", "RENAME TABLE {t} TO rebuilt_away")),
-        ("gone", ("RENAME TABLE {t} TO away", "DROP TABLE away")),
+        pytest.param(
+            "rebuilt",
+            ("ALTER TABLE {t} FORCE", "RENAME TABLE {t} TO rebuilt_away"),
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param("gone", ("RENAME TABLE {t} TO away", "DROP TABLE away"), marks=pytest.mark.nightly),
         ("stopped", ("RENAME TABLE {t} TO refused",)),
     ],
 )

@@ -6,28 +6,29 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pyspark.sql import SparkSession
+import pytest
 
 from airflow_cdc_provider.control.answers import answer_question, open_questions
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import TableChange
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults.dag_run import DagRun
+from tests.spark.databases import Database
 from tests.spark.pipelines.pipeline import Pipeline
+from tests.spark.targets_of_kinds import rows_of, target_of_kind
 
 Rows = dict[str, dict[str, str | None]]
 """Key → column → value, all as text."""
 
-FEATURES = {"table_features": ["columnMapping", "typeWidening"]}
 STEPS = ("snapshot", "extract", "stage", "merge", "verify", "reconcile.resync", "reconcile.replay")
 SAME = "same"
 
@@ -84,14 +85,17 @@ class ChangingSource(ABC):
 
 @dataclass(kw_only=True)
 class ReportedPipeline(Pipeline):
-    """``problems``: table → code → the problem, of all that runs decided and steps returned."""
+    """``database``: of the target, if it is one. ``problems``: table → code → the problem, of all that runs decided and
+    steps returned."""
 
     kit: ChangingSource
+    database: Database | None
     problems: defaultdict[str, dict[str, Problem]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def secrets(self) -> Secrets:
-        return self.kit.secrets
+        secrets = self.kit.secrets
+        return replace(secrets, target=self.database.connection) if self.database else secrets
 
     def execute(self, dag_run: DagRun) -> DagRun:
         self.kit.before_run()
@@ -139,10 +143,13 @@ class ReportedPipeline(Pipeline):
                 return
         raise AssertionError("runs find work without end")
 
+    def rows(self, target: str) -> list[dict[str, Any]]:
+        """Of a target table."""
+        return list(rows_of(self.replicator().targets.only, target, self.database, self.spark))
+
     def _copied(self, case: Case) -> Rows:
-        location = self.replicator().targets.only.locate(self.target(self.kit.name(case)))
         columns = next(iter(self.kit.truth(case).values()), {})
-        rows = [row.asDict() for row in self.spark.read.format("delta").load(location).collect()]
+        rows = self.rows(self.target(self.kit.name(case)))
         return {str(row[self.kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
 
     def _problems(self, dag_run: DagRun) -> Iterator[tuple[str, Problem]]:
@@ -176,21 +183,24 @@ def rule_of(kit: ChangingSource, case: Case) -> TableRule:
 @contextmanager
 def reported_pipeline(
     folder: Path,
-    spark: SparkSession,
     kit: ChangingSource,
+    kind: str,
     cases: Sequence[Case],
+    request: pytest.FixtureRequest,
     rule: Callable[[ChangingSource, Case], TableRule] = rule_of,
 ) -> Iterator[ReportedPipeline]:
-    """After all changes. The target can alter every column."""
+    """After all changes. ``kind``: of the target."""
     for case in cases:
         kit.create(case)
-    definition = Definition(
-        name="reported",
-        source=kit.source,
-        target=Target("delta", f"{folder}/lake", options=FEATURES),
-        tables=tuple(rule(kit, case) for case in cases),
-        staging=Staging(f"{folder}/staging"),
-    )
-    pipeline = ReportedPipeline(folder, spark, definition, kit=kit)
-    pipeline.run_cases(cases)
-    yield pipeline
+    with target_of_kind(kind, "copies", folder, request) as (target, database):
+        definition = Definition(
+            name="reported",
+            source=kit.source,
+            target=target,
+            tables=tuple(rule(kit, case) for case in cases),
+            staging=Staging(f"{folder}/staging"),
+        )
+        spark = request.getfixturevalue("spark")
+        pipeline = ReportedPipeline(folder, spark, definition, kit=kit, database=database)
+        pipeline.run_cases(cases)
+        yield pipeline

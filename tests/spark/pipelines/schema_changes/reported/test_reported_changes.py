@@ -1,8 +1,9 @@
-"""Each change at each source: the outcome is what the source declares and the policy says."""
+"""Each change at each source, under each policy, into each target: the outcome is the one in the generated page."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -11,13 +12,13 @@ from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
-from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import Report, TableChange
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.reference.source_changes import CHOICES, declarations, expected_code
+from airflow_cdc_provider.reference.schema_changes import expected_code
+from airflow_cdc_provider.reference.source_changes import CHOICES, declarations
 from tests.spark.pipelines.schema_changes.reported.changing_source import (
     SAME,
     Case,
@@ -38,6 +39,7 @@ from tests.spark.pipelines.schema_changes.reported.salesforce import (
     changing_salesforce,
 )
 from tests.spark.pipelines.schema_changes.reported.sqlserver import changing_sqlserver
+from tests.spark.targets_of_kinds import DELTA, FEATURES, ICEBERG, MYSQL, POSTGRES
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
@@ -53,17 +55,23 @@ FEEDS = {
     "debezium": partial(ChangingDebezium, format="debezium", topic_prefix="p"),
     "ydb": partial(ChangingYdb, format="ydb"),
 }
-IN_EVERY_RUN = {("debezium", TableChange.WIDEN, OnChange.APPLY)}
+ALTERING = (FEATURES, ICEBERG, POSTGRES, MYSQL)
+"""Targets that alter columns in place."""
+Opener = Callable[[str, str], ReportedPipeline]
+
+
+def parameter(source: str, target: str, case: Case, in_every_run: bool) -> ParameterSet:
+    marks = () if in_every_run else pytest.mark.nightly
+    return pytest.param(source, target, case, marks=marks, id=f"{source}-{target}-{case}")
 
 
 def parameters() -> Iterator[ParameterSet]:
-    for source, declared in DECLARED.items():
-        for change in TableChange:
-            if declared.of(change) is Report.IMPOSSIBLE or change in NOT_MADE.get(source, ()):
-                continue
-            for choice in CHOICES:
-                marks = () if (source, change, choice) in IN_EVERY_RUN else pytest.mark.nightly
-                yield pytest.param(source, Case(change, choice), marks=marks, id=f"{source}-{change}-{choice}")
+    once = ("debezium", FEATURES, Case(TableChange.WIDEN, OnChange.APPLY))
+    for (source, declared), target in itertools.product(DECLARED.items(), (DELTA, *ALTERING)):
+        for change, choice in itertools.product(TableChange, CHOICES):
+            if declared.of(change) is not Report.IMPOSSIBLE and change not in NOT_MADE.get(source, ()):
+                case = Case(change, choice)
+                yield parameter(source, target, case, (source, target, case) == once)
 
 
 def answers() -> Iterator[ParameterSet]:
@@ -74,11 +82,11 @@ def answers() -> Iterator[ParameterSet]:
         TableChange.RENAME_COLUMN: Answer.RENAME,
         TableChange.WIDEN: Answer.APPLY,
     }
-    for source in ("debezium", "datastream", "salesforce"):
+    once = ("debezium", FEATURES, Answer.RENAME)
+    for source, target in itertools.product(("debezium", "datastream", "salesforce"), ALTERING):
         for change, answer in asked.items():
-            marks = () if (source, answer) == ("debezium", Answer.RENAME) else pytest.mark.nightly
             case = Case(change, OnChange.ASK, answer)
-            yield pytest.param(source, case, marks=marks, id=f"{source}-{change}-{answer}")
+            yield parameter(source, target, case, (source, target, answer) == once)
 
 
 def kit(source: str, folder: Path, request: pytest.FixtureRequest) -> AbstractContextManager[ChangingSource]:
@@ -101,30 +109,31 @@ def kit(source: str, folder: Path, request: pytest.FixtureRequest) -> AbstractCo
 
 
 @pytest.fixture(scope="module")
-def pipelines(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Callable[[str], ReportedPipeline]]:
-    """By source, each with all of its cases of this session."""
+def pipelines(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """The last one that was asked for stays open, with all cases of its source and target in this session."""
     specs = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
-    chosen = [(spec.params["source"], spec.params["case"]) for spec in specs if spec and "case" in spec.params]
-    opened: dict[str, ReportedPipeline] = {}
+    chosen = [spec.params for spec in specs if spec and "case" in spec.params]
+    opened: dict[tuple[str, str], ReportedPipeline] = {}
     with contextlib.ExitStack() as stack:
 
-        def opener(source: str) -> ReportedPipeline:
-            if source not in opened:
-                folder = tmp_path_factory.mktemp(source)
-                cases = [case for name, case in chosen if name == source]
+        def opener(source: str, target: str) -> ReportedPipeline:
+            if (source, target) not in opened:
+                stack.close()
+                opened.clear()
+                folder = tmp_path_factory.mktemp(f"{source}_{target}".replace(" ", "_"))
+                cases = [one["case"] for one in chosen if (one["source"], one["target"]) == (source, target)]
                 made = stack.enter_context(kit(source, folder, request))
-                opened[source] = stack.enter_context(reported_pipeline(folder, spark, made, cases))
-            return opened[source]
+                opened[source, target] = stack.enter_context(reported_pipeline(folder, made, target, cases, request))
+            return opened[source, target]
 
         yield opener
 
 
-@pytest.mark.parametrize(("source", "case"), list(parameters()))
-def test_the_outcome_is_the_declared_one(pipelines: Callable[[str], ReportedPipeline], source: str, case: Case) -> None:
-    pipeline, report = pipelines(source), DECLARED[source].of(case.change)
-    outcome, code = pipeline.outcome(case), expected_code(case.change, report, case.choice)
+@pytest.mark.parametrize(("source", "target", "case"), list(parameters()))
+def test_the_outcome_is_the_declared_one(pipelines: Opener, source: str, target: str, case: Case) -> None:
+    pipeline, report = pipelines(source, target), DECLARED[source].of(case.change)
+    code = expected_code(case.change, report, case.choice, pipeline.replicator().targets.only)
+    outcome = pipeline.outcome(case)
     if code:
         assert code in outcome.split(), (report, outcome, pipeline.shown(case))
     elif report in (Report.NONE, Report.PARTIAL):
@@ -133,7 +142,7 @@ def test_the_outcome_is_the_declared_one(pipelines: Callable[[str], ReportedPipe
         assert outcome == SAME, (report, pipeline.shown(case))
 
 
-@pytest.mark.parametrize(("source", "case"), list(answers()))
-def test_an_answer_is_carried_out(pipelines: Callable[[str], ReportedPipeline], source: str, case: Case) -> None:
-    pipeline = pipelines(source)
+@pytest.mark.parametrize(("source", "target", "case"), list(answers()))
+def test_an_answer_is_carried_out(pipelines: Opener, source: str, target: str, case: Case) -> None:
+    pipeline = pipelines(source, target)
     assert pipeline.outcome(case) == SAME, pipeline.row(case)
