@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.spec.selection import Selection, select
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotMode
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.spec.target_tables import schema_collisions
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.own_rows import bounded_column, has_own_rows, leading_columns, own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
@@ -183,4 +184,5 @@ def test_a_copy_is_known_to_have_others_beside_it_by_its_key() -> None:
     selected, _ = run([A], RULE)
     assert has_own_rows(selected["eu.t"].schema)
     renamed, _ = run([A], TableRule("eu.t", columns=Columns(rename={"id": "number"})))
-    assert not any(map(has_own_rows, (renamed["eu.t"].schema, A, replace(A, key=()), None)))
+    histories = [stored_schema(history, A) for history in History]
+    assert not any(map(has_own_rows, (renamed["eu.t"].schema, A, replace(A, key=()), *histories, None)))

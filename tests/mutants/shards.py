@@ -20,6 +20,13 @@ SHARD_MUTANTS = (
         (CORE,),
     ),
     Mutant(
+        "a log of changes is taken for a shared table",
+        "airflow_cdc_provider/core/table/own_rows.py",
+        "not schema.key or schema.key[0] == SEQUENCE",
+        "not schema.key",
+        (CORE,),
+    ),
+    Mutant(
         "files of another shard are read",
         f"{LOCAL}/key_lookup.py",
         "for name in self.keys.column_names[: self.leading]",

@@ -23,7 +23,7 @@ from tests.waiting import until
 
 DOCS = Path(__file__).parents[2] / "docs"
 DASHBOARD = DOCS / "grafana" / "replicators.json"
-RECEIVER = "--web.enable-otlp-receiver"
+RECEIVER = "web.enable-otlp-receiver"
 ALERT = re.compile(r"^\| `([^`]*airflow_cdc_[^`]*)`", re.MULTILINE)
 SENDER = """
 import time
@@ -66,18 +66,22 @@ def test_every_query_reads_declared_metrics_with_their_tags() -> None:
 def prometheus(folder: Path) -> Iterator[str]:
     """Its address. Without a Prometheus that receives OpenTelemetry, the test is skipped."""
     program = shutil.which("prometheus")
-    if program is None or RECEIVER not in subprocess.run([program, "--help"], capture_output=True, text=True).stdout:
+    if program is None or RECEIVER not in printed(program, "--help"):
         pytest.skip("no Prometheus 3 that receives OpenTelemetry is installed")
     (folder / "prometheus.yml").write_text("")
     (port,) = free_ports(1)
     command = [program, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    command += [f"--web.listen-address=127.0.0.1:{port}", RECEIVER, "--log.level=warn"]
+    command += [f"--web.listen-address=127.0.0.1:{port}", f"--{RECEIVER}", "--enable-feature=native-histograms"]
     with subprocess.Popen(command) as server:
         try:
             until(lambda: is_open(port), "Prometheus listens")
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
+
+
+def printed(*command: str) -> str:
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
 def ask(server: str, query: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import SEQUENCE
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 
 
@@ -25,8 +26,11 @@ def own_rows(rule: TableRule) -> OwnRows | None:
 
 
 def has_own_rows(schema: TableSchema | None) -> bool:
-    """Whether a copy with this schema shares its table: its key begins with a column that the source does not have."""
-    origin = schema.column(schema.key[0]).origin if schema and schema.key else None
+    """Whether a copy with this schema shares its table: its key begins with a column that the source does not have, and
+    that is not the order of a history."""
+    if schema is None or not schema.key or schema.key[0] == SEQUENCE:
+        return False
+    origin = schema.column(schema.key[0]).origin
     return origin is not None and not origin.name
 
 

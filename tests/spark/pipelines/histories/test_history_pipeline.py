@@ -148,6 +148,7 @@ def test_versions_and_changes_follow_the_source_through_runs_and_new_columns(sho
     assert shop.versions("city")[4:] == [(3, "x", False), (3, "y", True), (4, "x", True)]
     assert (shop.row(HISTORY).state, shop.row(HISTORY).rows) == (TableState.REPLICATING, len(found))
     assert (shop.row(CLIENT).state, shop.row(CLIENT).rows) == (TableState.REPLICATING, 3)
+    assert shop.row(ORDERS).rows == len(LOGGED)
 
 
 @pytest.mark.nightly
