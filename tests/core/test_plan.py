@@ -6,9 +6,14 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.dag_plan import asset_name, asset_uri, plan
+from airflow_cdc_provider.core.spec.dag_plan import FIND_QUESTIONS, asks, asset_name, asset_uri, plan
 from airflow_cdc_provider.core.spec.definition import Dag, Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
+from airflow_cdc_provider.core.spec.table_policy import OnNewTable
+from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 
 GOLDEN = Path(__file__).parent / "golden" / "plan.json"
 
@@ -29,6 +34,24 @@ def definition(**more: object) -> Definition:
 
 def test_the_plan_of_a_replicator_is_the_recorded_one() -> None:
     assert json.dumps(to_plain(plan(definition())), indent=2) + "\n" == GOLDEN.read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ({}, False),
+        ({"schema_changes": SchemaPolicy(narrow=OnChange.ASK)}, True),
+        ({"tables": (TableRule("public.orders", schema_changes=SchemaPolicy(widen=OnChange.ASK)),)}, True),
+        ({"verify": Verify(timedelta(days=1), OnDifference.ASK)}, True),
+        ({"verify": Verify(timedelta(days=1), OnDifference.ON)}, False),
+        ({"new_tables": OnNewTable.ASK}, False),
+        ({"new_tables": OnNewTable.ASK, "tables": (TableRule("public.*"),)}, True),
+        ({"tables": (TableRule("public.*", new_tables=OnNewTable.ASK),)}, True),
+    ],
+)
+def test_a_replicator_that_may_ask_an_operator_has_the_tasks_for_it(more: dict[str, object], asked: bool) -> None:
+    found = plan(definition(**more)).tasks
+    assert asks(definition(**more)) is asked and (FIND_QUESTIONS in {task.id for task in found}) is asked
 
 
 def test_every_edge_comes_from_an_earlier_task_so_that_there_is_no_cycle() -> None:

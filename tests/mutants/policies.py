@@ -128,6 +128,13 @@ POLICIES = (
         ("tests/provider/test_step_targets.py::test_a_copy_whose_target_does_not_answer_is_left_out_and_reported",),
     ),
     Mutant(
+        "nobody is asked about rows that differ if no schema change asks",
+        "airflow_cdc_provider/core/spec/dag_plan.py",
+        "return differences or OnNewTable.ASK in new or any(",
+        "return OnNewTable.ASK in new or any(",
+        ("tests/core/test_plan.py",),
+    ),
+    Mutant(
         "a dropped table whose copy is kept fails each later run",
         "airflow_cdc_provider/control/list_tables.py",
         " | settled_drops(replicator.definition, rows)",

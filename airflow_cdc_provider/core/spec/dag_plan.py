@@ -5,7 +5,7 @@
                    ├► reconcile[ pause_stream ─► resync ─► replay ─► resume_stream ] ─┤
                    └► verify ────────────────────────────────────────────────────────┘
 
-If the policy for schema changes asks an operator, ``find_questions ─► ask`` runs between ``find_holes``, or
+If a policy of the definition asks an operator, ``find_questions ─► ask`` runs between ``find_holes``, or
 ``open_window``, and ``close_window``: ``ask`` starts a run of a second DAG for each question, which waits for the
 answer. The run itself does not wait.
 
@@ -20,8 +20,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from airflow_cdc_provider.core.decisions.listed_tables import on_new_table
 from airflow_cdc_provider.core.decisions.steps import StepKind
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.selection import is_pattern
+from airflow_cdc_provider.core.spec.table_policy import OnNewTable
+from airflow_cdc_provider.core.spec.verification import OnDifference
 from airflow_cdc_provider.core.table.copies import DEFAULT_TARGET, target_of_copy
 
 RECONCILE = "reconcile"
@@ -120,9 +124,11 @@ def _types(definition: Definition) -> str:
 
 
 def asks(definition: Definition) -> bool:
-    """Whether an operator may be asked about a schema change."""
+    """Whether an operator may be asked: about a schema change, a new table, or rows that differ from the source."""
     policies = [rule.schema_changes.over(definition.schema_changes) for rule in definition.tables]
-    return any(policy.asks for policy in policies)
+    new = [on_new_table(definition, rule) for rule in definition.tables if is_pattern(rule.source)]
+    differences = definition.verify.repair is OnDifference.ASK
+    return differences or OnNewTable.ASK in new or any(policy.asks for policy in policies)
 
 
 def questions_dag_id(replicator: str) -> str:
@@ -217,7 +223,7 @@ QUESTION_TASKS = (
     TaskPlan(
         FIND_QUESTIONS,
         TaskKind.FIND_QUESTIONS,
-        "Finds the tables that wait for an operator's answer about a schema change.",
+        "Finds the questions that have no answer.",
         ("open_window", "find_holes", "verify"),
         trigger=Trigger.ANY_BRANCH,
     ),
