@@ -27,6 +27,7 @@ def test_an_answer_in_airflow_repairs_what_a_comparison_found(scenario: Callable
     copy = DeltaTable(damaged.lake / "customers")
     copy.update(updates={"name": "'broken'"}, predicate="id = 7")
 
+    damaged.airflow.wait_for_dag(QUESTIONS)
     until(lambda: questions(damaged), "the question", every_s=0.5)
     (question,) = questions(damaged)
     assert question["subject"].startswith("damaged: ") and "public.customers" in question["subject"]

@@ -88,9 +88,9 @@ def compare(one: Scenario, page: Page) -> None:
 
 def discard(one: Scenario, page: Page) -> None:
     """A time that the copy cannot have is in quarantine; the change after it waits until the record is discarded."""
-    one.execute("update customers set updated_at = 'infinity' where id = 8")
-    one.execute("update customers set updated_at = now(), name = 'Bea' where id = 8")
-    one.must_tick()
+    for time in ("'infinity'", "now()"):
+        one.execute(f"update customers set updated_at = {time}, name = 'Bea' where id = 8")
+        one.must_tick()
     page.goto(f"{one.airflow.url}/cdc/#/")
     page.reload()
     expect(page.get_by_role("row", name=one.name)).to_contain_text("1 record in quarantine")

@@ -28,6 +28,7 @@ def test_a_backfill_copies_the_months_of_its_interval(scenario: Callable[..., Sc
     sliced = scenario("sliced", tables=TABLES, more='schedule: "0 0 1 * *"\n')
     sliced.execute(MOVE)
     sliced.must_tick()
+    until(lambda: DeltaTable.is_deltatable(str(sliced.lake / "orders")), "the copy without rows", every_s=0.5)
     assert months(sliced) == {}
     backfill(sliced, "2025-02-01", "2025-02-01")
     assert months(sliced) == {2: at_source(sliced)[2]}

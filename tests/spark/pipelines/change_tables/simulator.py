@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from tests.simulators.sqlserver.source import NAME
 
 KIND = "simulated_sqlserver"
+METADATA = "Metadata-Version: 2.1\nName: simulated\nVersion: 1.0\n"
 POINTS = """[airflow_cdc_provider.sources]
 {kind} = {name}
 [airflow_cdc_provider.sources.options]
@@ -24,12 +25,12 @@ POINTS = """[airflow_cdc_provider.sources]
 
 @contextmanager
 def installed_simulator(folder: Path, spark: SparkSession) -> Iterator[None]:
-    """In this process, in those that it starts, and in Spark's workers."""
+    """In this process, in those that it starts, and in Spark's workers. The package has no times in it: Spark refuses a
+    file of the same name with other bytes."""
     path = folder / f"{KIND}.zip"
     with zipfile.ZipFile(path, "w") as package:
-        info = "simulated-1.0.dist-info"
-        package.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: simulated\nVersion: 1.0\n")
-        package.writestr(f"{info}/entry_points.txt", POINTS.format(kind=KIND, name=NAME))
+        for name, text in (("METADATA", METADATA), ("entry_points.txt", POINTS.format(kind=KIND, name=NAME))):
+            package.writestr(zipfile.ZipInfo(f"simulated-1.0.dist-info/{name}"), text)
     spark.sparkContext.addPyFile(str(path))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(path))

@@ -43,10 +43,10 @@ def with_history(source: ChangingSource, case: Case) -> TableRule:
 
 
 def rows(pipeline: ReportedPipeline, target: str) -> dict[str, list[dict[str, Any]]]:
-    """By key, in the order of the changes."""
-    found = defaultdict(list)
-    for row in sorted(pipeline.rows(target), key=lambda row: row["_cdc_sequence"]):
-        found[row[pipeline.kit.key]].append(row)
+    """By key; those of a key in the order of the changes."""
+    found, key = defaultdict(list), pipeline.kit.key
+    for row in sorted(pipeline.rows(target), key=lambda row: (row[key], row["_cdc_sequence"])):
+        found[row[key]].append(row)
     return found
 
 

@@ -132,16 +132,18 @@ def changing_postgres(server: EmbeddedPostgres, kind: type[ChangingPostgres]) ->
     info = ConnectionInfo("db", server.host, server.port, server.user, server.password, schema=name)
     with psycopg.connect(server.dsn(), autocommit=True) as administrator:
         administrator.execute(f"CREATE DATABASE {name}")
-        with psycopg.connect(server.dsn(name), autocommit=True) as connection:
-            connection.execute("CREATE PUBLICATION cdc FOR ALL TABLES")
+        try:
+            with psycopg.connect(server.dsn(name), autocommit=True) as connection:
+                connection.execute("CREATE PUBLICATION cdc FOR ALL TABLES")
 
-            def fetch(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-                cursor = connection.execute(query.encode())
-                return [column.name for column in cursor.description or ()], cursor.fetchall()
+                def fetch(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+                    cursor = connection.execute(query.encode())
+                    return [column.name for column in cursor.description or ()], cursor.fetchall()
 
-            yield kind(info, lambda statement: connection.execute(statement.encode()), fetch)
-        administrator.execute(SLOTS, [name])
-        administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                yield kind(info, lambda statement: connection.execute(statement.encode()), fetch)
+        finally:
+            administrator.execute(SLOTS, [name])
+            administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
@@ -156,5 +158,7 @@ def changing_mariadb(server: EmbeddedMariaDB) -> Iterator[ChangingMariaDB]:
 
         for statement in (f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4", f"USE {DATABASE}"):
             cursor.execute(statement)
-        yield ChangingMariaDB(info, cursor.execute, fetch)
-        cursor.execute(f"DROP DATABASE {DATABASE}")
+        try:
+            yield ChangingMariaDB(info, cursor.execute, fetch)
+        finally:
+            cursor.execute(f"DROP DATABASE {DATABASE}")
