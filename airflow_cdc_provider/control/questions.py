@@ -9,6 +9,7 @@ from airflow_cdc_provider.control.results import Results, read_results
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.proof.schedule import verified_row
+from airflow_cdc_provider.core.spec.verification import OnDifference
 from airflow_cdc_provider.core.table.questions import Question
 
 
@@ -24,11 +25,12 @@ def unanswered(replicator: Replicator, run_id: str) -> tuple[Question, ...]:
 
 
 def _about_differences(replicator: Replicator, decision: RunDecision, results: Results) -> list[Question | None]:
-    """Of the comparisons of this run, whose results are not in the index yet."""
-    rows = replicator.state.tables(replicator.name) if decision.plan.compare else {}
-    compared = [(rows[table].verified, table) for table in decision.plan.compare if table in rows]
+    """Of the last comparison of each table. The results of this run are not in the index yet."""
+    verify = replicator.definition.verify
+    rows = replicator.state.tables(replicator.name) if verify.repair is OnDifference.ASK else {}
     verified = [
-        verified_row(replicator.definition.verify, results.comparison(table), before, decision.at)
-        for before, table in compared
+        verified_row(verify, results.comparison(task.table), rows[task.table].verified, decision.at)
+        for task in decision.plan.tables
+        if task.table in rows
     ]
     return [found.question for found in verified if found]

@@ -83,6 +83,7 @@ def test_an_operator_decides_about_the_repair(
     assert open_questions(harness.replicator) == asked
     harness.definition = replace(harness.definition, verify=Verify(timedelta(days=1), OnDifference.ASK))
     assert harness.open("r3").plan.compare == (), "nothing is due"
+    assert {one.table: one for one in unanswered(harness.replicator, "r3")} == asked, "the run before may have died"
 
     listed = cdc("decide", "shop", "--json").body["questions"]
     assert [one["answers"] for one in listed] == [["repair", "leave"]] * 2
