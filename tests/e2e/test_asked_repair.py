@@ -34,7 +34,7 @@ def test_an_answer_in_airflow_repairs_what_a_comparison_found(scenario: Callable
     damaged.execute("update customers set name = 'Bea' where id = 8")
     damaged.tick()
     assert names(damaged)[8] == "Bea", "the table goes on"
-    assert names(damaged)[7] == "broken", "nobody has answered"
+    assert names(damaged)[7] == "broken", "no operator has answered"
 
     instance = question["task_instance"]
     place = f"/dags/{QUESTIONS}/dagRuns/{instance['dag_run_id']}/taskInstances/{instance['task_id']}/-1/hitlDetails"

@@ -128,7 +128,7 @@ POLICIES = (
         ("tests/provider/test_step_targets.py::test_a_copy_whose_target_does_not_answer_is_left_out_and_reported",),
     ),
     Mutant(
-        "nobody is asked about rows that differ if no schema change asks",
+        "an operator is only asked about differing rows if a schema change asks, too",
         "airflow_cdc_provider/core/spec/dag_plan.py",
         "return differences or OnNewTable.ASK in new or any(",
         "return OnNewTable.ASK in new or any(",
