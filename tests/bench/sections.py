@@ -48,7 +48,7 @@ def sections(rig: Rig, folder: Path) -> dict[str, Callable[[], list[Figure]]]:
         "slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000),
         "iceberg-merge": lambda: streaming.mixed_merge(rig, 1_000_000, 100_000, "iceberg"),
         "iceberg-slope": lambda: streaming.slope(rig, 1_000_000, 16_000_000 if FULL else 4_000_000, 20_000, "iceberg"),
-        "repair": lambda: repairing.measure(rig, 4_000_000 if FULL else 1_000_000),
+        "repair": lambda: repairing.measure(rig, 10_000_000 if FULL else 1_000_000),
         "feed": lambda: feeding.window(folder, 1_000_000),
         "drain": lambda: draining.drain(folder, 100_000),
         "resync": lambda: overflowing.resync(folder, 1_000_000),
