@@ -85,7 +85,9 @@ class Pipeline(ABC):
         return control
 
     def target(self, table: str) -> str:
-        return self.replicator().targets.table_name(table)
+        replicator = self.replicator()
+        row = replicator.state.tables(self.definition.name).get(table)
+        return row.target if row else replicator.targets.table_name(table)
 
     def copied_rows(self, table: str, key: str, *columns: str) -> dict[Any, dict[str, Any]]:
         """The rows of the copy by their key; all columns if none is named."""
