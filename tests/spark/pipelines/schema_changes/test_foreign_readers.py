@@ -44,7 +44,7 @@ def test_other_libraries_read_the_table_or_refuse_it(altered: DecidedPipeline, c
     for name, reader in READERS.items():
         try:
             rows = reader(altered.spark, path).to_pylist()
-        except Exception as error:
+        except Exception as error:  # each library refuses with errors of its own
             print(f"{name}: {error}")
             continue
         found = Counter(tuple(None if row[one] is None else str(row[one]) for one in names) for row in rows)

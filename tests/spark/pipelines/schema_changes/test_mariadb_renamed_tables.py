@@ -79,7 +79,9 @@ def renamed(
     [
         ("once", "moved", "RENAME TABLE {t} TO moved"),
         pytest.param("by_alter", "altered", "ALTER TABLE {t} RENAME altered", marks=pytest.mark.nightly),
-        pytest.param("my-table", "mo-ved", "ALTER TABLE {t} RENAME TO `mo-ved`", marks=pytest.mark.nightly),
+        pytest.param(
+            "my-table", "mo-ved", "ALTER TABLE {t} RENAME TO `statements`.`mo-ved`", marks=pytest.mark.nightly
+        ),
         pytest.param("parted", "parts", "RENAME TABLE {t} TO parts", marks=pytest.mark.nightly),
     ],
 )
