@@ -15,6 +15,7 @@ from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.control.table_rows import blocked_row, current_row, failing_row, recovered_row, with_counts
 from airflow_cdc_provider.core.decisions.facts import LogFacts
+from airflow_cdc_provider.core.decisions.freshness import with_fresh_at
 from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision, effective_window
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
@@ -125,8 +126,9 @@ class ClosingRows:
             return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)
         pending = first_pending_window(log, control)
         passed = max(row.passed, effective_window(log.sealed, control.window, pending))
-        row = replace(row, passed=passed, fresh_at=max(row.fresh_at, self._fresh_at(passed)))
-        row = replace(row, clock_ahead_s=self._clock_ahead_s) if self.decision.source_at else row
+        row = replace(row, passed=passed)
+        if fresh_at := self._fresh_at(passed):
+            row = with_fresh_at(row, fresh_at, self._clock_ahead_s, self.at)
         recovered = row.state is TableState.FAILING and (touched or pending is None)
         return recovered_row(row, self.at) if recovered else row
 
@@ -141,6 +143,9 @@ class ClosingRows:
 
     @cached_property
     def _clock_ahead_s(self) -> float:
+        """Of the source; 0 if it shows no clock."""
+        if not self.decision.source_at:
+            return 0.0
         return (parse_utc(self.decision.source_at) - parse_utc(self.decision.at)).total_seconds()
 
     @cached_property

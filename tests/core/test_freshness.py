@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
+from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness, with_fresh_at
 from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -41,6 +43,29 @@ def test_the_lag_counts_from_the_time_of_the_source_on_the_clock_of_the_state_st
     one = replace(row(fresh_at=at_source), clock_ahead_s=ahead_s)
     assert freshness(one, TEN_MINUTES, NOW) == Freshness(90, False)
     assert summarize([one]).lag_s(NOW) == 90 and not summarize([one]).is_late(TEN_MINUTES, NOW)
+
+
+HOUR = timedelta(hours=1)
+
+
+@given(st.lists(st.sampled_from([-HOUR, timedelta(), HOUR]), max_size=8), st.lists(st.integers(1, 3600), min_size=8))
+def test_the_lag_is_right_after_each_change_of_the_source_clock(sets: list[timedelta], seconds: list[int]) -> None:
+    """Runs that each read all of the source, a second before they end."""
+    one, end, ahead = row(), parse_utc(NOW), timedelta()
+    for change, passed in zip(sets, seconds, strict=False):
+        end, ahead = end + timedelta(seconds=passed), ahead + change
+        at_source = utc_text(end + ahead - timedelta(seconds=1))
+        one = with_fresh_at(one, at_source, ahead.total_seconds(), utc_text(end))
+        assert freshness(one, TEN_MINUTES, utc_text(end)).lag_s == 1
+
+
+def test_a_commit_by_a_clock_that_was_set_back_since_does_not_make_a_copy_fresher() -> None:
+    before = replace(row(fresh_at="2026-05-01T11:30:00Z"), clock_ahead_s=0.0)
+    assert with_fresh_at(before, "2026-05-01T11:50:00Z", -3600.0, NOW) == before
+    assert with_fresh_at(before, "2026-05-01T11:20:00Z", 0.0, NOW) == before
+    assert with_fresh_at(before, "2026-05-01T12:40:00Z", 3600.0, NOW).clock_ahead_s == 3600
+    first = with_fresh_at(row(), "2026-05-01T12:40:00Z", 0.0, NOW)
+    assert first.fresh_at and with_fresh_at(first, "2026-05-01T11:00:00Z", 0.0, NOW).fresh_at == "2026-05-01T11:00:00Z"
 
 
 def test_a_copy_ages_while_it_is_paused_blocked_or_failing() -> None:

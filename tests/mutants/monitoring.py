@@ -86,9 +86,16 @@ MONITORING_MUTANTS = (
     Mutant(
         "the time of a commit is compared with the worker's clock",
         "airflow_cdc_provider/control/closing_rows.py",
-        "        row = replace(row, clock_ahead_s=self._clock_ahead_s) if self.decision.source_at else row\n",
-        "",
+        "with_fresh_at(row, fresh_at, self._clock_ahead_s, self.at)",
+        "with_fresh_at(row, fresh_at, 0.0, self.at)",
         ("tests/provider/test_cli_status.py",),
+    ),
+    Mutant(
+        "a source whose clock was set back seems fresh until its clock has caught up",
+        "airflow_cdc_provider/core/decisions/freshness.py",
+        "known <= found <= end or end < known",
+        "row.fresh_at <= fresh_at",
+        ("tests/core/test_freshness.py",),
     ),
     Mutant(
         "the phases of a table have no table",

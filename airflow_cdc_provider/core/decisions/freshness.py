@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -24,6 +24,16 @@ def lagging_since(row: TableRow) -> str:
     if not row.fresh_at or not row.clock_ahead_s:
         return row.fresh_at
     return utc_text(parse_utc(row.fresh_at) - timedelta(seconds=row.clock_ahead_s))
+
+
+def with_fresh_at(row: TableRow, fresh_at: str, clock_ahead_s: float, at: str) -> TableRow:
+    """The row with ``fresh_at`` of a run that ends ``at``. Unchanged if that is no later than the row's, or lies in the
+    future: the source's clock has been set back since. Replaced in any case if the row's lies in the future."""
+    later = replace(row, fresh_at=fresh_at, clock_ahead_s=clock_ahead_s)
+    if not row.fresh_at:
+        return later
+    known, found, end = (parse_utc(text) for text in (lagging_since(row), lagging_since(later), at))
+    return later if known <= found <= end or end < known else row
 
 
 def aging_since(row: TableRow) -> str:
