@@ -13,15 +13,17 @@ from airflow_cdc_provider.cli.output import CommandOutput
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections
 from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.copied.reading import may_hold
-from airflow_cdc_provider.connectors.source_features import LimitsCopies, WarnsUsers
+from airflow_cdc_provider.connectors.source_features import FindsRenamedTables, LimitsCopies, WarnsUsers
 from airflow_cdc_provider.control.examine import distinct, examine, problems_of
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.verification import verification_problems
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
+from airflow_cdc_provider.core.decisions.renamed_tables import rename_policy
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Definition
+from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.special_values import unsupported_values, unsupported_values_note
 from airflow_cdc_provider.hooks.notifiers import notifier_problems
@@ -51,7 +53,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)
     warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
-    warnings += _quota_warnings(replicator, tables)
+    warnings += [*_rename_warnings(replicator), *_quota_warnings(replicator, tables)]
     unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,
@@ -98,6 +100,17 @@ def _targets(replicator: Replicator) -> dict[str, TargetTables]:
         with suppress(CdcError):
             found[name] = replicator.targets.named(name)
     return found
+
+
+def _rename_warnings(replicator: Replicator) -> list[Problem]:
+    """A source that cannot be reached is already reported as a problem."""
+    definition, source = replicator.definition, replicator.source
+    followed = any(rename_policy(definition, rule) is not OnChange.STOP for rule in definition.tables)
+    if not followed or not isinstance(source, FindsRenamedTables):
+        return []
+    with suppress(CdcError):
+        return [hidden] if (hidden := source.renames_hidden()) else []
+    return []
 
 
 def _quota_warnings(replicator: Replicator, tables: Iterable[TableTask]) -> list[Problem]:

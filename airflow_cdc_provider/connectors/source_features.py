@@ -131,6 +131,9 @@ class FindsRenamedTables(Protocol):
         """``tables``: by their names when they were copied. The names that they have now; without those that do not
         exist any more. Raises SourceUnavailable."""
 
+    def renames_hidden(self) -> Problem | None:
+        """What prevents this login from finding renamed tables. Raises SourceUnavailable."""
+
 
 @dataclass(frozen=True)
 class Restart:

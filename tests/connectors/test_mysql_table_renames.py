@@ -128,6 +128,9 @@ def test_a_login_that_may_not_read_the_ids_confirms_no_drop_of_a_known_table(sho
     identity, login = identity_of(shop, "t"), f"limited_{shop.name}"
     shop.sql(f"CREATE USER {login} IDENTIFIED BY '{PASSWORD}'", f"GRANT SELECT ON {shop.name}.* TO {login}")
     limited, table = shop.source_as(login, PASSWORD), shop.table("t")
+    hidden = limited.renames_hidden()
+    assert hidden is not None and hidden.do == f"GRANT PROCESS ON *.* TO '{login}'@'%';"
+    assert shop.source.renames_hidden() is None
     assert limited.identities([table]) == {} and limited.present_names({table: identity}) == {}
     shop.sql("RENAME TABLE t TO moved")
     assert shop.source.present_names({table: identity}) == {table: shop.table("moved")}

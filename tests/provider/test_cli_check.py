@@ -55,6 +55,19 @@ def test_check_warns_of_the_quotas_of_the_target(
     assert result.code == 0 and "warning: TGT089 2 tables, 0 times a day" in result.out
 
 
+@pytest.mark.parametrize(("policy", "warned"), [("stop", False), ("ask", True), ("apply", True)])
+def test_check_warns_if_renames_are_followed_and_the_login_cannot_see_them(
+    cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch, policy: str, warned: bool
+) -> None:
+    hidden = Problem("SRC139", "renamed tables are not found", do="GRANT PROCESS ON *.* TO cdc;")
+    monkeypatch.setattr(FileSource, "present_names", lambda self, tables: {}, raising=False)
+    monkeypatch.setattr(FileSource, "renames_hidden", lambda self: hidden, raising=False)
+    path = harness.folder / "dags/replicators/shop.yaml"
+    path.write_text(f"{path.read_text()}schema_changes: {{rename: {policy}}}\n")
+    result = cdc("check", "shop")
+    assert result.code == 0 and ("warning: SRC139" in result.out) is warned
+
+
 def test_check_shows_all_problems(cdc: CommandLine, harness: RunHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     harness.source.write(up=False)
     (harness.folder / "staging").write_text("a file where the folder should be")

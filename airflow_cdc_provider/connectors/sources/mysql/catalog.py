@@ -116,6 +116,13 @@ class BinlogEnd:
     pos: int
 
 
+def read_user(connection: Any) -> str:
+    """The login as in a statement."""
+    ((user,),) = fetch_all(connection, "SELECT CURRENT_USER()")
+    name, _, host = str(user).rpartition("@")
+    return f"'{name}'@'{host}'"
+
+
 def read_binlog_end(connection: Any, client: MysqlClient) -> BinlogEnd:
     """Raises PositionLost if the server writes no binlog."""
     import pymysql

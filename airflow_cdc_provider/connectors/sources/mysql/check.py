@@ -19,6 +19,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     read_binlog_files,
     read_server,
     read_tables,
+    read_user,
     read_variables,
 )
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import missing_table, table_problems
@@ -75,7 +76,7 @@ def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[Ta
             problems += logging_problems(connection, client.address, client.replicator)
             problems += _server_id_problems(connection, variables, options, client)
             problems += _privilege_problems(connection, options, variables, client)
-            unreadable, user = _unreadable_tables(connection, tasks, tables), _current_user(connection)
+            unreadable, user = _unreadable_tables(connection, tasks, tables), read_user(connection)
             problems += table_problems(tasks, tables, unreadable, user, client.address, variables)
             problems += cascade_problems(connection, tasks)
         return problems
@@ -149,7 +150,7 @@ def _privilege_problems(
 ) -> Iterator[Problem]:
     if variables.get("log_bin") != "ON":
         return
-    user = _current_user(connection)
+    user = read_user(connection)
     denied = _denial(lambda: (read_binlog_files(connection), read_binlog_end(connection, client)))
     if denied:
         yield _missing_privilege("REPLICATION CLIENT", denied, user, client)
@@ -197,9 +198,3 @@ def _missing_privilege(privilege: str, found: str, user: str, client: MysqlClien
     return Problem(
         "SRC011", f"login {user} lacks {privilege}, which reading the stream requires", client.address, found, do=do
     )
-
-
-def _current_user(connection: Any) -> str:
-    ((user,),) = fetch_all(connection, "SELECT CURRENT_USER()")
-    name, _, host = str(user).rpartition("@")
-    return f"'{name}'@'{host}'"

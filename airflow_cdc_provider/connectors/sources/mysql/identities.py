@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_server
+from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_server, read_user
 from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEGE, error_code
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition
 
 IDS = "SELECT name, table_id FROM information_schema.{view} {where} ORDER BY table_id"
@@ -54,6 +54,21 @@ def names_now(connection: Any, tables: Mapping[str, TableIdentity]) -> dict[str,
         return None
     by_id = {_id(identity): name for name, identity in identities.items()}
     return {table: by_id[_id(identity)] for table, identity in tables.items() if _id(identity) in by_id}
+
+
+def hidden_identities(connection: Any, address: str) -> Problem | None:
+    """The privilege that the login lacks to read them."""
+    if read_identities(connection, ["mysql"]) is not None:
+        return None
+    user = read_user(connection)
+    return Problem(
+        "SRC139",
+        "renamed tables are not found, and count as dropped",
+        address,
+        found=f"login {user} lacks PROCESS",
+        allowed="PROCESS, or `rename: stop`",
+        do=f"GRANT PROCESS ON *.* TO {user};",
+    )
 
 
 def _id(identity: TableIdentity) -> str:

@@ -24,7 +24,7 @@ from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.compare import Statements
 from airflow_cdc_provider.connectors.sources.mysql.copy import begin_snapshot, open_copy, read_split, view_of
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import reread
-from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, read_identities
+from airflow_cdc_provider.connectors.sources.mysql.identities import hidden_identities, names_now, read_identities
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, can_hash, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
@@ -112,6 +112,10 @@ class MysqlSource(KeepsNoState):
     def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
         with self.client.session("describe") as connection:
             return names_now(connection, tables) or {}
+
+    def renames_hidden(self) -> Problem | None:
+        with self.client.session("check") as connection:
+            return hidden_identities(connection, self.client.address)
 
     def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
         with self.client.session("describe") as connection:

@@ -106,6 +106,10 @@ class PostgresSource:
             names = table_names(connection, [int(identity.table) for identity in tables.values()])
         return {table: name for table, identity in tables.items() if (name := names.get(int(identity.table)))}
 
+    def renames_hidden(self) -> Problem | None:
+        """Each login can read the ids of tables."""
+        return None
+
     @staticmethod
     def propose_options(
         replicator: str, connection: ConnectionInfo, given: Mapping[str, Any], patterns: Sequence[str]
