@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +143,15 @@ def test_a_server_without_tls_is_refused_when_tls_is_requested(server: EmbeddedP
     ask("source", "postgres", info)
     with pytest.raises(Exception, match="SSL"):
         ask("source", "postgres", ConnectionInfo(**{**vars(info), "extra": {"sslmode": "require"}}))
+
+
+def test_a_mysql_server_without_tls_is_refused_when_tls_is_requested(mariadb: EmbeddedMariaDB) -> None:
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password, "mysql")
+    ask("source", "mysql", info)
+    with pytest.raises(Exception, match="SSL"):
+        ask("source", "mysql", replace(info, extra={"ssl": True}))
+
+
+@pytest.mark.parametrize("end", ["source", "target"])
+def test_tls_is_used_where_a_mysql_server_has_it(mariadb_behind_tls: TlsServer, end: str) -> None:
+    ask(end, "mysql", mariadb_behind_tls.info({}))

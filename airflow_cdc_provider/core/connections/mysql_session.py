@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -39,8 +41,7 @@ def open_session(
 ) -> Iterator[Any]:
     """Raises what ``errors`` makes of a failed connection; other errors are those of the library."""
     tls = mysql_tls(connection)
-    if tls:
-        parameters["ssl"] = tls.context()
+    context = tls.context() if tls else None
     try:
         session = pymysql.connect(
             host=connection.host,
@@ -49,8 +50,14 @@ def open_session(
             password=connection.password,
             charset="utf8mb4",
             connect_timeout=CONNECT_LIMIT_S,
+            ssl=context,
+            ssl_disabled=context is None,
+            defer_connect=True,
             **parameters,
         )
+        if context is None:
+            session.ssl, session.ctx = True, _unverified()
+        session.connect()
     except pymysql.OperationalError as error:
         where, text = server_address(connection), code_and_message(error)
         if UNTRUSTED.search(text):
@@ -63,6 +70,16 @@ def open_session(
     finally:
         if session.open:
             session.close()
+
+
+@cache
+def _unverified() -> ssl.SSLContext:
+    """For TLS if the server has it, as by the library's default, which reads all authorities of the host for each
+    session."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def error_code(error: Any) -> int:
