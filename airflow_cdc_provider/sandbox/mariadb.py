@@ -38,7 +38,8 @@ class EmbeddedMariaDB(EmbeddedServer):
     name = "MariaDB"
     user = USER
 
-    default_settings: ClassVar[Mapping[str, str]] = {**SETTINGS, "ssl": "OFF"}
+    # Without sync calls, a killed server loses no data; only a power failure would, and the folder is temporary.
+    default_settings: ClassVar[Mapping[str, str]] = {**SETTINGS, "ssl": "OFF", "debug-no-sync": "1"}
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.program = self._find_program()
