@@ -99,6 +99,11 @@ class ControlRecord:
         return source_table(self.table)
 
     @property
+    def shares_table(self) -> bool:
+        """Whether other copies are in its target table."""
+        return bool(self.shard_value)
+
+    @property
     def cursor(self) -> Cursor:
         return Cursor(self.window, self.floor)
 

@@ -17,7 +17,6 @@ from airflow_cdc_provider.core.storage.locations import FOLDER, parse_location
 from airflow_cdc_provider.core.storage.stores import store_tls_warnings
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.own_rows import has_own_rows
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
@@ -290,14 +289,14 @@ class DeltaTarget(VersionedTarget):
             control = self.log.control(table, token) or control
         elif control is not None:
             control = self.logged(table, control)
-        shared = control is not None and has_own_rows(control.schema)
+        shared = control is not None and control.shares_table
         return TargetState(True, control, version, identity, token, history.restored, shared)
 
     def _is_shared(self, delta_table: Any) -> bool:
         """Whether other copies of this replicator are in the table, and share it."""
         for limit in HISTORY_COMMITS:
             if record := newest_record(delta_table.history(limit), self.replicator):
-                return has_own_rows(record.schema)
+                return record.shares_table
         return False
 
     def _read_history(self, delta_table: Any, table: str) -> TableHistory:
