@@ -84,8 +84,7 @@ def create_command(
     replicator: Editable, body: TableCommand, user: User, key: Key, seen: Version = ""
 ) -> dict[str, Any]:
     """Pause, resume, rewind, resync or compare tables. The key makes a repeated request one command and one run.
-    ``If-Match``: the
-    ``version`` of the replicator as its sender has seen it; a rewind needs it."""
+    ``If-Match``: the ``version`` of the replicator as its sender has seen it; a rewind needs it."""
     kind = CommandKind(body.kind)
     if kind is CommandKind.REWIND and not seen:
         raise HTTPException(status.HTTP_428_PRECONDITION_REQUIRED, "a rewind needs the header If-Match")
