@@ -99,7 +99,7 @@ class ControlRecord:
         return source_table(self.table)
 
     @property
-    def shares_table(self) -> bool:
+    def shared(self) -> bool:
         """Whether other copies are in its target table."""
         return bool(self.shard_value)
 

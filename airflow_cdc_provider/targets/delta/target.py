@@ -289,14 +289,14 @@ class DeltaTarget(VersionedTarget):
             control = self.log.control(table, token) or control
         elif control is not None:
             control = self.logged(table, control)
-        shared = control is not None and control.shares_table
+        shared = control is not None and control.shared
         return TargetState(True, control, version, identity, token, history.restored, shared)
 
     def _is_shared(self, delta_table: Any) -> bool:
         """Whether other copies of this replicator are in the table, and share it."""
         for limit in HISTORY_COMMITS:
             if record := newest_record(delta_table.history(limit), self.replicator):
-                return record.shares_table
+                return record.shared
         return False
 
     def _read_history(self, delta_table: Any, table: str) -> TableHistory:

@@ -36,7 +36,7 @@ def _cursor_tag(record: ControlRecord) -> str:
 
 def _own_part(record: ControlRecord) -> str:
     """Distinguishes the copies in one table; empty if there is one."""
-    return f"{hashlib.sha256(record.table.encode()).hexdigest()[:12]}_" if record.shares_table else ""
+    return f"{hashlib.sha256(record.table.encode()).hexdigest()[:12]}_" if record.shared else ""
 
 
 def append_empty_snapshot(catalog: Any, table: Any, record: ControlRecord) -> None:

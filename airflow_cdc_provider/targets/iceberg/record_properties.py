@@ -74,7 +74,7 @@ def is_of_shared_table(summary: Mapping[str, str], replicator: str) -> bool:
     """Whether a snapshot has the record of a copy of this replicator that shares its table with others."""
     if summary.get(REPLICATOR) != replicator or RECORD not in summary:
         return False
-    return from_plain(ControlRecord, json.loads(summary[RECORD])).shares_table
+    return from_plain(ControlRecord, json.loads(summary[RECORD])).shared
 
 
 def _text(plain: object) -> str:

@@ -259,7 +259,7 @@ class IcebergTarget(VersionedTarget):
             shared = any(is_of_shared_table(_summary(one), self.replicator) for one in metadata.snapshots)
             return TargetState(not shared, version=version, identity=identity, shared=shared)
         control = history.record and self.logged(table, history.record)
-        shared = control is not None and control.shares_table
+        shared = control is not None and control.shared
         return TargetState(True, control, version, identity, history.token, history.restored, shared)
 
     def _read_history(self, iceberg_table: Any, table: str) -> TableHistory:
