@@ -100,10 +100,10 @@ class Crm:
         ledger, found = self.org.ledger.state(table), self.rows[table]
         if ledger.keys() != found.keys():
             yield f"{table}: ids {sorted(ledger.keys() ^ found.keys())[:3]}"
+        unpolled = self.source._describe(table).snapshot_only - {"SystemModstamp"}
+        columns = [column for column in self.task(table).schema.columns if column.name not in unpolled]
         for one in ledger.keys() & found.keys():
-            for column in self.task(table).schema.columns:
-                if column.name in self.source._describe(table).snapshot_only - {"SystemModstamp"}:
-                    continue
+            for column in columns:
                 expected = json.loads(from_json(column.type)(ledger[one][column.name]))
                 if expected != found[one][column.name]:
                     yield f"{table} {one}.{column.name}: {found[one][column.name]!r}, but the ledger has {expected!r}"
