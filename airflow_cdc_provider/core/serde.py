@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,15 +13,18 @@ from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+SCALARS = frozenset({str, int, float, bool, types.NoneType})
 
 
 def to_plain(value: Any) -> Any:
     """Dataclasses become dicts in field order, tuples lists, durations seconds, times ISO 8601 text."""
+    if type(value) in SCALARS:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
-    if isinstance(value, typing.Mapping):
+    if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, timedelta):
         return value.total_seconds()

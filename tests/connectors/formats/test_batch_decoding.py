@@ -16,8 +16,7 @@ from airflow_cdc_provider.connectors import FORMATS
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, DecodesMany, Message
 from airflow_cdc_provider.connectors.source import Ignored
-from airflow_cdc_provider.core.log.change_records import ChangeRecord
-from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
@@ -50,7 +49,7 @@ Decoded = tuple[list[ChangeRecord], set[TableSchema], int]
 def as_decoded(items: Sequence[object]) -> Decoded:
     """Records in a fixed order, schemas, and the number of counted messages."""
     records = [item for item in items if isinstance(item, ChangeRecord)]
-    records.sort(key=lambda one: json.dumps(to_plain(one), default=str))
+    records.sort(key=lambda one: [str(getattr(one, name)) for name in FIELDS])
     schemas = {item for item in items if isinstance(item, TableSchema)}
     return records, schemas, sum(item.count for item in items if isinstance(item, Ignored))
 
