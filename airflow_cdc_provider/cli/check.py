@@ -108,9 +108,10 @@ def _rename_warnings(replicator: Replicator) -> list[Problem]:
     followed = any(rename_policy(definition, rule) is not OnChange.STOP for rule in definition.tables)
     if not followed or not isinstance(source, FindsRenamedTables):
         return []
+    hidden = None
     with suppress(CdcError):
-        return [hidden] if (hidden := source.renames_hidden()) else []
-    return []
+        hidden = source.renames_hidden()
+    return [hidden] if hidden else []
 
 
 def _quota_warnings(replicator: Replicator, tables: Iterable[TableTask]) -> list[Problem]:
