@@ -8,6 +8,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.source_features import RetainsLog
 from airflow_cdc_provider.control import measure_retention
+from airflow_cdc_provider.core.decisions.freshness import lagging_since
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog, SourceRetention
@@ -44,7 +45,7 @@ def test_a_run_measures_it_and_frequent_runs_do_not_ask_each_time(
     replicated(harness)
     first = retention(harness)
     assert first.log == LOG
-    assert first.read_at == harness.state.tables("shop")["public.a"].fresh_at
+    assert first.read_at == lagging_since(harness.state.tables("shop")["public.a"])
     asked = keeping.asked
     harness.run("r2")
     assert (keeping.asked, retention(harness)) == (asked, first)
