@@ -26,6 +26,7 @@ from httpx import Response
 from sqlalchemy import delete
 
 from airflow_cdc_provider.core.spec.dag_plan import REPLICATOR_TAG
+from airflow_cdc_provider.ui import access
 from airflow_cdc_provider.ui.app import API, create_app
 
 ROLES = ("viewer", "user", "op", "admin")
@@ -77,6 +78,9 @@ def set_runs(dag_id: str, runs: Iterable[tuple[str, DagRunState, datetime, timed
 
 
 def api_client() -> ApiClient:
+    """With all requests of the minute left, whatever tests before this one have sent."""
+    for rate in (access.CHANGES, access.LIVE_READS):
+        rate._recent.clear()
     with contextlib.redirect_stdout(io.StringIO()):  # its first start prints a password
         manager = init_auth_manager()
     users = {role: SimpleAuthManagerUser(username=f"{role}-name", role=role.upper()) for role in ROLES}

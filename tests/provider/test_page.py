@@ -55,8 +55,8 @@ def test_trouble_is_shown_and_texts_of_the_source_are_only_texts(shown: Shown) -
     expect(page.get_by_role("row", name="shop")).to_contain_text("1 blocked, 1 replicating")
     expect(page.get_by_role("row", name="shop")).to_contain_text("2 records in quarantine")
     page.get_by_label("Only what needs attention").check()
-    expect(page.get_by_role("link", name="shop")).to_be_visible()
-    page.get_by_role("link", name="shop").click()
+    expect(page.get_by_role("link", name="shop", exact=True)).to_be_visible()
+    page.get_by_role("link", name="shop", exact=True).click()
     expect(page.get_by_role("table", name="Tables")).to_contain_text(HOSTILE)
     assert page.locator("img").count() == 0
     for place in ("#/", "#/shop", "#/shop/public.a"):

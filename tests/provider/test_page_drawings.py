@@ -77,7 +77,7 @@ def test_changes_runs_copies_and_the_end_of_the_log_are_drawn(shown: Shown) -> N
     page = shown.page
     shown.open("#/")
     expect(drawing(shown, "9,500 changes in 24 hours")).to_be_visible()
-    page.get_by_role("link", name="shop").click()
+    page.get_by_role("link", name="shop", exact=True).click()
     copies = page.get_by_role("table", name="Copies in progress")
     expect(copies).to_contain_text("250,000 rows, 25 %, 30 s left")
     expect(page.get_by_role("table", name="Tables")).to_contain_text("compared 2026-11-27T06:00 7 differ, 7 repaired")
