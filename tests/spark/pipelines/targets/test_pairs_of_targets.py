@@ -19,7 +19,13 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.ports import free_ports
 from tests.spark.databases import Database
 from tests.spark.pipelines.pipeline import Pipeline
-from tests.spark.pipelines.schema_changes.reported.changing_source import Case, ChangingSource, Rows, rule_of, text
+from tests.spark.pipelines.schema_changes.reported.changing_source import (
+    Case,
+    ChangingSource,
+    Rows,
+    copied_texts,
+    rule_of,
+)
 from tests.spark.pipelines.schema_changes.reported.test_reported_changes import kit
 from tests.spark.targets_of_kinds import FEATURES, ICEBERG, MYSQL, POSTGRES, rows_of, target_of_kind
 
@@ -60,8 +66,7 @@ class PairPipeline(Pipeline):
     def copied(self, case: Case, target: str) -> Rows:
         name = self.target(copy_name(self.kit.name(case), target))
         found = rows_of(self.replicator().targets.named(target), name, self.databases[target], self.spark)
-        columns = next(iter(self.kit.truth(case).values()))
-        return {str(row[self.kit.key]): {column: text(row.get(column)) for column in columns} for row in found}
+        return copied_texts(self.kit, case, found)
 
     def assert_exact(self, *targets: str) -> None:
         for case in self.cases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -148,9 +148,7 @@ class ReportedPipeline(Pipeline):
         return list(rows_of(self.replicator().targets.only, target, self.database, self.spark))
 
     def _copied(self, case: Case) -> Rows:
-        columns = next(iter(self.kit.truth(case).values()), {})
-        rows = self.rows(self.target(self.kit.name(case)))
-        return {str(row[self.kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
+        return copied_texts(self.kit, case, self.rows(self.target(self.kit.name(case))))
 
     def _problems(self, dag_run: DagRun) -> Iterator[tuple[str, Problem]]:
         decision = dag_run.decision
@@ -170,6 +168,12 @@ class ReportedPipeline(Pipeline):
 
 def text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def copied_texts(kit: ChangingSource, case: Case, rows: Iterable[Mapping[str, Any]]) -> Rows:
+    """The rows of a target table, in the columns that the source has now."""
+    columns = next(iter(kit.truth(case).values()), {})
+    return {str(row[kit.key]): {name: text(row.get(name)) for name in columns} for row in rows}
 
 
 def texts(rows: Mapping[Any, Mapping[str, Any]]) -> Rows:
