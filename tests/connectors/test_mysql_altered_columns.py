@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from airflow_cdc_provider.connectors.source import Boundary, HoleFound
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import compare
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.mysql_database import Shop, holes, records
@@ -101,6 +103,24 @@ def test_a_new_column_is_emitted_before_the_window_ends_at_a_hole_of_another_tab
     hole = next(at for at, item in enumerate(items) if isinstance(item, HoleFound))
     end = next(at for at, item in enumerate(items) if isinstance(item, Boundary) and at > hole)
     assert [one.names for one in items[:end] if isinstance(one, TableSchema)] == [("id", "later")]
+
+
+def test_a_column_with_the_former_name_of_another_one_is_renamed_as_itself(shop: Shop) -> None:
+    shop.sql("CREATE TABLE c (id int PRIMARY KEY, state text)", "INSERT INTO c VALUES (1, 'a')")
+    shop.window()
+    held = shop.task("c").schema
+    shop.sql("ALTER TABLE c RENAME COLUMN state TO old_state", "UPDATE c SET old_state = 'b'")
+    shop.sql("ALTER TABLE c ADD state text", "UPDATE c SET state = 'c'")
+    shop.sql("ALTER TABLE c RENAME COLUMN state TO status", "UPDATE c SET status = 'd'")
+    shop.sql("ALTER TABLE c ADD z int", "UPDATE c SET z = 1")
+    schemas = [held, *(one for one in shop.window(shop.task("c", held)) if isinstance(one, TableSchema))]
+    found = [str(change) for pair in pairwise(schemas) for change in compare(*pair)]
+    assert found == [
+        "column state was renamed to old_state",
+        "column state text was added",
+        "column state was renamed to status",
+        "column z int32 was added",
+    ]
 
 
 @pytest.mark.parametrize(

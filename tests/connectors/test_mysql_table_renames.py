@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, names_of
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
-from airflow_cdc_provider.connectors.sources.mysql.table_renames import Rename, names_of
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.table.control_record import ControlRecord

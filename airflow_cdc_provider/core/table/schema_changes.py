@@ -91,9 +91,11 @@ def _pairs(old: TableSchema, new: TableSchema, renamed: Mapping[str, str]) -> It
     """Old name → new name of the columns that both schemas have."""
     by_name = {column.name: column for column in new.columns}
     by_id = {column.id: column for column in new.columns if column.id}
+    ids = {column.id for column in old.columns}
     for column in old.columns:
         after = by_name.get(renamed.get(column.name, column.name))
-        if (identity := column.id or column.name) in by_id:
+        identity = column.id or ("" if column.name in ids else column.name)
+        if identity in by_id:
             yield column.name, by_id[identity].name
         elif after is not None and not (column.id and after.id):
             yield column.name, after.name

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
+    NOT_COLUMNS,
+    added_definitions,
+    is_generated,
+    without_filler,
+)
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Tokens, tokenize
 from airflow_cdc_provider.connectors.sources.mysql.column_types import column_type, keeps_values
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, split_at_commas, tokenize
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
-NOT_COLUMNS = frozenset(
-    {"INDEX", "KEY", "UNIQUE", "PRIMARY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK"}
-    | {"PARTITION", "PERIOD", "SYSTEM"}
-)
-"""Words after ADD and DROP that introduce something other than a column."""
 VALUE_CLAUSES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
 ACTIONS = (["CASCADE"], ["SET", "NULL"], ["SET", "DEFAULT"])
 """Actions of a foreign key, ``ON DELETE`` and ``ON UPDATE``, that change rows."""
@@ -25,15 +26,6 @@ BLACKHOLE = "the engine BLACKHOLE stores no rows"
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
 UNICODE = "utf8mb4"
 """A conversion to this character set keeps every text."""
-
-
-def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
-    """The clauses of ``ALTER … TABLE name …``, which are separated by commas."""
-    words = [token.word for token in tokens]
-    at = words.index("TABLE") + 1
-    at += 2 if words[at : at + 2] == ["IF", "EXISTS"] else 0
-    at += 3 if words[at + 1 : at + 2] == ["."] else 1
-    return split_at_commas(tokens[at:])
 
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
@@ -61,16 +53,16 @@ def _column_changes(clause: Tokens, strict: bool, target: TableSchema) -> Iterat
     words = [token.word for token in clause]
     match words[0]:
         case "ADD":
-            for definition in _added_definitions(clause):
+            for definition in added_definitions(clause):
                 yield from _added(definition, target)
         case "RENAME" if words[1:2] == ["COLUMN"] and len(clause) > 4:
             yield from _renamed(clause[2].name, clause[4].name, target)
         case "CHANGE":
-            rest = _without_filler(clause[1:])
+            rest = without_filler(clause[1:])
             yield from _renamed(rest[0].name, rest[1].name, target)
             yield from _redefined(rest[1:], strict, target, rest[0].name)
         case "MODIFY":
-            yield from _redefined(_without_filler(clause[1:]), strict, target)
+            yield from _redefined(without_filler(clause[1:]), strict, target)
         case "CONVERT" if UNICODE not in [token.name.lower() for token in clause]:
             if any(column.type.kind in TEXTS for column in target.columns):
                 yield "texts were converted to another character set"
@@ -90,11 +82,11 @@ def _foreign_key_changes(clause: Tokens) -> Iterator[str]:
 def _changes_during_copy(clause: Tokens) -> Iterator[str]:
     match [token.word for token in clause[:2]]:
         case ["ADD", *_]:
-            for definition in _added_definitions(clause):
+            for definition in added_definitions(clause):
                 yield from _added(definition, TableSchema("", (), ()))
         case ["RENAME", what] if what != "COLUMN":
             return
-        case ["DROP", *_] if _without_filler(clause[1:])[0].word in NOT_COLUMNS:
+        case ["DROP", *_] if without_filler(clause[1:])[0].word in NOT_COLUMNS:
             return
         case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
             yield f"the table was altered ({word} …) while it was copied"
@@ -102,56 +94,8 @@ def _changes_during_copy(clause: Tokens) -> Iterator[str]:
             yield BLACKHOLE
 
 
-def added_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
-    """Names of added columns that are not generated, in lower case."""
-    for clause in clauses:
-        for definition in _added_definitions(clause):
-            if not _is_generated(definition):
-                yield definition[0].name.lower()
-
-
-def redefined_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
-    """Names of the columns that get a new definition, in lower case."""
-    for clause in clauses:
-        if clause[0].word in ("MODIFY", "CHANGE"):
-            yield _without_filler(clause[1:])[0].name.lower()
-
-
-def renamed_columns(clauses: Sequence[Tokens]) -> Iterator[tuple[str, str]]:
-    """Old and new name of each column with another name than before."""
-    for clause in clauses:
-        words = [token.word for token in clause]
-        if words[:2] == ["RENAME", "COLUMN"] and len(clause) > 4:
-            pair = clause[2].name, clause[4].name
-        elif words[0] == "CHANGE":
-            first, second, *_ = _without_filler(clause[1:])
-            pair = first.name, second.name
-        else:
-            continue
-        if pair[0].lower() != pair[1].lower():
-            yield pair
-
-
 def _is_blackhole(clause: Tokens) -> bool:
     return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
-
-
-def _added_definitions(clause: Tokens) -> list[Tokens]:
-    """The column definitions of ``ADD COLUMN IF NOT EXISTS a int FIRST`` or ``ADD (a int, b int)``."""
-    if clause[0].word != "ADD" or len(clause) < 2 or clause[1].word in NOT_COLUMNS:
-        return []
-    clause = _without_filler(clause[1:])
-    if clause[0].word != "(":
-        return [clause]
-    return [part for part in split_at_commas(clause[1:-1]) if part[0].word not in NOT_COLUMNS]
-
-
-def _without_filler(clause: Tokens) -> Tokens:
-    at = 1 if clause[0].word == "COLUMN" else 0
-    for filler in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
-        if [token.word for token in clause[at : at + len(filler)]] == filler:
-            return clause[at + len(filler) :]
-    return clause[at:]
 
 
 def _added(definition: Tokens, target: TableSchema) -> Iterator[str]:
@@ -159,17 +103,13 @@ def _added(definition: Tokens, target: TableSchema) -> Iterator[str]:
     if _column(name, target):
         yield f"column {name} was dropped and another one was added under its name"
         return
-    if _is_generated(definition):
+    if is_generated(definition):
         return  # it is never copied
     null = _follows(words, "DEFAULT", "NULL") or ("DEFAULT" not in words and not _follows(words, "NOT", "NULL"))
     generated = {"AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY"} & set(words)
     not_null = words[:1] == ["TIMESTAMP"] and "NULL" not in words  # without explicit_defaults_for_timestamp
     if not null or generated or not_null:
         yield f"rows older than column {name} have a value in it that the binlog does not contain"
-
-
-def _is_generated(definition: Tokens) -> bool:
-    return "AS" in [token.word for token in definition[1:]]
 
 
 def _follows(words: list[str], first: str, second: str) -> bool:
@@ -188,7 +128,7 @@ def _redefined(definition: Tokens, strict: bool, target: TableSchema, before: st
     name, words = definition[0].name, [token.word for token in definition]
     column = _column(before or name, target)
     if column is None:
-        if not _is_generated(definition):
+        if not is_generated(definition):
             yield f"column {name} was a generated column or has another name in the copy; it is an ordinary column now"
         return
     old, new = column_type(tokenize(column.native)), column_type(definition[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Token
 from airflow_cdc_provider.connectors.sources.mysql.types import SIZES
 
 TEXTS = ("tinytext", "text", "mediumtext", "longtext")

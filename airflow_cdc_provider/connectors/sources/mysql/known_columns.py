@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from airflow_cdc_provider.connectors.sources.mysql.alterations import added_columns, renamed_columns, unlogged_changes
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import added_columns, renamed_columns
+from airflow_cdc_provider.connectors.sources.mysql.alterations import unlogged_changes
 from airflow_cdc_provider.connectors.sources.mysql.statements import Statement
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selected_columns import selects
+from airflow_cdc_provider.core.table.column_ids import rename_columns
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -51,7 +53,7 @@ class KnownColumns:
         names = {old.lower(): new for old, new in renamed_columns(statement.clauses)}
         if not names.keys() & {name.lower() for name in self._last.names}:
             return None
-        self._schema, self._last = _renamed(self._schema, names), _renamed(self._last, names)
+        self._schema, self._last = (_renamed(schema, names) for schema in (self._schema, self._last))
         return self._last
 
     def _renamed_into_view(self, statement: Statement) -> list[str]:
@@ -72,11 +74,5 @@ class KnownColumns:
 
 
 def _renamed(schema: TableSchema, names: Mapping[str, str]) -> TableSchema:
-    """``names``: old name in lower case → new name."""
-    columns = tuple(
-        replace(column, name=names[column.name.lower()], id=column.id or column.name)
-        if column.name.lower() in names
-        else column
-        for column in schema.columns
-    )
-    return replace(schema, columns=columns, key=tuple(names.get(name.lower(), name) for name in schema.key))
+    """``names``: earlier name in lower case → new name."""
+    return rename_columns(schema, {one: names[one.lower()] for one in schema.names if one.lower() in names})

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_cdc_provider.connectors.mysql_statements.tokens import tokenize
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
 from airflow_cdc_provider.connectors.sources.mysql.column_types import column_type
 from airflow_cdc_provider.connectors.sources.mysql.column_types import keeps_values as type_keeps_values
 from airflow_cdc_provider.connectors.sources.mysql.table_map import Field, TableMap
-from airflow_cdc_provider.connectors.sources.mysql.tokens import tokenize
 from airflow_cdc_provider.connectors.sources.mysql.types import (
     CatalogColumn,
     column_from_field,
@@ -22,6 +22,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import (
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selected_columns import selected_columns
+from airflow_cdc_provider.core.table.column_ids import with_distinct_ids
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
@@ -49,7 +50,8 @@ def binlog_schema(
     else:
         described = _columns_by_index(table_map, table, collations, altered)
     key = _key(table_map, described, task)
-    columns = selected_columns(task.rule, [_known_column(one, task) for one in described if not one.generated], key)
+    known = with_distinct_ids([_known_column(one, task) for one in described if not one.generated])
+    columns = selected_columns(task.rule, known, key)
     schema = TableSchema(task.table, columns, key, task.schema.regime)
     if schema.shape == task.schema.shape:
         schema = task.schema

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
 
-from airflow_cdc_provider.connectors.sources.mysql.alterations import clauses_of
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import clauses_of
+from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, renames_of
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, Tokens, tokenize
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
-from airflow_cdc_provider.connectors.sources.mysql.table_renames import Rename, renames_of
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, Tokens, tokenize
 
 
 class Effect(Enum):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import redefined_columns
+from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, names_of
 from airflow_cdc_provider.connectors.source import SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.mysql import binlog
-from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change, redefined_columns
+from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query, read_events
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     BINLOG_RETENTION,
@@ -44,7 +46,6 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
 from airflow_cdc_provider.connectors.sources.mysql.replication import require_logged
 from airflow_cdc_provider.connectors.sources.mysql.statements import Effect, parse_statement
 from airflow_cdc_provider.connectors.sources.mysql.table_map import parse_table_map, table_id_and_name
-from airflow_cdc_provider.connectors.sources.mysql.table_renames import Rename, names_of
 from airflow_cdc_provider.connectors.sources.mysql.visibility import wait_for_logged
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.positions import Position

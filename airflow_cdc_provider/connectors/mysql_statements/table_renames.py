@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_cdc_provider.connectors.sources.mysql.alterations import clauses_of
-from airflow_cdc_provider.connectors.sources.mysql.tokens import Token, split_at_commas
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import clauses_of
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, split_at_commas
 
 Rename = tuple[str, str]
 """Old and new name, ``database.table``."""
