@@ -100,3 +100,11 @@ def test_a_later_column_with_the_first_name_of_another_one_is_another_one() -> N
     ]
     assert changes(both, of_names(*with_distinct_ids((renamed, later)))) == []
     assert changes(both, of_names(renamed, later, Column("z", INT))) == ["column z int32 was added"]
+
+
+def test_two_columns_are_never_the_same_one() -> None:
+    swapped = of_names(Column("a", INT, id="b"))
+    assert changes(of_names(Column("a", INT), Column("b", INT)), swapped) == [
+        "column b was renamed to a",
+        "column a was dropped",
+    ]

@@ -22,6 +22,12 @@ def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
     return split_at_commas(tokens[at:])
 
 
+def dropped_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
+    for clause in clauses:
+        if clause[0].word == "DROP" and len(clause) > 1 and clause[1].word not in NOT_COLUMNS:
+            yield without_filler(clause[1:])[0].name
+
+
 def added_columns(clauses: Sequence[Tokens]) -> Iterator[str]:
     """Names of added columns that are not generated, in lower case."""
     for clause in clauses:

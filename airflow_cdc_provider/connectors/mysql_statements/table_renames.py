@@ -17,7 +17,7 @@ def renames_of(tokens: Sequence[Token], database: str) -> tuple[Rename, ...]:
     if words[0] == "RENAME":
         found = [_pair(clause, database) for clause in split_at_commas(tokens[2:])]
     else:
-        found = [_altered_name(tokens, database)]
+        found = [altered_name(tokens, database) if len(clauses_of(tokens)) == 1 else None]
     return tuple(pair for pair in found if pair) if all(found) else ()
 
 
@@ -41,15 +41,16 @@ def _pair(clause: Sequence[Token], database: str) -> Rename | None:
     return _names(clause[start:end], clause[to + 1 :], database)
 
 
-def _altered_name(tokens: Sequence[Token], database: str) -> Rename | None:
-    """``ALTER TABLE [IF EXISTS] name RENAME [TO | AS | =] name``"""
-    clauses, words = clauses_of(tokens), [token.word for token in tokens]
-    if len(clauses) != 1 or clauses[0][0].word != "RENAME":
-        return None
+def altered_name(tokens: Sequence[Token], database: str) -> Rename | None:
+    """``ALTER TABLE [IF EXISTS] name …, RENAME [TO | AS | =] name, …``"""
+    words = [token.word for token in tokens]
     start = words.index("TABLE") + 1
     start += 2 if words[start : start + 2] == ["IF", "EXISTS"] else 0
-    after = clauses[0][2:] if clauses[0][1].word in ("TO", "AS", "=") else clauses[0][1:]
-    return _names(tokens[start : len(tokens) - len(clauses[0])], after, database)
+    before = tokens[start : start + (3 if words[start + 1 : start + 2] == ["."] else 1)]
+    for clause in clauses_of(tokens):
+        if clause[0].word == "RENAME" and clause[1].word not in ("COLUMN", "INDEX", "KEY"):
+            return _names(before, clause[2:] if clause[1].word in ("TO", "AS", "=") else clause[1:], database)
+    return None
 
 
 def _names(before: Sequence[Token], after: Sequence[Token], database: str) -> Rename | None:

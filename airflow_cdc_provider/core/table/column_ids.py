@@ -15,12 +15,12 @@ def with_distinct_ids(columns: Sequence[Column]) -> tuple[Column, ...]:
     ids = {column.id for column in columns if column.id}
     taken = ids | {column.name for column in columns}
     return tuple(
-        replace(column, id=_next_id(column.name, taken)) if not column.id and column.name in ids else column
+        replace(column, id=next_id(column.name, taken)) if not column.id and column.name in ids else column
         for column in columns
     )
 
 
-def _next_id(name: str, taken: set[str]) -> str:
+def next_id(name: str, taken: set[str]) -> str:
     return next(candidate for number in count(2) if (candidate := f"{name}#{number}") not in taken)
 
 

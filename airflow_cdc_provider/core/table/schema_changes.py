@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -66,7 +66,7 @@ def compare(old: TableSchema, new: TableSchema, renamed: Mapping[str, str] | Non
     may be the id of a later one. ``renamed``: old name → new name,
     for columns without ids, as an operator has decided. Without ids, columns that are dropped while others are added
     may be renamed: that is one ``rename`` without columns."""
-    pairs = dict(_pairs(old, new, renamed or {}))
+    pairs = same_columns(old.columns, new.columns, renamed)
     matched = set(pairs.values())
     dropped = [column for column in old.columns if column.name not in pairs]
     added = [column for column in new.columns if column.name not in matched]
@@ -87,18 +87,23 @@ def column_changes(old: TableSchema, new: TableSchema) -> tuple[SchemaChange, ..
     return tuple(change for change in compare(old, new) if change.kind is not ChangeKind.CHANGE_KEY)
 
 
-def _pairs(old: TableSchema, new: TableSchema, renamed: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Old name → new name of the columns that both schemas have."""
-    by_name = {column.name: column for column in new.columns}
-    by_id = {column.id: column for column in new.columns if column.id}
-    ids = {column.id for column in old.columns}
-    for column in old.columns:
-        after = by_name.get(renamed.get(column.name, column.name))
-        identity = column.id or ("" if column.name in ids else column.name)
-        if identity in by_id:
-            yield column.name, by_id[identity].name
-        elif after is not None and not (column.id and after.id):
-            yield column.name, after.name
+def same_columns(
+    old: Sequence[Column], new: Sequence[Column], renamed: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Old name → new name of the columns in both. ``renamed``: as in ``compare``."""
+    by_name = {column.name: column for column in new}
+    by_id = {column.id: column for column in new if column.id}
+    ids = {column.id for column in old}
+    identities = {column.id or column.name: column for column in old if column.id or column.name not in ids}
+    same = {column.name: by_id[identity].name for identity, column in identities.items() if identity in by_id}
+    pairs = {}
+    for column in old:
+        after = by_name.get((renamed or {}).get(column.name, column.name))
+        if column.name in same:
+            pairs[column.name] = same[column.name]
+        elif after is not None and not (column.id and after.id) and after.id not in identities:
+            pairs[column.name] = after.name
+    return pairs
 
 
 def _column_changes(old: TableSchema, new: TableSchema, pairs: Mapping[str, str]) -> Iterator[SchemaChange]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -96,22 +96,29 @@ class MessageColumns:
 @dataclass(frozen=True)
 class CopiedTable:
     """A table that is copied. ``schema``: declared or discovered; None if unknown. ``copy_schema``: the schema of the
-    copy; None if there is no copy yet."""
+    copy; None if there is no copy yet. ``ignored``: columns that an operator has decided not to copy."""
 
     rule: TableRule
     schema: TableSchema | None = None
     copy_schema: TableSchema | None = None
+    ignored: tuple[str, ...] = ()
+
+
+def no_statements() -> tuple[Message, ...]:
+    return ()
 
 
 @dataclass(frozen=True)
 class DecoderSettings:
     """``tables``: the tables to decode, None for all; messages of other tables are counted. ``options``: the keys of
-    the source type in the YAML. ``guess``: infer unknown schemas from the messages, for display only."""
+    the source type in the YAML. ``guess``: infer unknown schemas from the messages, for display only. ``statements``:
+    reads the messages of schema-change topics, all that exist now."""
 
     epoch: int = 1
     tables: Mapping[str, CopiedTable] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     guess: bool = False
+    statements: Callable[[], Iterable[Message]] = no_statements
 
     def includes(self, table: str) -> bool:
         return self.tables is None or table in self.tables
@@ -127,6 +134,10 @@ class DecoderSettings:
     def copy_schema(self, table: str) -> TableSchema | None:
         copied = self._copied(table)
         return copied.copy_schema if copied else None
+
+    def ignored(self, table: str) -> tuple[str, ...]:
+        copied = self._copied(table)
+        return copied.ignored if copied else ()
 
     def excludes(self, table: str, column: str) -> bool:
         rule = self.rule(table)

@@ -23,8 +23,9 @@ from airflow_cdc_provider.connectors.decoders.common.message import DecoderSetti
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
-from airflow_cdc_provider.connectors.decoders.debezium.schema_history import schema_of, table_name
+from airflow_cdc_provider.connectors.decoders.debezium.schema_history import schema_of
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, event_position, source_of
+from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix

@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.semantics import (
     logical_type,
 )
 from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.core.table.schema_changes import same_columns
 
 FINER: Mapping[str, Collection[str]] = {
     f"{TIME}Time": (f"{TIME}MicroTime", f"{TIME}NanoTime"),
@@ -32,17 +33,18 @@ def unlogged_changes(
     old_columns: Sequence[Column], new_columns: Sequence[Column], defaults: Collection[str] = ()
 ) -> Iterator[str]:
     """Descriptions of the unlogged changes. ``old_columns``: of previous messages, or of the copy. ``defaults``: new
-    columns with a default value. Dropped columns and changes of the logical type are handled by ``core.evolution``."""
-    old = {column.name: column for column in old_columns if not column.text_of}
-    new = {column.name: column for column in new_columns}
-    pairs = zip([name for name in old if name in new], [name for name in new if name in old], strict=True)
-    if moved := [old_name for old_name, new_name in pairs if old_name != new_name]:
+    columns with a default value. Other changes of the columns are handled by ``core.table.schema_changes``."""
+    known = [column for column in old_columns if not column.text_of]
+    same = same_columns(known, new_columns)
+    former = {same[column.name]: column for column in known if column.name in same}
+    pairs = zip(former, [column.name for column in new_columns if column.name in former], strict=True)
+    if moved := [former[name].name for name, at_its_place in pairs if name != at_its_place]:
         yield f"columns {', '.join(moved)} changed positions or names"
-    for name, column in new.items():
-        if name in old:
-            yield from _changed_values(old[name], column)
-        elif name in defaults or not column.nullable:
-            yield f"rows older than column {name} have a value in it that the feed does not contain"
+    for column in new_columns:
+        if column.name in former:
+            yield from _changed_values(former[column.name], column)
+        elif column.name in defaults or not column.nullable:
+            yield f"rows older than column {column.name} have a value in it that the feed does not contain"
 
 
 def _changed_values(old_column: Column, new_column: Column) -> Iterator[str]:

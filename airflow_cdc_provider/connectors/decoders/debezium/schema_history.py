@@ -5,7 +5,6 @@ The topic contains the database's types; how the connector writes their values d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,19 +14,6 @@ from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOp
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import logical_type
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import REGIMES
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
-
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-PARTS = {"mysql": 2, "mariadb": 2, "sqlserver": 3, "oracle": 2}
-"""The number of trailing parts of an id that form the table name."""
-
-
-def table_name(connector: str, change: Mapping[str, Any]) -> str:
-    """From ``"db"."t"``. For Oracle, the database comes first, which topics do not contain."""
-    id_ = change.get("id")
-    parts = [part.replace('""', '"') for part in QUOTED.findall(id_)] if isinstance(id_, str) else []
-    if not parts or ".".join(f'"{part}"' for part in QUOTED.findall(str(id_))) != id_:
-        raise DecodeError(WRONG_VALUE, "a table change without a valid id")
-    return ".".join(parts[-PARTS.get(connector, 2) :])
 
 
 def schema_of(table: str, connector: str, definition: Mapping[str, Any], options: DebeziumOptions) -> TableSchema:

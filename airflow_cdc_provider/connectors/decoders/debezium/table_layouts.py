@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.values import only_text
 from airflow_cdc_provider.connectors.decoders.debezium import semantics
+from airflow_cdc_provider.connectors.decoders.debezium.column_identities import ColumnIdentities, present_key
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
 from airflow_cdc_provider.connectors.decoders.debezium.converters import arrow_converter, column_semantic, converter
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import has_no_placeholder
@@ -75,6 +76,7 @@ class TableLayouts:
         self._announced: set[str] = set()
         self._last_columns: dict[str, Sequence[Column]] = {}
         self._unlogged: dict[str, list[str]] = {}
+        self._identities = ColumnIdentities(settings)
 
     def get(
         self,
@@ -125,8 +127,8 @@ class TableLayouts:
             all_columns = [_column(field) for field in fields]
             columns = [column for column in all_columns if not self._settings.excludes(table, column.name)]
             defaults = {field["field"] for field in fields if "default" in field}
-            self._find_unlogged_changes(table, columns, defaults, in_snapshot)
-            effective_key = known.key if known else key
+            columns = self._identified(table, columns, defaults, in_snapshot)
+            effective_key = present_key(known.key, columns) if known else key
             mappings = map_columns(rule, columns, effective_key, lambda c: converter(c, warnings.append), warnings)
             target_columns = tuple(mapping.column for mapping in mappings)
             schema = TableSchema(table, target_columns, effective_key, REGIMES.get(connector, Regime.SINGLE))
@@ -158,15 +160,18 @@ class TableLayouts:
             unsure_after,
         )
 
-    def _find_unlogged_changes(
-        self, table: str, columns: Sequence[Column], defaults: Collection[str], in_snapshot: bool
-    ) -> None:
-        """Compared with the columns of previous messages, or else with those of the copy."""
+    def _identified(
+        self, table: str, columns: list[Column], defaults: Collection[str], in_snapshot: bool
+    ) -> list[Column]:
+        """With the ids of the columns of the copy. Finds unlogged changes since the previous messages, or else since
+        the copy."""
         copy_schema = self._settings.copy_schema(table)
         if copy_schema is not None and not in_snapshot:
+            columns, uncopied = self._identities.identified(copy_schema, columns)
             changes = unlogged_changes(self._last_columns.get(table, copy_schema.columns), columns, defaults)
-            self._unlogged.setdefault(table, []).extend(changes)
+            self._unlogged.setdefault(table, []).extend((*changes, *uncopied))
         self._last_columns[table] = columns
+        return columns
 
 
 def _column(field: Mapping[str, Any]) -> Column:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from airflow_cdc_provider.connectors.transports.files.folder import File
 
+Kind = tuple[str, str]
 MAX_KINDS = 1000
 KEPT_KINDS = 10 * MAX_KINDS
 _HEX = "[0-9a-fA-F]"
@@ -21,25 +22,25 @@ def sample_files(listed: Iterable[File]) -> list[File]:
     """The oldest and the newest file of each kind: a writer that separates tables does so by folder or file name. At
     most ``MAX_KINDS`` kinds, those with the newest files. No more than ten times as many are kept in memory; of a kind
     that was dropped meanwhile, the files listed before that are not considered."""
-    kinds: dict[tuple[str, str], tuple[File, File]] = {}
+    kinds: dict[Kind, tuple[File, File]] = {}
     for file in listed:
-        kind = _kind(file.path)
+        kind = kind_of(file.path)
         oldest, newest = kinds.get(kind, (file, file))
-        kinds[kind] = min(oldest, file, key=_age), max(newest, file, key=_age)
+        kinds[kind] = min(oldest, file, key=age_of), max(newest, file, key=age_of)
         if len(kinds) > KEPT_KINDS:
             kinds = _latest(kinds)
-    return sorted({file for files in _latest(kinds).values() for file in files}, key=_age)
+    return sorted({file for files in _latest(kinds).values() for file in files}, key=age_of)
 
 
-def _latest(kinds: dict[tuple[str, str], tuple[File, File]]) -> dict[tuple[str, str], tuple[File, File]]:
-    latest = sorted(kinds.items(), key=lambda item: _age(item[1][1]))
+def _latest(kinds: dict[Kind, tuple[File, File]]) -> dict[Kind, tuple[File, File]]:
+    latest = sorted(kinds.items(), key=lambda item: age_of(item[1][1]))
     return dict(latest[-MAX_KINDS:])
 
 
-def _age(file: File) -> tuple[int, str]:
+def age_of(file: File) -> tuple[int, str]:
     return file.modified_ms, file.path
 
 
-def _kind(path: str) -> tuple[str, str]:
+def kind_of(path: str) -> Kind:
     folder, _, name = path.rpartition("/")
     return IN_FOLDERS.sub("", folder), IN_NAMES.sub("", name)

@@ -16,12 +16,12 @@ from airflow_cdc_provider.connectors.source_features import Restart
 from airflow_cdc_provider.connectors.transports.files.companions import choose_with_keys
 from airflow_cdc_provider.connectors.transports.files.datastream_api import StreamState, read_stream
 from airflow_cdc_provider.connectors.transports.files.file_splits import files_of, read_status, split_window
-from airflow_cdc_provider.connectors.transports.files.folder import Folder
+from airflow_cdc_provider.connectors.transports.files.folder import File, Folder
 from airflow_cdc_provider.connectors.transports.files.listing import Listing
 from airflow_cdc_provider.connectors.transports.files.options import FilesOptions
 from airflow_cdc_provider.connectors.transports.files.positions import START, folder_position, position_of
 from airflow_cdc_provider.connectors.transports.files.reading import read_head, read_messages
-from airflow_cdc_provider.connectors.transports.files.sampling import sample_files
+from airflow_cdc_provider.connectors.transports.files.sampling import age_of, kind_of, sample_files
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
@@ -75,7 +75,7 @@ class FilesSource(FeedSource):
         if "gone" in split.body:
             detail = f"{split.body['gone']} files were removed from {location} before they were read"
             yield HoleFound("", EXPIRED, "", detail)
-        reader = message_reader(self.format, tables, epoch)
+        reader = message_reader(self.format, tables, epoch, self.read_statements)
         for file in files_of(split):
             chunks = self.folder.read_chunks(file.path)
             if chunks is None:
@@ -142,10 +142,25 @@ class FilesSource(FeedSource):
         return None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)
 
     def read_heads(self) -> list[Message]:
+        return list(chain.from_iterable(self._samples.values()))
+
+    @cached_property
+    def _samples(self) -> dict[File, list[Message]]:
+        """The first messages of some files of each kind."""
+        files = choose_with_keys(self._listed, sample_files)
         with ThreadPoolExecutor(READERS) as pool:
             head = partial(read_head, self.folder, whole_avro=self.format.reads_avro)
-            heads = pool.map(head, choose_with_keys(self._listed, sample_files))
-            return list(chain.from_iterable(heads))
+            return dict(zip(files, pool.map(head, files), strict=True))
+
+    def read_statements(self) -> list[Message]:
+        kinds = {kind_of(file.path): True for file in self._samples}
+        for file, head in self._samples.items():
+            found = self.discover(self.format.converter.messages(head))
+            kinds[kind_of(file.path)] &= bool(found.schema_topics) and not found.tables
+        files = sorted((file for file in self._listed if kinds.get(kind_of(file.path))), key=age_of)
+        contents = ((file.path, self.folder.read_chunks(file.path)) for file in files)
+        read = (read_messages(path, chunks, self.format.reads_avro) for path, chunks in contents if chunks is not None)
+        return list(chain.from_iterable(read))
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         if self.format.options.get(ORDERED_BY_OFFSET):

@@ -88,7 +88,7 @@ class KafkaSource(FeedSource):
             names = {task.table for task in tables}
             for table in affected or sorted(names - self.discovered.tables) or [""]:
                 yield HoleFound(table, EXPIRED, "", detail)
-        reader = message_reader(self.format, tables, epoch)
+        reader = message_reader(self.format, tables, epoch, self.read_statements)
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
         yield Boundary(split.limit)
@@ -142,6 +142,15 @@ class KafkaSource(FeedSource):
 
     def read_heads(self) -> list[Message]:
         return self._heads_at({channel: span.begin for channel, span in self._spans.items()})
+
+    def read_statements(self) -> list[Message]:
+        """Up to now, and not to the end of the window: a connector sends a statement before the rows that follow it,
+        but the topics have no common order."""
+        channels = [channel for channel in self._spans if channel.topic in self.discovered.schema_topics]
+        spans = self.cluster.spans(channels).items()
+        ranges = [OffsetRange(one.topic, one.partition, span.begin, span.end) for one, span in spans]
+        ranges = [one for one in ranges if one.start < one.stop]
+        return list(self.cluster.read(ranges)) if ranges else []
 
     def _heads_at(self, starts: Mapping[Channel, int]) -> list[Message]:
         heads = [

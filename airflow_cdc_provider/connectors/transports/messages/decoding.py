@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     Message,
     MessageColumns,
     SnapshotWatch,
+    no_statements,
 )
 from airflow_cdc_provider.connectors.source import Ignored, Resolved, SnapshotFound, StreamItem
 from airflow_cdc_provider.connectors.transports.messages.filtering import RowFilter, row_filters
@@ -75,8 +76,17 @@ class Format:
     def reads_avro(self) -> bool:
         return self.decoder().reads_avro
 
-    def decoder(self, epoch: int = 1, tables: Mapping[str, CopiedTable] | None = None) -> Decoder:
-        decoder: Decoder = load_class("format", self.name, FORMATS)(DecoderSettings(epoch, tables, self.options))
+    def decoder(
+        self,
+        epoch: int = 1,
+        tables: Mapping[str, CopiedTable] | None = None,
+        statements: Callable[[], Iterable[Message]] = no_statements,
+    ) -> Decoder:
+        """``statements``: reads the messages of schema-change topics, if the decoder needs them."""
+        settings = DecoderSettings(
+            epoch, tables, self.options, statements=lambda: self.converter.messages(statements())
+        )
+        decoder: Decoder = load_class("format", self.name, FORMATS)(settings)
         return decoder
 
     def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
@@ -170,9 +180,19 @@ class MessageReader:
         return undecoded_record(self.decoder.codec, self.epoch, message, reason, replace(known, key=record.key))
 
 
-def message_reader(message_format: Format, tasks: Sequence[TableTask], epoch: int) -> MessageReader:
-    tables = {
-        task.table: CopiedTable(task.rule, task.schema, task.control.schema if task.control else None) for task in tasks
-    }
-    decoder = message_format.decoder(epoch, tables)
-    return MessageReader(decoder, tables.keys(), row_filters(tasks), epoch, message_format.converter)
+def message_reader(
+    message_format: Format,
+    tasks: Sequence[TableTask],
+    epoch: int,
+    statements: Callable[[], Iterable[Message]] = no_statements,
+) -> MessageReader:
+    """``statements``: see ``Format.decoder``."""
+    decoder = message_format.decoder(epoch, {task.table: _copied_table(task) for task in tasks}, statements)
+    tables = frozenset(task.table for task in tasks)
+    return MessageReader(decoder, tables, row_filters(tasks), epoch, message_format.converter)
+
+
+def _copied_table(task: TableTask) -> CopiedTable:
+    if task.control is None:
+        return CopiedTable(task.rule, task.schema)
+    return CopiedTable(task.rule, task.schema, task.control.schema, task.control.ignored)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, Message
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format
-from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -15,10 +15,11 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 @dataclass(frozen=True)
 class DiscoveredTables:
     """``schemas``: table → schema, without tables whose schema is unknown. ``topics``: topic → the tables with rows in
-    its first messages; none for a topic with schemas only."""
+    its first messages; none for a topic with schemas only. ``schema_topics``: those with changes of schemas only."""
 
     schemas: Mapping[str, TableSchema]
     topics: Mapping[str, frozenset[str]]
+    schema_topics: frozenset[str] = frozenset()
 
     @property
     def tables(self) -> frozenset[str]:
@@ -43,9 +44,12 @@ def discover_tables(
     without_rows: dict[str, TableSchema] = {}
     with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
+    with_changes: set[str] = set()
     for message in heads:
         of_topic = topics.setdefault(message.topic, set())
         items = decoder.decode(message)
+        if any(isinstance(item, ChangeRecord) and item.op == Operation.SCHEMA for item in items):
+            with_changes.add(message.topic)
         rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS}
         of_topic.update(rows - {""})
         for schema in items:
@@ -54,7 +58,8 @@ def discover_tables(
             elif isinstance(schema, TableSchema):
                 without_rows[schema.table] = schema
     schemas = {**without_rows, **with_rows, **declared}
-    return DiscoveredTables(schemas, {topic: frozenset(tables) for topic, tables in topics.items()})
+    schema_topics = frozenset(topic for topic in with_changes if not topics[topic])
+    return DiscoveredTables(schemas, {topic: frozenset(tables) for topic, tables in topics.items()}, schema_topics)
 
 
 def tables_without_rows(

@@ -70,6 +70,10 @@ class FeedSource(KeepsNoState, ABC):
         """The first messages of every topic or file."""
 
     @abstractmethod
+    def read_statements(self) -> list[Message]:
+        """All messages of the schema-change topics, or of the files of one, in their order."""
+
+    @abstractmethod
     def last_arrival(self) -> datetime | None:
         """When the newest message was written, of any topic or file; None if there is none. UTC."""
 

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.source import HoleFound
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import same_columns
 
 Span = tuple[str, str]
 
@@ -46,8 +47,11 @@ class ReturningColumns:
                     yield HoleFound(table, UNLOGGED, last, detail)
 
     def _dropped(self, before: str, after: str) -> list[str]:
-        remaining = self._schemas[after].names if after in self._schemas else ()
-        return [n for n in self._schemas[before].names if n not in remaining] if before in self._schemas else []
+        if before not in self._schemas:
+            return []
+        columns = self._schemas[before].columns
+        remaining = same_columns(columns, self._schemas[after].columns if after in self._schemas else ())
+        return [column.name for column in columns if column.name not in remaining]
 
     def _extend(self, table: str, schema_id: str, first: str, last: str) -> None:
         start, end = self._spans[table].get(schema_id, (first, last))

@@ -1,0 +1,89 @@
+"""The statements in the schema-change topic of a connector for MySQL or MariaDB. Pure.
+
+A message contains the text of one statement, and the columns of its table after it. The earlier names of columns and
+tables are in the text alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
+from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
+from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
+from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
+    added_definitions,
+    clauses_of,
+    dropped_columns,
+    renamed_columns,
+)
+from airflow_cdc_provider.connectors.mysql_statements.table_renames import altered_name, renames_of
+from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, tokenize
+
+CONNECTORS = frozenset({"mysql", "mariadb"})
+
+
+@dataclass(frozen=True)
+class TableStatement:
+    """``columns``: of ``table`` after the statement; None if it was dropped. ``previous``: the name of the table before
+    the statement; None if the table is new, was read by a snapshot of the connector, or had a name that is unknown.
+    ``renamed``: old → new name of columns, ``added``, ``dropped``: names of columns; as the text has them."""
+
+    table: str
+    previous: str | None
+    columns: tuple[str, ...] | None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+
+
+def read_statements(payloads: Iterable[Any]) -> list[TableStatement]:
+    """``payloads``: of the messages, in their order. A restarted connector sends its last statements again: those are
+    left out, and so is what cannot be read."""
+    found: dict[tuple[Any, ...], list[TableStatement]] = {}
+    for payload in payloads:
+        if not isinstance(payload, dict) or not isinstance(source := payload.get("source"), dict):
+            continue
+        if source.get("connector") in CONNECTORS and isinstance(payload.get("ddl"), str):
+            place = (source.get("file"), source.get("pos"), source.get("snapshot"), payload["ddl"])
+            found.setdefault(place, list(_statements(payload)))
+    return [statement for statements in found.values() for statement in statements]
+
+
+def _statements(payload: Mapping[str, Any]) -> Iterator[TableStatement]:
+    changes = payload.get("tableChanges")
+    for change in changes if isinstance(changes, list) else ():
+        try:
+            yield _statement(payload, change)
+        except (DecodeError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+            continue
+
+
+def _statement(payload: Mapping[str, Any], change: Mapping[str, Any]) -> TableStatement:
+    """Raises an error of any of these types if the message has another form."""
+    table = table_name("mysql", change)
+    definition = change.get("table")
+    columns = None if definition is None else tuple(str(column["name"]) for column in definition["columns"])
+    tokens = tokenize(payload["ddl"])
+    words = [token.word for token in tokens[:2]]
+    is_read = snapshot_of(payload["source"], "") != "none"
+    if is_read or change.get("type") != "ALTER" or words[0] not in ("ALTER", "RENAME"):
+        return TableStatement(table, None, columns)
+    previous = _previous_name(tokens, table)
+    clauses = clauses_of(tokens) if words[0] == "ALTER" else ()
+    added = frozenset(one[0].name for clause in clauses for one in added_definitions(clause))
+    dropped = frozenset(dropped_columns(clauses))
+    return TableStatement(table, previous, columns, dict(renamed_columns(clauses)), added, dropped)
+
+
+def _previous_name(tokens: list[Token], table: str) -> str | None:
+    """The message names the new database of a table, and not the one that names without a database belong to."""
+    pairs = renames_of(tokens, "") if tokens[0].word == "RENAME" else [altered_name(tokens, "")]
+    for before, after in filter(None, pairs):
+        if before.startswith(".") and not after.startswith("."):
+            return None
+        database = table.partition(".")[0]
+        return f"{database}{before}" if before.startswith(".") else before
+    return table
