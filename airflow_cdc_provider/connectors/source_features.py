@@ -127,9 +127,9 @@ class ConfirmsDrops(Protocol):
 class FindsRenamedTables(Protocol):
     """A source that finds a table by its identity under another name."""
 
-    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
-        """``tables``: by their names when they were copied. The names that they have now; without those that do not
-        exist any more. Raises SourceUnavailable."""
+    def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
+        """``tables``: by their names when they were copied; None if their identity is not known. The names that they
+        have now; without those that do not exist any more. Raises SourceUnavailable."""
 
     def renames_hidden(self) -> Problem | None:
         """What prevents this login from finding renamed tables. Raises SourceUnavailable."""
@@ -279,6 +279,13 @@ class ReportsChanges(Protocol):
     is generated from it."""
 
     reported_changes: ClassVar[ReportedChanges]
+
+
+@runtime_checkable
+class ReportsStatements(Protocol):
+    """A message format that reports more if the statements of a schema-change topic are among the messages."""
+
+    changes_with_statements: ClassVar[ReportedChanges]
 
 
 @runtime_checkable

@@ -92,12 +92,12 @@ def _tables_without_messages(
     replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
 ) -> list[TableSchema]:
     """Tables that the source cannot describe now, because it learns its tables from messages: as their copies have
-    them."""
-    if not isinstance(replicator.source, StreamHoldsSnapshots):
+    them. Without tables that are known to have another name now."""
+    source = replicator.source
+    if not isinstance(source, StreamHoldsSnapshots):
         return []
     named = {schema.table for schema in described}
-    return [
-        source_schema(row.control.schema)
-        for row in rows
-        if row.control is not None and row.control.schema is not None and source_table(row.table) not in named
-    ]
+    schemas = [row.control.schema for row in rows if row.control is not None and row.control.schema is not None]
+    missing = {schema.table: source_schema(schema) for schema in reversed(schemas) if schema.table not in named}
+    renamed = source.present_names(dict.fromkeys(missing)) if isinstance(source, FindsRenamedTables) else {}
+    return [schema for table, schema in missing.items() if table not in renamed]

@@ -17,7 +17,8 @@ Iceberg and Delta with what both tables say. The policies are explained in
 
 ## What each source reports
 
-`datastream`, `debezium` and `ydb` are message formats, of topics and of files alike.
+`datastream`, `debezium` and `ydb` are message formats, of topics and of files alike. `debezium with statements`: the
+schema-change topic of a connector for MySQL or MariaDB is among the topics or files.
 
 {sources}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_cdc_provider.connectors import FORMATS, SOURCES
-from airflow_cdc_provider.connectors.source_features import HasComments, ReportsChanges
+from airflow_cdc_provider.connectors.source_features import HasComments, ReportsChanges, ReportsStatements
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.table.reported_changes import IN_STREAM, Report, ReportedChanges, TableChange, policy_key
@@ -52,17 +52,21 @@ CHOICES = (OnChange.APPLY, OnChange.ASK, OnChange.STOP)
 STOPS = {**dict.fromkeys(IN_STREAM, "SCH001"), Report.CATALOG: "SRC100"}
 NEVER_APPLIED = frozenset({Report.NAME, Report.SNAPSHOT})
 ASKED = "SCH002"
+WITH_STATEMENTS = " with statements"
 
 
 def declarations() -> dict[str, ReportedChanges]:
-    """By source type; for topics and files by message format. A class without a declaration reports nothing."""
+    """By source type; for topics and files by message format, and once more for a format with the statements of a
+    schema-change topic. A class without a declaration reports nothing."""
     sources = {name: load_class("source", name, SOURCES) for name in SOURCES}
     formats = {name: load_class("format", name, FORMATS) for name in FORMATS}
-    return {
-        name: kind.reported_changes
-        for name, kind in sorted({**sources, **formats}.items())
-        if isinstance(kind, ReportsChanges)
-    }
+    found = {}
+    for name, kind in sorted({**sources, **formats}.items()):
+        if isinstance(kind, ReportsChanges):
+            found[name] = kind.reported_changes
+        if isinstance(kind, ReportsStatements):
+            found[f"{name}{WITH_STATEMENTS}"] = kind.changes_with_statements
+    return found
 
 
 def sources_with_comments() -> str:

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare
-from tests.connectors.formats.test_table_versions import CREATED, statement
+from tests.connectors.formats.test_table_history import CREATED, statement
 from tests.connectors.test_feed_alterations import FORM, ID, RULE, Field, control, field, message, replicating
 
 V, W = field("v", optional=False), field("w", optional=False)
@@ -163,3 +163,15 @@ def test_the_topic_is_read_only_if_a_column_is_new() -> None:
     with pytest.raises(AssertionError, match="read"):
         list(message_reader(FORM, [task], 1, refuse).items(rows((ID, W))))
     assert RULE.source == "d.t"
+
+
+def test_a_statement_among_the_messages_changes_no_columns() -> None:
+    """Its columns include those that are not copied, and its place among the rows is unknown."""
+    task = replicating((ID, V), TableRule("d.t", columns=Columns(exclude=("v",))))
+    statements = [
+        Message(json.dumps(one).encode(), topic="p", channel="p/0", offset=offset)
+        for offset, one in enumerate([CREATED, RENAME])
+    ]
+    items = list(message_reader(FORM, [task], 1).items(statements))
+    records = [item for item in items if isinstance(item, ChangeRecord)]
+    assert [(one.table, one.op, one.schema_id) for one in records] == [("d.t", Operation.MESSAGE, "")] * 2

@@ -24,15 +24,14 @@ from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 def may_be_renamed(
     definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]
-) -> dict[str, TableIdentity]:
+) -> dict[str, TableIdentity | None]:
     """The copied tables that the source does not list under their name, and whose renames are followed."""
-    found: dict[str, TableIdentity] = {}
+    found: dict[str, TableIdentity | None] = {}
     for copy, row in rows.items():
         table, identity = source_table(copy), row.control.identity if row.control else None
         rule = rule_of(definition.tables, table)
         if (
-            identity
-            and rule
+            rule
             and not copy.endswith(HISTORY)
             and table not in listed
             and row.state not in WITHOUT_COPY

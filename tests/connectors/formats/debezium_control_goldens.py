@@ -84,10 +84,11 @@ CONTROL = [
         (
             {
                 "table": "shop.t",
-                "op": "schema",
+                "op": "message",
+                "schema_id": "",
                 "warnings": ("historical",),
                 "snapshot": "initial",
-                "after": '{"table":"shop.t","columns":['
+                "after": '{"kind":"schema","table":"shop.t","columns":['
                 '{"name":"id","type":{"kind":"decimal","precision":20,"scale":0},"nullable":false,'
                 '"native":"int64(unsigned=true)","initial":null},'
                 '{"name":"d","type":{"kind":"timestamp","precision":null,"scale":null},"nullable":true,'

@@ -112,13 +112,23 @@ def no_statements() -> tuple[Message, ...]:
 class DecoderSettings:
     """``tables``: the tables to decode, None for all; messages of other tables are counted. ``options``: the keys of
     the source type in the YAML. ``guess``: infer unknown schemas from the messages, for display only. ``statements``:
-    reads the messages of schema-change topics, all that exist now."""
+    reads the messages of schema-change topics, all that exist now. ``names``: other name of a table in messages → name
+    of its copy."""
 
     epoch: int = 1
     tables: Mapping[str, CopiedTable] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     guess: bool = False
     statements: Callable[[], Iterable[Message]] = no_statements
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def copied_name(self, table: str) -> str:
+        """``table``: as messages name it."""
+        return self.names.get(table, table)
+
+    def names_of(self, table: str) -> frozenset[str]:
+        """All names that messages have for a table that is copied as ``table``."""
+        return frozenset({table, *(name for name, copied in self.names.items() if copied == table)})
 
     def includes(self, table: str) -> bool:
         return self.tables is None or table in self.tables
@@ -178,6 +188,26 @@ class MarksSnapshots(Decoder, Protocol):
     """A decoder of messages in which rows of a full snapshot are marked."""
 
     def snapshot_watch(self) -> SnapshotWatch: ...
+
+
+@dataclass(frozen=True)
+class RenamedTable:
+    """``name``: that of the table now. ``since``: each later name → from where on it is that of the table, a prefix of
+    order keys without their epoch."""
+
+    name: str
+    since: Mapping[str, str]
+
+
+@runtime_checkable
+class FollowsTables(Protocol):
+    """A decoder that knows renamed tables by the statements in schema-change topics."""
+
+    def renamed_tables(self) -> Mapping[str, RenamedTable]:
+        """By each former name that no other table has got since then."""
+
+    def has_statements(self, message: Message) -> bool:
+        """Whether the writer of this message writes such a topic, too."""
 
 
 @runtime_checkable

@@ -96,7 +96,8 @@ def _source_record(message: Message, body: Mapping[str, Any], settings: DecoderS
 def _schema_changes(
     message: Message, payload: Mapping[str, Any], settings: DecoderSettings, options: DebeziumOptions
 ) -> list[Item]:
-    """One record per table in ``tableChanges``. The statement is kept for information and never executed."""
+    """One record per table in ``tableChanges``, for information. Messages of rows have schemas of their own, in the
+    order of the rows."""
     connector, _ = source_of(payload)
     changes = payload.get("tableChanges") or []
     if not isinstance(changes, list):
@@ -118,7 +119,7 @@ def _table_change(
     options: DebeziumOptions,
     number: int,
 ) -> list[Item]:
-    table = table_name(connector, change)
+    table = settings.copied_name(table_name(connector, change))
     if not settings.includes(table):
         return [Ignored(1, table)]
     source = payload["source"]
@@ -144,5 +145,5 @@ def _table_change(
         record.after = dumps({"kind": "table", "type": change.get("type")})
         return [record]
     schema = schema_of(table, connector, as_row(change["table"], "the table"), options)
-    record.op, record.schema_id, record.after = Operation.SCHEMA, schema.schema_id, canonical(schema.plain())
+    record.after = canonical({"kind": "schema", **schema.plain()})
     return [schema, record]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.blocks import Block
@@ -15,7 +16,13 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
-from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message, MessageColumns
+from airflow_cdc_provider.connectors.decoders.common.message import (
+    DecoderSettings,
+    Item,
+    Message,
+    MessageColumns,
+    RenamedTable,
+)
 from airflow_cdc_provider.connectors.decoders.debezium import control_messages
 from airflow_cdc_provider.connectors.decoders.debezium.changes import CODEC, ChangeDecoder
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader, ConnectValue, key_of
@@ -29,6 +36,12 @@ from airflow_cdc_provider.connectors.decoders.debezium.source_block import (
     source_block,
     source_of,
     table_of,
+)
+from airflow_cdc_provider.connectors.decoders.debezium.statements import CONNECTORS, payloads_of, read_statements
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import (
+    TableHistory,
+    renamed_tables,
+    table_histories,
 )
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
@@ -64,18 +77,36 @@ class DebeziumDecoder:
         change_key=Report.BAD_RECORD,
         truncate=Report.STREAM,
     )
+    changes_with_statements: ClassVar[ReportedChanges] = replace(
+        reported_changes, rename_column=Report.STREAM, rename_table=Report.STREAM
+    )
 
     def __init__(self, settings: DecoderSettings) -> None:
         options = from_plain(DebeziumOptions, settings.options)
         self._settings = settings
         self._options = options
         self._reader = ConnectReader()
-        layouts, placeholders = TableLayouts(settings, options.full_before), Placeholders(options.unavailable_value)
+        self._known_histories: list[TableHistory] | None = None
+        layouts = TableLayouts(settings, options.full_before, self._histories)
+        placeholders = Placeholders(options.unavailable_value)
         self._layouts = layouts
         self._changes = ChangeDecoder(settings, layouts, placeholders)
         self._templates = MessageTemplates(settings, self._reader, layouts, placeholders)
         self._rows = UnwrappedRows(settings, layouts, placeholders) if options.unwrapped else None
         self.reads_columns = self._rows is None
+
+    def renamed_tables(self) -> Mapping[str, RenamedTable]:
+        return renamed_tables(self._histories())
+
+    def has_statements(self, message: Message) -> bool:
+        sources = (one.get("source") for one in payloads_of([message]) if isinstance(one, dict) and "op" in one)
+        return any(isinstance(source, dict) and source.get("connector") in CONNECTORS for source in sources)
+
+    def _histories(self) -> list[TableHistory]:
+        if self._known_histories is None:
+            statements = read_statements(payloads_of(self._settings.statements()))
+            self._known_histories = table_histories(statements)
+        return self._known_histories
 
     def snapshot_watch(self) -> Snapshots:
         return Snapshots(self._options.blocking_snapshots)
@@ -176,7 +207,7 @@ class DebeziumDecoder:
                 raise DecodeError(CONTRADICTION, "a logical message with a before or after image")
             block = source_block(op, payload.get("transaction"), position_of(payload, value.raw), connector, source, "")
             return [control_messages.logical_message(message, payload, block, self._settings)]
-        table = table_of(connector, source)
+        table = self._settings.copied_name(table_of(connector, source))
         if not self._settings.includes(table):
             return [Ignored(1, table)]
         try:
@@ -190,9 +221,9 @@ class DebeziumDecoder:
     def _table_of(self, topic: str) -> str:
         """The table in the name of a topic, for unwrapped rows and messages that cannot be decoded."""
         prefix = self._options.topic_prefix
-        if prefix:
-            return topic.removeprefix(f"{prefix}.") if topic.startswith(f"{prefix}.") else ""
-        return topic.partition(".")[2]
+        if not prefix:
+            return self._settings.copied_name(topic.partition(".")[2])
+        return self._settings.copied_name(topic.removeprefix(f"{prefix}.")) if topic.startswith(f"{prefix}.") else ""
 
     def _width(self, table: str) -> int:
         """The number of digits for an order key that sorts last: the maximum, since the connector is unknown."""

@@ -150,7 +150,7 @@ class MessageTemplates:
             return None
         row: dict[str, Any] = next((envelope[part] for part in ROWS if isinstance(envelope.get(part), dict)), {})
         connector, source = source_of(envelope)
-        table = table_of(connector, source)
+        table = self._settings.copied_name(table_of(connector, source))
         if connector == "mongodb" or not set(PARTS) <= envelope.keys() or not self._settings.includes(table):
             return None
         layout = self._layouts.get(table, connector, value, tuple(names))

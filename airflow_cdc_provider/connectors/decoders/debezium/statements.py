@@ -7,11 +7,14 @@ tables are in the text alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeError
-from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
+from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.debezium import positions
+from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader
 from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
     added_definitions,
@@ -27,16 +30,27 @@ CONNECTORS = frozenset({"mysql", "mariadb"})
 
 @dataclass(frozen=True)
 class TableStatement:
-    """``columns``: of ``table`` after the statement; None if it was dropped. ``previous``: the name of the table before
-    the statement; None if the table is new, was read by a snapshot of the connector, or had a name that is unknown.
-    ``renamed``: old → new name of columns, ``added``, ``dropped``: names of columns; as the text has them."""
+    """``position``: in the source, as in order keys. ``columns``: of ``table`` after the statement; None if it was
+    dropped. ``previous``: the name of the table before the statement; None if the table is new, was read by a snapshot
+    of the connector, or had a name that is unknown. ``renamed``: old → new name of columns, ``added``, ``dropped``:
+    names of columns; as the text has them."""
 
+    position: str
     table: str
     previous: str | None
     columns: tuple[str, ...] | None
     renamed: Mapping[str, str] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
+
+
+def payloads_of(messages: Iterable[Message]) -> Iterator[Any]:
+    """Without messages that cannot be read."""
+    reader = ConnectReader()
+    for message in messages:
+        with suppress(DecodeError):
+            if message.value is not None and not message.reason:
+                yield reader.read(message.value, message.topic, message.value_schema).payload
 
 
 def read_statements(payloads: Iterable[Any]) -> list[TableStatement]:
@@ -64,18 +78,19 @@ def _statements(payload: Mapping[str, Any]) -> Iterator[TableStatement]:
 def _statement(payload: Mapping[str, Any], change: Mapping[str, Any]) -> TableStatement:
     """Raises an error of any of these types if the message has another form."""
     table = table_name("mysql", change)
+    position = positions.mysql(payload["source"], None, "none", 0, False).at
     definition = change.get("table")
     columns = None if definition is None else tuple(str(column["name"]) for column in definition["columns"])
     tokens = tokenize(payload["ddl"])
     words = [token.word for token in tokens[:2]]
-    is_read = snapshot_of(payload["source"], "") != "none"
+    is_read = positions.snapshot_of(payload["source"], "") != "none"
     if is_read or change.get("type") != "ALTER" or words[0] not in ("ALTER", "RENAME"):
-        return TableStatement(table, None, columns)
+        return TableStatement(position, table, None, columns)
     previous = _previous_name(tokens, table)
     clauses = clauses_of(tokens) if words[0] == "ALTER" else ()
     added = frozenset(one[0].name for clause in clauses for one in added_definitions(clause))
     dropped = frozenset(dropped_columns(clauses))
-    return TableStatement(table, previous, columns, dict(renamed_columns(clauses)), added, dropped)
+    return TableStatement(position, table, previous, columns, dict(renamed_columns(clauses)), added, dropped)
 
 
 def _previous_name(tokens: list[Token], table: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.converters import arrow_c
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import has_no_placeholder
 from airflow_cdc_provider.connectors.decoders.debezium.schema_changes import unlogged_changes
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import Semantic
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import TableHistory
 from airflow_cdc_provider.connectors.source import HoleFound
 from airflow_cdc_provider.core.log.change_log import UNLOGGED
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
@@ -69,14 +70,16 @@ class TableLayout:
 class TableLayouts:
     """One layout per table, schema text and key; each schema is announced once."""
 
-    def __init__(self, settings: DecoderSettings, full_before: bool) -> None:
+    def __init__(
+        self, settings: DecoderSettings, full_before: bool, histories: Callable[[], Sequence[TableHistory]]
+    ) -> None:
         self._settings = settings
         self._full_before = full_before
         self._layouts: dict[tuple[str, str, tuple[str, ...], bool], TableLayout] = {}
         self._announced: set[str] = set()
         self._last_columns: dict[str, Sequence[Column]] = {}
         self._unlogged: dict[str, list[str]] = {}
-        self._identities = ColumnIdentities(settings)
+        self._identities = ColumnIdentities(settings, histories)
 
     def get(
         self,

@@ -109,9 +109,11 @@ class MysqlSource(KeepsNoState):
         """The binlog contains the statements that rebuild tables."""
         return NO_UNLOGGED_CHANGES
 
-    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
+    def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
+        if not (known := {table: identity for table, identity in tables.items() if identity}):
+            return {}
         with self.client.session("describe") as connection:
-            return names_now(connection, tables) or {}
+            return names_now(connection, known) or {}
 
     def renames_hidden(self) -> Problem | None:
         with self.client.session("check") as connection:

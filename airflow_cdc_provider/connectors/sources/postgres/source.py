@@ -101,10 +101,12 @@ class PostgresSource:
         with self.client.session("describe") as connection:
             return not exists(connection, table, identity.table if identity else "")
 
-    def present_names(self, tables: Mapping[str, TableIdentity]) -> Mapping[str, str]:
+    def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
+        if not (oids := {table: int(identity.table) for table, identity in tables.items() if identity}):
+            return {}
         with self.client.session("describe") as connection:
-            names = table_names(connection, [int(identity.table) for identity in tables.values()])
-        return {table: name for table, identity in tables.items() if (name := names.get(int(identity.table)))}
+            names = table_names(connection, list(oids.values()))
+        return {table: name for table, oid in oids.items() if (name := names.get(oid))}
 
     def renames_hidden(self) -> Problem | None:
         """Each login can read the ids of tables."""

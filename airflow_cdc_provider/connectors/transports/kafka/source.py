@@ -88,7 +88,7 @@ class KafkaSource(FeedSource):
             names = {task.table for task in tables}
             for table in affected or sorted(names - self.discovered.tables) or [""]:
                 yield HoleFound(table, EXPIRED, "", detail)
-        reader = message_reader(self.format, tables, epoch, self.read_statements)
+        reader = message_reader(self.format, tables, epoch, self.read_statements, self.copied_names(tables))
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
         yield Boundary(split.limit)
@@ -103,7 +103,7 @@ class KafkaSource(FeedSource):
         return empty_copy(replace(table, schema=self._schema_after_snapshot(sealed, table)), epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        return contains_all_after(start, end, self._spans, self.discovered.topics_of([table]))
+        return contains_all_after(start, end, self._spans, self.discovered.topics_of(self.names_of(table)))
 
     def restart(
         self,
@@ -120,7 +120,11 @@ class KafkaSource(FeedSource):
         done = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
         cut = cut_before(lo, limit, starts, self._spans, done)
-        return Restart(cut.limit, {topic: self.discovered.topics.get(topic, frozenset()) for topic in cut.topics})
+        return Restart(cut.limit, {topic: self._copies_of(topic) for topic in cut.topics})
+
+    def _copies_of(self, topic: str) -> frozenset[str]:
+        """The tables of the topic, by all their names: copies keep the first one."""
+        return frozenset[str]().union(*map(self.names_of, self.discovered.topics.get(topic, ())))
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
@@ -161,14 +165,14 @@ class KafkaSource(FeedSource):
         return list(self.cluster.read(heads, **SMALL_FETCH)) if heads else []
 
     def _schema_after_snapshot(self, position: Position, table: TableTask) -> TableSchema:
-        topics = self.discovered.topics_of([table.table])
+        topics = self.discovered.topics_of(self.names_of(table.name_in_source))
         starts = {
             channel: max(read.offset, self._spans[channel].begin)
             for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        schema = self.discover(self.format.converter.messages(self._heads_at(starts))).schemas.get(table.table)
-        return selected_schema(table.rule, schema) if schema else table.schema
+        schema = self.discover(self.format.converter.messages(self._heads_at(starts))).schemas.get(table.name_in_source)
+        return selected_schema(table.rule, replace(schema, table=table.table)) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:
         return any(matches(pattern, topic) for pattern in self.options.topics)
@@ -178,12 +182,13 @@ class KafkaSource(FeedSource):
         losses: dict[str, str] = {}
         for channel, detail in lost.items():
             losses.setdefault(channel.rpartition("/")[0], detail)
-        return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
+        return [(detail, sorted(self._copies_of(topic))) for topic, detail in losses.items()]
 
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
         """The topics of our tables, and topics that were read before and have no rows now."""
         empty = {channel.topic for channel in self._spans if not self.discovered.topics.get(channel.topic)}
-        return {*self.discovered.topics_of(tables), *(read & empty)}
+        names = frozenset[str]().union(*map(self.names_of, tables))
+        return {*self.discovered.topics_of(names), *(read & empty)}
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         for topic in self.cluster.compacted_topics(self.discovered.topics_of(task.table for task in tables)):

@@ -81,18 +81,27 @@ class Format:
         epoch: int = 1,
         tables: Mapping[str, CopiedTable] | None = None,
         statements: Callable[[], Iterable[Message]] = no_statements,
+        names: Mapping[str, str] | None = None,
     ) -> Decoder:
-        """``statements``: reads the messages of schema-change topics, if the decoder needs them."""
+        """``statements``: reads the messages of schema-change topics, if the decoder needs them. ``names``: see
+        ``DecoderSettings``."""
         settings = DecoderSettings(
-            epoch, tables, self.options, statements=lambda: self.converter.messages(statements())
+            epoch,
+            tables,
+            self.options,
+            statements=lambda: self.converter.messages(statements()),
+            names=names or {},
         )
         decoder: Decoder = load_class("format", self.name, FORMATS)(settings)
         return decoder
 
-    def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """See ``SourceConnector.reread``. Omits records of other tables, which have them themselves."""
+    def reread(
+        self, record: ChangeRecord, task: TableTask, schema: TableSchema, names: Mapping[str, str] | None = None
+    ) -> list[ChangeRecord]:
+        """See ``SourceConnector.reread``. Omits records of other tables, which have them themselves. ``names``: see
+        ``DecoderSettings``."""
         epoch = int(record.order_key[:EPOCH_DIGITS], 16)
-        reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch)
+        reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch, names=names)
         message = message_of(record)
         if message is None:
             return [record]
@@ -185,9 +194,10 @@ def message_reader(
     tasks: Sequence[TableTask],
     epoch: int,
     statements: Callable[[], Iterable[Message]] = no_statements,
+    names: Mapping[str, str] | None = None,
 ) -> MessageReader:
-    """``statements``: see ``Format.decoder``."""
-    decoder = message_format.decoder(epoch, {task.table: _copied_table(task) for task in tasks}, statements)
+    """``statements``, ``names``: see ``Format.decoder``."""
+    decoder = message_format.decoder(epoch, {task.table: _copied_table(task) for task in tasks}, statements, names)
     tables = frozenset(task.table for task in tasks)
     return MessageReader(decoder, tables, row_filters(tasks), epoch, message_format.converter)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, Message
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format
-from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation
+from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord
+from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -15,11 +16,13 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 @dataclass(frozen=True)
 class DiscoveredTables:
     """``schemas``: table → schema, without tables whose schema is unknown. ``topics``: topic → the tables with rows in
-    its first messages; none for a topic with schemas only. ``schema_topics``: those with changes of schemas only."""
+    its first messages; none for a topic with schemas only. ``schema_topics``: those with changes of schemas only.
+    ``first_keys``: table → the lowest order key of its first messages, without its epoch."""
 
     schemas: Mapping[str, TableSchema]
     topics: Mapping[str, frozenset[str]]
     schema_topics: frozenset[str] = frozenset()
+    first_keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -45,21 +48,26 @@ def discover_tables(
     with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
     with_changes: set[str] = set()
+    first_keys: dict[str, str] = {}
     for message in heads:
         of_topic = topics.setdefault(message.topic, set())
         items = decoder.decode(message)
-        if any(isinstance(item, ChangeRecord) and item.op == Operation.SCHEMA for item in items):
-            with_changes.add(message.topic)
-        rows = {item.table for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS}
+        records = [item for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS]
+        rows = {record.table for record in records}
         of_topic.update(rows - {""})
+        for record in records:
+            key = record.order_key[EPOCH_DIGITS:]
+            first_keys[record.table] = min(key, first_keys.get(record.table, key))
         for schema in items:
             if isinstance(schema, TableSchema) and schema.table in rows:
                 with_rows.setdefault(schema.table, schema)
             elif isinstance(schema, TableSchema):
                 without_rows[schema.table] = schema
+                with_changes.add(message.topic)
     schemas = {**without_rows, **with_rows, **declared}
     schema_topics = frozenset(topic for topic in with_changes if not topics[topic])
-    return DiscoveredTables(schemas, {topic: frozenset(tables) for topic, tables in topics.items()}, schema_topics)
+    by_topic = {topic: frozenset(tables) for topic, tables in topics.items()}
+    return DiscoveredTables(schemas, by_topic, schema_topics, first_keys)
 
 
 def tables_without_rows(

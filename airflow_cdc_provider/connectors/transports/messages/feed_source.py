@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar
 
-from airflow_cdc_provider.connectors.decoders.common.message import Message
+from airflow_cdc_provider.connectors.decoders.common.message import FollowsTables, Message
 from airflow_cdc_provider.connectors.schema_registry.check import registry_problems
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
 
@@ -104,13 +105,55 @@ class FeedSource(KeepsNoState, ABC):
             return list(error.problems)
 
     def tables(self) -> list[TableSchema]:
-        return [schema for _, schema in sorted(self.discovered.schemas.items())]
+        """Without the former names of renamed tables."""
+        return [schema for name, schema in sorted(self.discovered.schemas.items()) if name not in self._renamed]
+
+    def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
+        return {table: self._renamed[table] for table in tables if table in self._renamed}
+
+    def renames_hidden(self) -> Problem | None:
+        decoder = self.format.decoder()
+        sends = isinstance(decoder, FollowsTables) and any(map(decoder.has_statements, self._heads))
+        if self.discovered.schema_topics or not sends:
+            return None
+        return Problem(
+            "SRC140",
+            "renamed columns and tables count as dropped and new ones",
+            "source",
+            found="no message of the connector's schema-change topic",
+            allowed="the messages of that topic among the others; or `rename: stop`",
+            do="read that topic, too: its name is the connector's `topic.prefix`",
+        )
+
+    def names_of(self, table: str) -> frozenset[str]:
+        """All names that a table has had, whatever name is given."""
+        now = self._renamed.get(table, table)
+        return frozenset({table, now, *(former for former, name in self._renamed.items() if name == now)})
+
+    def copied_names(self, tasks: Iterable[TableTask]) -> dict[str, str]:
+        """Other name of a renamed table in messages → name of its copy."""
+        return {name: task.table for task in tasks if task.renamed_to for name in self.names_of(task.renamed_to)}
+
+    @cached_property
+    def _renamed(self) -> dict[str, str]:
+        """Former name → name now. A table has a name now if its first messages under each later name are later than the
+        statements: else other tables had these names before."""
+        if not self.discovered.schema_topics:
+            return {}
+        decoder, first = self.format.decoder(statements=self.read_statements), self.discovered.first_keys
+        if not isinstance(decoder, FollowsTables):
+            return {}
+        return {
+            former: one.name
+            for former, one in decoder.renamed_tables().items()
+            if one.name in first and all(first.get(name, since) >= since for name, since in one.since.items())
+        }
 
     def may_hold(self, column: Column) -> Specials:
         return may_hold(column, FEED)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table, schema)
+        return self.format.reread(record, table, schema, self.copied_names([table]))
 
     def discover(self, heads: Iterable[Message]) -> DiscoveredTables:
         return discover_tables(self.format, heads, declared_schemas(self._schemas_path))

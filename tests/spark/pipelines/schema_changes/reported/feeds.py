@@ -102,8 +102,15 @@ class ChangingFeed(ChangingSource):
     def truncate(self, table: SimulatedTable, number: int) -> list[Any]:
         return []
 
+    def created(self, table: SimulatedTable) -> None:
+        """Before its first rows."""
+
+    def altered(self, table: SimulatedTable, change: TableChange, before: str) -> None:
+        """``before``: the name of the table before the change."""
+
     def create(self, case: Case) -> None:
         table = self.tables[str(case)] = SimulatedTable(str(case))
+        self.created(table)
         self.write(table, [self._put(table, key, a=a, k=key, v=v) for key, (v, a) in ROWS.items()])
 
     def change(self, case: Case) -> None:
@@ -112,7 +119,9 @@ class ChangingFeed(ChangingSource):
         if self.one_schema_per_file:
             self.write(table, messages)
             messages = []
+        before = table.name
         table.alter(case.change)
+        self.altered(table, case.change, before)
         if case.change is TableChange.TRUNCATE:
             messages += self.truncate(table, next(self._numbers))
         a = "40" if case.change is TableChange.NARROW else 40
@@ -122,10 +131,13 @@ class ChangingFeed(ChangingSource):
         return texts(self.tables[str(case)].rows)
 
     def write(self, table: SimulatedTable, messages: Iterable[Any]) -> None:
+        self.write_file(f"{table.name}/{next(self._numbers)}", self.content(table, messages))
+
+    def write_file(self, name: str, content: bytes) -> None:
         """Files are older than an hour, in the order in which they are written."""
-        path = self.folder / "events" / table.name / f"{next(self._numbers)}{self.suffix}"
+        path = self.folder / "events" / f"{name}{self.suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self.content(table, messages))
+        path.write_bytes(content)
         self._moment += 1
         os.utime(path, (self._moment, self._moment))
 
@@ -168,6 +180,45 @@ class ChangingDebezium(ChangingFeed):
     def _field(self, table: SimulatedTable, name: str) -> dict[str, Any]:
         made = {"type": self.types[table.columns[name]], "optional": name not in ("id", "k"), "field": name}
         return made | ({"default": table.defaults[name]} if name in table.defaults else {})
+
+
+class ChangingDebeziumWithStatements(ChangingDebezium):
+    """The connector writes its schema-change topic, too."""
+
+    statements: ClassVar[dict[TableChange, str]] = {
+        TableChange.ADD_COLUMN: "ALTER TABLE {0} ADD z int",
+        TableChange.FILLED_COLUMN: "ALTER TABLE {0} ADD z int DEFAULT 5",
+        TableChange.DROP_COLUMN: "ALTER TABLE {0} DROP v",
+        TableChange.REPLACE_COLUMN: "ALTER TABLE {0} DROP v, ADD v text",
+        TableChange.RENAME_COLUMN: "ALTER TABLE {0} RENAME COLUMN v TO v2",
+        TableChange.WIDEN: "ALTER TABLE {0} MODIFY a bigint",
+        TableChange.NARROW: "ALTER TABLE {0} MODIFY a text",
+        TableChange.REWRITE: "ALTER TABLE {0} MODIFY a int",
+        TableChange.CHANGE_KEY: "ALTER TABLE {0} DROP PRIMARY KEY, ADD PRIMARY KEY (k)",
+        TableChange.RENAME_TABLE: "RENAME TABLE {0} TO {0}_new",
+    }
+
+    def created(self, table: SimulatedTable) -> None:
+        self._state(table, "CREATE", f"CREATE TABLE {table.name} (…)")
+
+    def altered(self, table: SimulatedTable, change: TableChange, before: str) -> None:
+        if change in self.statements:
+            self._state(table, "ALTER", self.statements[change].format(before))
+
+    def _state(self, table: SimulatedTable, kind: str, ddl: str) -> None:
+        """A message with the columns after the statement."""
+        number = next(self._numbers)
+        types = {"int": "INT", "long": "BIGINT", "text": "VARCHAR"}
+        columns = [
+            {"name": name, "typeName": types[kind], "position": place, "optional": name not in ("id", "k")}
+            for place, (name, kind) in enumerate(table.columns.items(), 1)
+        ]
+        change = {"type": kind, "id": f'"d"."{table.name}"'}
+        change["table"] = {"primaryKeyColumnNames": [table.key], "columns": columns}
+        payload = {"source": self._source(table, number), "ts_ms": 0, "databaseName": "d", "schemaName": None}
+        payload |= {"ddl": ddl, "tableChanges": [change]}
+        place = {"topic": "p", "partition": 0, "offset": number, "headers": {}}
+        self.write_file(f"p/{number}", json.dumps({**place, "key": None, "value": payload}).encode())
 
 
 class ChangingDatastream(ChangingFeed):

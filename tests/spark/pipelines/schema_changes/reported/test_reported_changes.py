@@ -32,7 +32,12 @@ from tests.spark.pipelines.schema_changes.reported.databases import (
     changing_mariadb,
     changing_postgres,
 )
-from tests.spark.pipelines.schema_changes.reported.feeds import ChangingDatastream, ChangingDebezium, ChangingYdb
+from tests.spark.pipelines.schema_changes.reported.feeds import (
+    ChangingDatastream,
+    ChangingDebezium,
+    ChangingDebeziumWithStatements,
+    ChangingYdb,
+)
 from tests.spark.pipelines.schema_changes.reported.salesforce import (
     ChangingSalesforce,
     PolledSalesforce,
@@ -53,6 +58,7 @@ NOT_MADE["salesforce_poll"] = NOT_MADE["salesforce"]
 FEEDS = {
     "datastream": partial(ChangingDatastream, format="datastream"),
     "debezium": partial(ChangingDebezium, format="debezium", topic_prefix="p"),
+    "debezium with statements": partial(ChangingDebeziumWithStatements, format="debezium", topic_prefix="p"),
     "ydb": partial(ChangingYdb, format="ydb"),
 }
 ALTERING = (FEATURES, ICEBERG, POSTGRES, MYSQL)

@@ -1,27 +1,13 @@
-"""The columns of a table after each statement, and which column of a row is which column of the copy. Pure."""
+"""Which column of a row is which column of the copy, by the history of its table. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.connectors.decoders.debezium.statements import TableStatement
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import TableHistory, TableVersion
 from airflow_cdc_provider.core.table.column_ids import next_id
 from airflow_cdc_provider.core.table.schema import Column
-
-
-@dataclass(frozen=True)
-class TableVersion:
-    """``table``: its name then."""
-
-    table: str
-    statement: TableStatement
-    columns: tuple[str, ...]
-
-
-Versions = tuple[TableVersion, ...]
-"""Of one table, whatever its name, from the first statement that is known."""
 
 
 @dataclass(frozen=True)
@@ -33,55 +19,33 @@ class ColumnIds:
     uncopied: Mapping[str, str]
 
 
-def versions_of_tables(statements: Iterable[TableStatement]) -> list[Versions]:
-    """A dropped table, and one that another one replaces, remain in the list."""
-    ended: list[Versions] = []
-    current: defaultdict[str, Versions] = defaultdict(tuple)
-    for statement in statements:
-        before = current.pop(statement.previous, ()) if statement.previous else ()
-        if statement.table in current:
-            ended.append(current.pop(statement.table))
-        if statement.columns is not None:
-            version = TableVersion(statement.table, statement, statement.columns)
-            current[statement.table] = (*(before or _version_before(statement)), version)
-    return [*ended, *current.values()]
-
-
-def _version_before(statement: TableStatement) -> Versions:
-    """Of the first statement that is known: a topic may have lost the earlier ones. Only the text tells the columns."""
-    if statement.previous is None or statement.columns is None:
-        return ()
-    earlier = {new.lower(): old for old, new in statement.renamed.items()}
-    added = _lower(statement.added)
-    kept = (earlier.get(name.lower(), name) for name in statement.columns if name.lower() not in added)
-    columns = tuple(dict.fromkeys((*kept, *statement.dropped)))
-    before = TableStatement(statement.previous, None, columns)
-    return (TableVersion(statement.previous, before, columns),)
-
-
 def column_ids(
-    tables: Iterable[Versions], table: str, copied: Sequence[Column], row: Sequence[str], selects: Callable[[str], bool]
+    histories: Iterable[TableHistory],
+    tables: Collection[str],
+    copied: Sequence[Column],
+    row: Sequence[str],
+    selects: Callable[[str], bool],
 ) -> ColumnIds | None:
-    """``copied``: the columns of the copy of ``table``; ``row``: those of a row. ``selects``: whether a column of the
-    source is copied. None if the statements do not tell, or not without doubt: columns of these names may have been
-    those of the table at several times."""
+    """``tables``: the names that messages have for a table. ``copied``: the columns of its copy; ``row``: those of a
+    row. ``selects``: whether a column of the source is copied. None if the statements do not tell, or not without
+    doubt: columns of these names may have been those of the table at several times."""
     names, row_names = _lower(column.name for column in copied), _lower(row)
     found: list[ColumnIds] = []
-    for versions in tables:
+    for history in histories:
         selected = {
             number: _lower(filter(selects, version.columns))
-            for number, version in enumerate(versions)
-            if version.table == table
+            for number, version in enumerate(history.versions)
+            if version.table in tables
         }
         for last in (number for number in selected if selected[number] == row_names):
             for first in (number for number in selected if number <= last and selected[number] == names):
-                ids = _ids_after(copied, versions[first : last + 1], row)
+                ids = _ids_after(copied, history.versions[first : last + 1], row)
                 if ids not in found:
                     found.append(ids)
     return found[0] if len(found) == 1 else None
 
 
-def _ids_after(copied: Sequence[Column], versions: Versions, row: Sequence[str]) -> ColumnIds:
+def _ids_after(copied: Sequence[Column], versions: Sequence[TableVersion], row: Sequence[str]) -> ColumnIds:
     """``versions``: from the one of the copy to the one of the row."""
     first = {column.name.lower(): column.id or column.name for column in copied}
     others = {name.lower(): name for name in versions[0].columns if name.lower() not in first}
@@ -100,6 +64,7 @@ def _next_ids(ids: Mapping[str, str], version: TableVersion, taken: set[str]) ->
     """``ids``: by column, before the statement. ``taken``: all ids up to now, also those of dropped columns. The server
     compares names of columns without regard to case."""
     statement = version.statement
+    assert statement is not None, "only the first version precedes all statements"
     former = {new.lower(): old.lower() for old, new in statement.renamed.items()}
     replaced = _lower(statement.added) & _lower(statement.dropped)
     following = {}

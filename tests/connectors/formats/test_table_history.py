@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_cdc_provider.connectors.decoders.common.message import RenamedTable
+from airflow_cdc_provider.connectors.decoders.debezium.column_ids import ColumnIds, column_ids
 from airflow_cdc_provider.connectors.decoders.debezium.statements import read_statements
-from airflow_cdc_provider.connectors.decoders.debezium.table_versions import ColumnIds, column_ids, versions_of_tables
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import renamed_tables, table_histories
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare
 
@@ -42,8 +44,8 @@ def ids(
     statements: Iterable[Statement], copied: Iterable[str], row: Iterable[str], excluded: str = "", table: str = "d.t"
 ) -> ColumnIds | None:
     columns = [Column(name, INT) for name in copied]
-    tables = versions_of_tables(read_statements(statements))
-    return column_ids(tables, table, columns, [*row], lambda name: name not in excluded)
+    histories = table_histories(read_statements(statements))
+    return column_ids(histories, [table], columns, [*row], lambda name: name not in excluded)
 
 
 def renamed(statements: Iterable[Statement], copied: Iterable[str], row: Iterable[str], **more: str) -> dict[str, str]:
@@ -176,3 +178,56 @@ def test_columns_keep_their_identity_when_their_table_is_renamed() -> None:
     history = [CREATED, RENAMED, moved, later]
     assert renamed(history, ["id", "v"], ["id", "w"]) == {"v": "w"}
     assert renamed(history, ["id", "w"], ["id", "x"], table="d.u") == {"w": "x"}
+
+
+def moved(position: int, before: str, after: str) -> Statement:
+    return statement(position, f"RENAME TABLE {before} TO {after}", after, "id", "v")
+
+
+def dropped(position: int, table: str) -> Statement:
+    gone = statement(position, f"DROP TABLE `d`.`{table}`", table, kind="DROP")
+    gone["tableChanges"][0]["table"] = None
+    return gone
+
+
+def names_now(*statements: Statement) -> dict[str, str]:
+    found = renamed_tables(table_histories(read_statements(statements)))
+    return {former.removeprefix("d."): one.name.removeprefix("d.") for former, one in found.items()}
+
+
+def made(position: int, table: str) -> Statement:
+    return statement(position, f"CREATE TABLE {table} (…)", table, "id", "v", kind="CREATE")
+
+
+MOVED = moved(2, "t", "u")
+
+
+@pytest.mark.parametrize(
+    ("statements", "names"),
+    [
+        pytest.param([CREATED, MOVED], {"t": "u"}, id="renamed"),
+        pytest.param([statement(2, "RENAME TABLE `d`.t TO d.u", "u", "id")], {"t": "u"}, id="the only statement"),
+        pytest.param([statement(2, "ALTER TABLE t RENAME AS u, ADD z int", "u", "id", "z")], {"t": "u"}, id="altered"),
+        pytest.param([CREATED, MOVED, moved(3, "u", "w")], {"t": "w", "u": "w"}, id="twice"),
+        pytest.param([CREATED, MOVED, moved(3, "u", "t")], {"u": "t"}, id="and back"),
+        pytest.param([CREATED, MOVED, dropped(3, "u")], {}, id="and dropped"),
+        pytest.param([CREATED, MOVED, made(3, "t")], {}, id="another one"),
+        pytest.param([CREATED, MOVED, made(3, "t"), dropped(4, "t")], {}, id="another one, dropped"),
+        pytest.param([CREATED, made(1, "t2"), MOVED, moved(2, "t2", "t")], {"t2": "t"}, id="replaced"),
+        pytest.param([CREATED, statement(2, "RENAME TABLE t TO e.u", "u", "id")], {}, id="from an unknown database"),
+        pytest.param([CREATED, RENAMED], {}, id="a column"),
+    ],
+)
+def test_a_former_name_leads_to_the_table_if_no_other_one_has_got_it(
+    statements: list[Statement], names: dict[str, str]
+) -> None:
+    assert names_now(*statements) == names
+
+
+def test_each_later_name_of_a_table_has_a_beginning() -> None:
+    found = renamed_tables(table_histories(read_statements([CREATED, moved(2, "t", "u"), moved(3, "u", "w")])))
+    at = {position: f"{1:016x}{position:016x}{0:08x}" for position in (2, 3)}
+    assert found == {
+        "d.t": RenamedTable("d.w", {"d.u": at[2], "d.w": at[3]}),
+        "d.u": RenamedTable("d.w", {"d.w": at[3]}),
+    }
