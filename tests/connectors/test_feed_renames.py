@@ -94,6 +94,13 @@ def test_a_later_window_knows_the_column_by_its_first_name() -> None:
     assert changes(task, last) == ["column v was renamed to x"]
 
 
+def test_a_table_that_is_known_by_its_new_columns_has_their_identity() -> None:
+    """The first messages that the topic still has are those after the statement."""
+    task = replace(replicating((ID, V)), schema=replicating((ID, W)).schema)
+    items = read(task, rows((ID, V), (ID, W)), [CREATED, RENAME])
+    assert (holes(items), changes(task, items)) == ([], ["column v was renamed to w"])
+
+
 RENAMED_AGAIN = statement(8, "ALTER TABLE t CHANGE w x int", "t", "id", "x")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pymysql
+from pymysql.cursors import DictCursor
 
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -69,6 +70,11 @@ class MariaDB:
         with self._session(database=DATABASE) as session, session.cursor() as cursor:
             cursor.execute(f"SELECT id, name FROM {table}")
             return dict(cursor.fetchall())
+
+    def all_rows(self, table: str) -> list[dict[str, Any]]:
+        with self._session(database=DATABASE, cursorclass=DictCursor) as session, session.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM `{table}`")
+            return list(cursor.fetchall())
 
     def connector(self) -> dict[str, str]:
         return {

@@ -42,3 +42,9 @@ def present_key(key: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...
     names = {column.name for column in columns}
     present = {column.id: column.name for column in columns if column.id}
     return tuple(name if name in names else present.get(name, name) for name in key)
+
+
+def with_ids_of(schema: TableSchema, other: TableSchema) -> TableSchema:
+    """``other``: with columns of the same names."""
+    ids = {column.name: column.id for column in other.columns}
+    return replace(schema, columns=tuple(replace(column, id=ids[column.name]) for column in schema.columns))

@@ -18,7 +18,11 @@ from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.values import only_text
 from airflow_cdc_provider.connectors.decoders.debezium import semantics
-from airflow_cdc_provider.connectors.decoders.debezium.column_identities import ColumnIdentities, present_key
+from airflow_cdc_provider.connectors.decoders.debezium.column_identities import (
+    ColumnIdentities,
+    present_key,
+    with_ids_of,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
 from airflow_cdc_provider.connectors.decoders.debezium.converters import arrow_converter, column_semantic, converter
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import has_no_placeholder
@@ -136,7 +140,7 @@ class TableLayouts:
             target_columns = tuple(mapping.column for mapping in mappings)
             schema = TableSchema(table, target_columns, effective_key, REGIMES.get(connector, Regime.SINGLE))
             if known and known.shape == schema.shape and not any(unlogged_changes(known.columns, columns)):
-                schema = known
+                schema = with_ids_of(known, schema)
         if Regime.DOUBLE in (REGIMES.get(connector), known.regime if known else None):
             schema = replace(schema, regime=Regime.DOUBLE)
         images = mapped_images(self._settings, schema, mappings, warnings)

@@ -18,7 +18,7 @@ from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.reported_changes import Report, TableChange
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.reference.schema_changes import expected_code
-from airflow_cdc_provider.reference.source_changes import CHOICES, declarations
+from airflow_cdc_provider.reference.source_changes import CHOICES, WITH_STATEMENTS, declarations
 from tests.spark.pipelines.schema_changes.reported.changing_source import (
     SAME,
     Case,
@@ -55,14 +55,16 @@ NOT_MADE = {
 }
 """Changes that the sandbox and the simulator do not have."""
 NOT_MADE["salesforce_poll"] = NOT_MADE["salesforce"]
+STATEMENTS = f"debezium{WITH_STATEMENTS}"
 FEEDS = {
     "datastream": partial(ChangingDatastream, format="datastream"),
     "debezium": partial(ChangingDebezium, format="debezium", topic_prefix="p"),
-    "debezium with statements": partial(ChangingDebeziumWithStatements, format="debezium", topic_prefix="p"),
+    STATEMENTS: partial(ChangingDebeziumWithStatements, format="debezium", topic_prefix="p"),
     "ydb": partial(ChangingYdb, format="ydb"),
 }
 ALTERING = (FEATURES, ICEBERG, POSTGRES, MYSQL)
 """Targets that alter columns in place."""
+RENAMES = (TableChange.RENAME_COLUMN, TableChange.RENAME_TABLE)
 Opener = Callable[[str, str], ReportedPipeline]
 
 
@@ -72,12 +74,15 @@ def parameter(source: str, target: str, case: Case, in_every_run: bool) -> Param
 
 
 def parameters() -> Iterator[ParameterSet]:
-    once = ("debezium", FEATURES, Case(TableChange.WIDEN, OnChange.APPLY))
+    once = {
+        ("debezium", FEATURES, Case(TableChange.WIDEN, OnChange.APPLY)),
+        *((STATEMENTS, FEATURES, Case(one, OnChange.APPLY)) for one in RENAMES),
+    }
     for (source, declared), target in itertools.product(DECLARED.items(), (DELTA, *ALTERING)):
         for change, choice in itertools.product(TableChange, CHOICES):
             if declared.of(change) is not Report.IMPOSSIBLE and change not in NOT_MADE.get(source, ()):
                 case = Case(change, choice)
-                yield parameter(source, target, case, (source, target, case) == once)
+                yield parameter(source, target, case, (source, target, case) in once)
 
 
 def answers() -> Iterator[ParameterSet]:
@@ -88,11 +93,13 @@ def answers() -> Iterator[ParameterSet]:
         TableChange.RENAME_COLUMN: Answer.RENAME,
         TableChange.WIDEN: Answer.APPLY,
     }
-    once = ("debezium", FEATURES, Answer.RENAME)
-    for source, target in itertools.product(("debezium", "datastream", "salesforce"), ALTERING):
-        for change, answer in asked.items():
+    certain = {TableChange.RENAME_COLUMN: Answer.APPLY, TableChange.RENAME_TABLE: Answer.APPLY}
+    once = {("debezium", FEATURES, Answer.RENAME), (STATEMENTS, FEATURES, Answer.APPLY)}
+    of_sources = {"debezium": asked, "datastream": asked, "salesforce": asked, STATEMENTS: certain}
+    for (source, of_source), target in itertools.product(of_sources.items(), ALTERING):
+        for change, answer in of_source.items():
             case = Case(change, OnChange.ASK, answer)
-            yield parameter(source, target, case, (source, target, answer) == once)
+            yield parameter(source, target, case, (source, target, answer) in once)
 
 
 def kit(source: str, folder: Path, request: pytest.FixtureRequest) -> AbstractContextManager[ChangingSource]:
