@@ -141,6 +141,10 @@ class ChangingFeed(ChangingSource):
         self._moment += 1
         os.utime(path, (self._moment, self._moment))
 
+    def put(self, table: SimulatedTable, key: int, **values: Any) -> None:
+        """Writes a row in a file of its own."""
+        self.write(table, [self._put(table, key, **values)])
+
     def _put(self, table: SimulatedTable, key: int, **values: Any) -> Any:
         return self.message(table, next(self._numbers), table.put(key, **values))
 
@@ -199,13 +203,13 @@ class ChangingDebeziumWithStatements(ChangingDebezium):
     }
 
     def created(self, table: SimulatedTable) -> None:
-        self._state(table, "CREATE", f"CREATE TABLE {table.name} (…)")
+        self.state(table, "CREATE", f"CREATE TABLE {table.name} (…)")
 
     def altered(self, table: SimulatedTable, change: TableChange, before: str) -> None:
         if change in self.statements:
-            self._state(table, "ALTER", self.statements[change].format(before))
+            self.state(table, "ALTER", self.statements[change].format(before))
 
-    def _state(self, table: SimulatedTable, kind: str, ddl: str) -> None:
+    def state(self, table: SimulatedTable, kind: str, ddl: str) -> None:
         """A message with the columns after the statement."""
         number = next(self._numbers)
         types = {"int": "INT", "long": "BIGINT", "text": "VARCHAR"}
