@@ -2,7 +2,8 @@
 
 The changes are recorded twice: with the schema in every message, and bare; PostgreSQL's once more, with decimals as
 numbers. The final rows of the source are kept beside the messages. ``python -m tests.debezium.record mariadb_11``, with
-MariaDB 11.8 in ``PATH``, records that server alone: it gives all changes of a transaction one position.
+MariaDB 11.8 in ``PATH``, records that server alone: it gives all changes of a transaction one position. ``… renames``,
+with a MySQL in ``MYSQLD``, records the schema-change topics of MariaDB and MySQL.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
+from airflow_cdc_provider.sandbox.mysql import EmbeddedMySQL
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.debezium import mariadb_changes, postgres_changes
+from tests.debezium import mariadb_changes, postgres_changes, renames
 from tests.debezium.plain import row
 from tests.debezium.topics import topic_messages
 
@@ -39,8 +41,21 @@ UNNUMBERED = {"provide.transaction.metadata": "false"}
 def main() -> None:
     if MARIADB_11 in sys.argv[1:]:
         _record_mariadb_11()
+    elif renames.PREFIX in sys.argv[1:]:
+        _record_renames()
     else:
         _record_all()
+
+
+def _record_renames() -> None:
+    for kind, server_class in {"mariadb": EmbeddedMariaDB, "mysql": EmbeddedMySQL}.items():
+        with EmbeddedKafka() as broker, server_class() as server:
+            renames.prepare(server)
+            with EmbeddedDebezium(broker, {kind: renames.settings(server, kind) | BARE}) as debezium:
+                first = len(topic_messages(debezium, renames.PREFIX))
+                renames.apply_changes(server)
+                messages = topic_messages(debezium, renames.PREFIX, first)
+            _keep(f"{kind}_renames", [one for one in messages if one["topic"] == renames.PREFIX])
 
 
 def _record_mariadb_11() -> None:

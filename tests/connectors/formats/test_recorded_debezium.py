@@ -14,6 +14,8 @@ import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import CopiedTable, DecoderSettings, Item
 from airflow_cdc_provider.connectors.decoders.common.saved_messages import read_messages
+from airflow_cdc_provider.connectors.decoders.debezium.statements import payloads_of, read_statements
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import table_histories
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -115,3 +117,39 @@ def test_the_recordings_contain_every_kind_of_change() -> None:
     assert {"schema", "statement"} <= {json.loads(record.after or "{}").get("kind") for record in messages}
     moved = [record for record in records(decoded("postgres")) if record.link_id]
     assert any(record.after and "wide" not in json.loads(record.after) for record in moved), "a move that keeps TOAST"
+
+
+RENAMES = [
+    ("shop.t", None, {}),
+    ("shop.t", "shop.t", {"v": "v2"}),
+    ("shop.t", "shop.t", {"v2": "v3"}),
+    ("shop.t", "shop.t", {"V3": "v 4"}),
+    ("shop.t2", "shop.t", {}),
+    ("shop.shadow", None, {}),
+    ("shop.t2_old", "shop.t2", {}),
+    ("shop.t2", "shop.shadow", {}),
+    ("shop.t2_old", None, {}),
+    ("shop.t3", "shop.t2", {}),
+    ("shop.t 4", "shop.t3", {"v 4": "v5"}),
+    ("other.t5", None, {}),
+    ("shop.t6", "other.t5", {}),
+    ("shop.t6", "shop.t6", {}),
+    ("shop.t6", "shop.t6", {}),
+]
+"""Table, former name, renamed columns, by the statements in ``tests/debezium/renames.py``. A name without a database
+cannot be resolved if the table moves to another one."""
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
+def test_statements_tell_former_names(kind: str) -> None:
+    name = f"{kind}_renames"
+    messages = [*read_messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False)]
+    statements = read_statements(payloads_of(messages))
+    assert [(one.table, one.previous, one.renamed) for one in statements if "first" not in one.table] == RENAMES
+    histories = [[version.table for version in history.versions] for history in table_histories(statements)]
+    assert sorted(histories) == [
+        ["other.t5", "shop.t6", "shop.t6", "shop.t6"],
+        ["shop.first"],
+        ["shop.shadow", "shop.t2", "shop.t3", "shop.t 4"],
+        ["shop.t", "shop.t", "shop.t", "shop.t", "shop.t2", "shop.t2_old"],
+    ]

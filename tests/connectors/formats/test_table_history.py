@@ -142,6 +142,13 @@ def test_a_rename_of_long_ago_does_not_count_for_other_columns_of_these_names() 
     assert renamed(history[3:], ["id", "v"], ["id", "w"]) == {}
 
 
+def test_missing_statements_in_between_rename_nothing() -> None:
+    """Not even a column of the same name: it may have been dropped, and another one added."""
+    later = statement(5, "ALTER TABLE t RENAME COLUMN v TO x", "t", "id", "x", "z")
+    assert ids([CREATED, later], ["id", "v"], ["id", "x", "z"]) is None
+    assert renamed([CREATED, later], ["id", "v", "z"], ["id", "x", "z"]) == {"v": "x"}
+
+
 def test_repeated_messages_change_nothing() -> None:
     assert renamed([CREATED, RENAMED, CREATED, RENAMED], ["id", "v"], ["id", "w"]) == {"v": "w"}
 

@@ -39,22 +39,30 @@ def table_histories(statements: Iterable[TableStatement]) -> list[TableHistory]:
     current: dict[str, tuple[TableVersion, ...]] = {}
     for number, statement in enumerate(statements, 1):
         versions = current.pop(statement.previous, ()) if statement.previous else ()
+        before = _before(statement)
+        if versions and before and _lower(versions[-1].columns) != _lower(before[0].columns):
+            ended.append(TableHistory(versions, False))  # statements in between are missing
+            versions = ()
         if replaced := current.pop(statement.table, ()):
             ended.append(TableHistory(replaced, False))
         if statement.columns is not None:
             version = TableVersion(number, statement.table, statement.columns, statement)
-            current[statement.table] = (*(versions or _before(statement)), version)
+            current[statement.table] = (*(versions or before), version)
     return [*ended, *(TableHistory(versions, True) for versions in current.values())]
 
 
 def _before(statement: TableStatement) -> tuple[TableVersion, ...]:
-    """What precedes the first statement that is known, as far as its text tells: a topic loses its old messages."""
+    """What preceded the statement, as far as its text tells: a topic loses its old messages."""
     if statement.previous is None or statement.columns is None:
         return ()
     former = {new.lower(): old for old, new in statement.renamed.items()}
-    added = {name.lower() for name in statement.added}
+    added = _lower(statement.added)
     kept = (former.get(name.lower(), name) for name in statement.columns if name.lower() not in added)
     return (TableVersion(0, statement.previous, tuple(dict.fromkeys((*kept, *statement.dropped)))),)
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
 
 
 def renamed_tables(histories: Sequence[TableHistory]) -> dict[str, RenamedTable]:
