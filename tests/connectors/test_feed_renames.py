@@ -81,7 +81,7 @@ def test_a_column_that_gets_its_name_back_was_never_gone() -> None:
     assert (holes(items), changes(task, items[:-2])) == ([], ["column v was renamed to w"])
 
 
-def test_a_later_window_knows_the_column_by_its_first_name() -> None:
+def test_a_later_window_has_the_column_under_its_first_name() -> None:
     """The copy has the new name by then, or has not yet applied the window before."""
     task = replicating((ID, V))
     renamed = schemas(read(task, rows((ID, W)), [CREATED, RENAME]))[-1]

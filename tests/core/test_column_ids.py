@@ -20,8 +20,8 @@ steps = st.tuples(st.sampled_from(["add", "rename", "drop"]), st.sampled_from(NA
 
 @dataclass
 class Model:
-    """``truth``: name → which column it is, a number that no other column ever gets. ``schema``: as a source announces
-    it, which knows renames and the columns that the copy has."""
+    """``truth``: name → which column it is, a number that no other column gets. ``schema``: as a source announces
+    it, by its statements and the columns that the copy has."""
 
     schema: TableSchema = field(default_factory=lambda: of_names())
     truth: dict[str, int] = field(default_factory=dict)

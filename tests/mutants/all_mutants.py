@@ -11,6 +11,7 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.engines import ENGINES
+from tests.mutants.feed_renames import FEED_RENAMES
 from tests.mutants.feeds import FEEDS
 from tests.mutants.first_copies import FIRST_COPIES
 from tests.mutants.folds import FOLDS
@@ -66,6 +67,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *FIRST_COPIES,
     *PROOFS,
     *SPECIAL_VALUES,
+    *FEED_RENAMES,
     *FEEDS,
     *BIGQUERY,
     *REDSHIFT_TARGET,

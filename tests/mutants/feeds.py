@@ -10,15 +10,15 @@ FEEDS = (
     Mutant(
         "a new column of a feed is NULL in older rows",
         "airflow_cdc_provider/connectors/decoders/debezium/schema_changes.py",
-        "elif name in defaults or not column.nullable:",
-        "elif name in ():",
+        "elif column.name in defaults or not column.nullable:",
+        "elif column.name in ():",
         (FEED,),
     ),
     Mutant(
         "columns of a feed may change their positions",
         "airflow_cdc_provider/connectors/decoders/debezium/schema_changes.py",
-        "for old_name, new_name in pairs if old_name != new_name]",
-        "for old_name, new_name in pairs if old_name == '']",
+        "for before, after in pairs if before != after]",
+        "for before, after in pairs if before == '']",
         (FEED,),
     ),
     Mutant(

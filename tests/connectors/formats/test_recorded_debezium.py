@@ -141,7 +141,7 @@ cannot be resolved if the table moves to another one."""
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])
-def test_statements_tell_former_names(kind: str) -> None:
+def test_statements_contain_former_names(kind: str) -> None:
     name = f"{kind}_renames"
     messages = [*read_messages((RECORDED / f"{name}.jsonl.gz").read_bytes(), name, "", False)]
     statements = read_statements(payloads_of(messages))

@@ -98,7 +98,7 @@ def test_no_column_is_taken_for_another_one(sequence: list[tuple[str, str, str]]
         assert renamed(kept, held, now) == true
     elif len(states) > 1:
         twice = sum(state.keys() == held.keys() or state.keys() == now.keys() for state in states)
-        assert twice > 2 or held == now, "the statements tell"
+        assert twice > 2 or held == now, "the statements show it"
 
 
 def test_a_renamed_column_is_known_by_its_name_in_the_copy() -> None:
@@ -115,7 +115,7 @@ def test_a_renamed_column_is_known_by_its_name_in_the_copy() -> None:
         ("/* by app */ ALTER ONLINE TABLE t CHANGE IF EXISTS v w int -- why", ("id", "w")),
     ],
 )
-def test_the_statement_alone_tells_if_the_earlier_ones_are_lost(text: str, after: tuple[str, ...]) -> None:
+def test_one_statement_suffices_if_the_earlier_ones_are_lost(text: str, after: tuple[str, ...]) -> None:
     assert renamed([statement(2, text, "t", *after)], ["id", "v"], after) == {"v": "w"}
 
 

@@ -201,7 +201,7 @@ class RenamedTable:
 
 @runtime_checkable
 class FollowsTables(Protocol):
-    """A decoder that knows renamed tables by the statements in schema-change topics."""
+    """A decoder that finds renamed tables by the statements in schema-change topics."""
 
     def renamed_tables(self) -> Mapping[str, RenamedTable]:
         """By each former name that no other table has got since then."""

@@ -27,7 +27,7 @@ def column_ids(
     selects: Callable[[str], bool],
 ) -> ColumnIds | None:
     """``tables``: the names that messages have for a table. ``copied``: the columns of its copy; ``row``: those of a
-    row. ``selects``: whether a column of the source is copied. None if the statements do not tell, or not without
+    row. ``selects``: whether a column of the source is copied. None if the statements do not show it, or not without
     doubt: columns of these names may have been those of the table at several times."""
     names, row_names = _lower(column.name for column in copied), _lower(row)
     found: list[ColumnIds] = []

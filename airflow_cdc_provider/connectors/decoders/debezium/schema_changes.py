@@ -38,7 +38,7 @@ def unlogged_changes(
     same = same_columns(known, new_columns)
     former = {same[column.name]: column for column in known if column.name in same}
     pairs = zip(former, [column.name for column in new_columns if column.name in former], strict=True)
-    if moved := [former[name].name for name, at_its_place in pairs if name != at_its_place]:
+    if moved := [former[before].name for before, after in pairs if before != after]:
         yield f"columns {', '.join(moved)} changed positions or names"
     for column in new_columns:
         if column.name in former:

@@ -52,7 +52,7 @@ def table_histories(statements: Iterable[TableStatement]) -> list[TableHistory]:
 
 
 def _before(statement: TableStatement) -> tuple[TableVersion, ...]:
-    """What preceded the statement, as far as its text tells: a topic loses its old messages."""
+    """What preceded the statement, as far as its text shows it: a topic loses its old messages."""
     if statement.previous is None or statement.columns is None:
         return ()
     former = {new.lower(): old for old, new in statement.renamed.items()}

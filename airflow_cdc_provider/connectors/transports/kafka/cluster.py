@@ -28,7 +28,8 @@ ATTEMPT_TIMEOUT_S = 5.0
 PERMANENT_ERRORS = re.compile("authentication|ssl", re.IGNORECASE)
 """Errors for which the library itself retries without end."""
 READ_TIMEOUT_S = 60.0
-BATCH = 2_000
+BATCH, POLL_S = 2_000, 0.05
+"""The library returns fewer messages only after this time: a read lasts so much longer than its last message."""
 ERRORS_SHOWN = 3
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 READING = {
@@ -148,7 +149,7 @@ class Cluster:
             consumer.assign([kafka.TopicPartition(part.topic, part.partition, part.start) for part in ranges])
             received_at = time.monotonic()
             while unfinished:
-                batch = consumer.consume(BATCH, 1.0)
+                batch = consumer.consume(BATCH, POLL_S)
                 if batch:
                     received_at = time.monotonic()
                 elif time.monotonic() - received_at > READ_TIMEOUT_S:

@@ -146,7 +146,8 @@ class FeedSource(KeepsNoState, ABC):
         return {
             former: one.name
             for former, one in decoder.renamed_tables().items()
-            if one.name in first and all(first.get(name, since) >= since for name, since in one.since.items())
+            if one.name in self.discovered.schemas
+            and all(first.get(name, since) >= since for name, since in one.since.items())
         }
 
     def may_hold(self, column: Column) -> Specials:

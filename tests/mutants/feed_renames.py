@@ -1,0 +1,141 @@
+"""Renamed columns and tables, by the statements of a schema-change topic and by the ids of columns."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+DEBEZIUM = "airflow_cdc_provider/connectors/decoders/debezium"
+MESSAGES = "airflow_cdc_provider/connectors/transports/messages"
+HISTORY = "tests/connectors/formats/test_table_history.py"
+COLUMNS = "tests/connectors/test_feed_renames.py"
+TOPICS = "tests/connectors/test_kafka_renames.py"
+IDS = "tests/core/test_column_ids.py"
+
+FEED_RENAMES = (
+    Mutant(
+        "a column gets the id of the one that had its name before",
+        "airflow_cdc_provider/core/table/column_ids.py",
+        "if not column.id and column.name in ids else column",
+        "if not column.id and column.name in () else column",
+        (IDS,),
+    ),
+    Mutant(
+        "a column is matched by the former name of another one",
+        "airflow_cdc_provider/core/table/schema_changes.py",
+        "for column in old if column.id or column.name not in ids}",
+        "for column in old}",
+        (IDS,),
+    ),
+    Mutant(
+        "two columns become one",
+        "airflow_cdc_provider/core/table/schema_changes.py",
+        " and not (column.id and after.id) and after.id not in identities:",
+        " and not (column.id and after.id):",
+        (IDS,),
+    ),
+    Mutant(
+        "statements that a restarted connector repeats count twice",
+        f"{DEBEZIUM}/statements.py",
+        "found.setdefault(place, list(_statements(payload)))",
+        "found.setdefault((len(found), *place), list(_statements(payload)))",
+        (HISTORY,),
+    ),
+    Mutant(
+        "a column that a snapshot of the connector has read was renamed",
+        f"{DEBEZIUM}/statements.py",
+        'if is_read or change.get("type") != "ALTER" or',
+        "if",
+        (HISTORY,),
+    ),
+    Mutant(
+        "a table is taken to have been in its new database before",
+        f"{DEBEZIUM}/statements.py",
+        'if before.startswith(".") and not after.startswith("."):',
+        "if not before:",
+        (HISTORY, "tests/connectors/formats/test_recorded_debezium.py"),
+    ),
+    Mutant(
+        "missing statements are overlooked",
+        f"{DEBEZIUM}/table_history.py",
+        "if versions and before and _lower(versions[-1].columns) != _lower(before[0].columns):",
+        "if versions and not before and statement.previous:",
+        (HISTORY,),
+    ),
+    Mutant(
+        "nothing precedes the first statement that is known",
+        f"{DEBEZIUM}/table_history.py",
+        "(*(versions or before), version)",
+        "(*versions, version)",
+        (HISTORY,),
+    ),
+    Mutant(
+        "a name that another table has got leads to the former one",
+        f"{DEBEZIUM}/table_history.py",
+        "if any(_has_since(others, name, history.left(name)) for name in former):",
+        "if not others and not former:",
+        (HISTORY,),
+    ),
+    Mutant(
+        "one of several possible columns is chosen",
+        f"{DEBEZIUM}/column_ids.py",
+        "return found[0] if len(found) == 1 else None",
+        "return found[0] if found else None",
+        (HISTORY,),
+    ),
+    Mutant(
+        "a column that is dropped and added again by one statement is the same",
+        f"{DEBEZIUM}/column_ids.py",
+        "replaced = _lower(statement.added) & _lower(statement.dropped)",
+        "replaced = frozenset[str]()",
+        (HISTORY,),
+    ),
+    Mutant(
+        "a column that was not copied has the values of the copy",
+        f"{DEBEZIUM}/column_identities.py",
+        "ids |= found.ids\n",
+        "ids |= found.ids\n                found.uncopied.clear()  # type: ignore[attr-defined]\n",
+        (COLUMNS,),
+    ),
+    Mutant(
+        "a renamed column of the key leaves it",
+        f"{DEBEZIUM}/column_identities.py",
+        "return tuple(name if name in names else present.get(name, name) for name in key)",
+        "return tuple(name for name in key if name in names or present)",
+        (COLUMNS,),
+    ),
+    Mutant(
+        "a described table loses the ids of its columns",
+        f"{DEBEZIUM}/table_layouts.py",
+        "schema = with_ids_of(known, schema)",
+        "schema = known",
+        (COLUMNS,),
+    ),
+    Mutant(
+        "a statement among the messages adds columns",
+        f"{DEBEZIUM}/control_messages.py",
+        'record.after = canonical({"kind": "schema", **schema.plain()})',
+        'record.after, record.schema_id = canonical({"kind": "schema", **schema.plain()}), schema.schema_id',
+        (COLUMNS,),
+    ),
+    Mutant(
+        "a topic with rows of an earlier table belongs to the renamed one",
+        f"{MESSAGES}/feed_source.py",
+        "and all(first.get(name, since) >= since for name, since in one.since.items())",
+        "and one.since",
+        (TOPICS,),
+    ),
+    Mutant(
+        "the former topic of a renamed table is not read to its end",
+        f"{MESSAGES}/feed_source.py",
+        "return frozenset({table, now, *(former for former, name in self._renamed.items() if name == now)})",
+        "return frozenset({table, now})",
+        (TOPICS,),
+    ),
+    Mutant(
+        "what is lost of a renamed table is a hole of no copy",
+        "airflow_cdc_provider/connectors/transports/kafka/source.py",
+        "return [(detail, sorted(self._copies_of(topic))) for topic, detail in losses.items()]",
+        "return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]",
+        (TOPICS,),
+    ),
+)
