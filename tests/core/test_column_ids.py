@@ -108,3 +108,10 @@ def test_two_columns_are_never_the_same_one() -> None:
         "column b was renamed to a",
         "column a was dropped",
     ]
+
+
+def test_a_column_with_the_first_name_of_another_one_is_renamed_as_itself() -> None:
+    both = of_names(Column("b", INT, id="a"), Column("a", INT, id="a#2"))
+    assert changes(both, rename_columns(both, {"a": "c"})) == ["column a was renamed to c"]
+    later = of_names(*with_distinct_ids((Column("b", INT, id="a"), Column("a", INT))))
+    assert changes(later, rename_columns(later, {"a": "c"})) == ["column a was renamed to c"]

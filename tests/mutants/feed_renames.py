@@ -41,13 +41,6 @@ FEED_RENAMES = (
         (HISTORY,),
     ),
     Mutant(
-        "a column that a snapshot of the connector has read was renamed",
-        f"{DEBEZIUM}/statements.py",
-        'if is_read or change.get("type") != "ALTER" or',
-        "if",
-        (HISTORY,),
-    ),
-    Mutant(
         "a table is taken to have been in its new database before",
         f"{DEBEZIUM}/statements.py",
         'if before.startswith(".") and not after.startswith("."):',

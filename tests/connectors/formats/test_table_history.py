@@ -218,6 +218,7 @@ MOVED = moved(2, "t", "u")
         pytest.param([CREATED, MOVED, moved(3, "u", "w")], {"t": "w", "u": "w"}, id="twice"),
         pytest.param([CREATED, MOVED, moved(3, "u", "t")], {"u": "t"}, id="and back"),
         pytest.param([CREATED, MOVED, dropped(3, "u")], {}, id="and dropped"),
+        pytest.param([CREATED, MOVED, CREATED], {"t": "u"}, id="and sent again"),
         pytest.param([CREATED, MOVED, made(3, "t")], {}, id="another one"),
         pytest.param([CREATED, MOVED, made(3, "t"), dropped(4, "t")], {}, id="another one, dropped"),
         pytest.param([CREATED, made(1, "t2"), MOVED, moved(2, "t2", "t")], {"t2": "t"}, id="replaced"),

@@ -82,12 +82,11 @@ def _statement(payload: Mapping[str, Any], change: Mapping[str, Any]) -> TableSt
     definition = change.get("table")
     columns = None if definition is None else tuple(str(column["name"]) for column in definition["columns"])
     tokens = tokenize(payload["ddl"])
-    words = [token.word for token in tokens[:2]]
-    is_read = positions.snapshot_of(payload["source"], "") != "none"
-    if is_read or change.get("type") != "ALTER" or words[0] not in ("ALTER", "RENAME"):
+    kind = tokens[0].word
+    if kind not in ("ALTER", "RENAME"):
         return TableStatement(position, table, None, columns)
     previous = _previous_name(tokens, table)
-    clauses = clauses_of(tokens) if words[0] == "ALTER" else ()
+    clauses = clauses_of(tokens) if kind == "ALTER" else ()
     added = frozenset(one[0].name for clause in clauses for one in added_definitions(clause))
     dropped = frozenset(dropped_columns(clauses))
     return TableStatement(position, table, previous, columns, dict(renamed_columns(clauses)), added, dropped)
