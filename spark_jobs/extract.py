@@ -67,7 +67,9 @@ def land_window(
     known = _known_snapshots(job)
     seen = [snapshot for part in landed for snapshot in part.snapshots]
     if isinstance(job.source, RestartsSnapshots):
-        limit, restarts = shorten_at_restarts(job.source, step.lo, step.limit, known, seen, restarts)
+        renamed = [task for task in step.tables if task.renamed_to]
+        copies = {task.table: "" for task in renamed} | {task.renamed_to: task.table for task in renamed}
+        limit, restarts = shorten_at_restarts(job.source, step.lo, step.limit, known, seen, restarts, copies)
         if limit != step.limit:
             shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTART_SUFFIX}")
             return land_window(replace(job, step=shorter), limits, restarts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, StreamHoldsSnapshots
@@ -43,8 +43,7 @@ class ListedTables:
 def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedTables:
     """``rows``: of the index. Raises SourceUnavailable."""
     definition, source = replicator.definition, replicator.source
-    described = source.tables()
-    described += _tables_without_messages(replicator, described, rows.values())
+    described = _tables_of_messages(replicator, rows) if isinstance(source, StreamHoldsSnapshots) else source.tables()
     described, renamed = _renamed_tables(replicator, described, rows)
     selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key)
     copies = {copy for copy, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
@@ -88,16 +87,17 @@ def _gone_tables(
     return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
 
 
-def _tables_without_messages(
-    replicator: Replicator, described: Sequence[TableSchema], rows: Iterable[TableRow]
-) -> list[TableSchema]:
-    """Tables that the source cannot describe now, because it learns its tables from messages: as their copies have
-    them. Without tables that are known to have another name now."""
+def _tables_of_messages(replicator: Replicator, rows: Mapping[str, TableRow]) -> list[TableSchema]:
+    """The tables of a source that learns them from messages, under their present names. Those that it cannot describe
+    now are as their copies have them."""
     source = replicator.source
-    if not isinstance(source, StreamHoldsSnapshots):
-        return []
-    named = {schema.table for schema in described}
-    schemas = [row.control.schema for row in rows if row.control is not None and row.control.schema is not None]
-    missing = {schema.table: source_schema(schema) for schema in reversed(schemas) if schema.table not in named}
-    renamed = source.present_names(dict.fromkeys(missing)) if isinstance(source, FindsRenamedTables) else {}
-    return [schema for table, schema in missing.items() if table not in renamed]
+    controls = [row.control for row in rows.values() if row.control is not None]
+    renamed: Mapping[str, str] = {}
+    if isinstance(source, FindsRenamedTables):
+        renamed = source.present_names({control.source_table: control.identity for control in controls})
+    described = source.tables()
+    names = {schema.table for schema in described}
+    former = {table for table, name in renamed.items() if name in names}
+    schemas = [source_schema(control.schema) for control in reversed(controls) if control.schema is not None]
+    missing = {schema.table: schema for schema in schemas if schema.table not in names}
+    return [schema for schema in (*described, *missing.values()) if schema.table not in former]

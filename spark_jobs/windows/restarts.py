@@ -37,8 +37,14 @@ class RestartedWindow:
 
     @classmethod
     def of(
-        cls, began: SourceSnapshot, restart: Restart, known: Sequence[SourceSnapshot], seen: Sequence[SourceSnapshot]
+        cls,
+        began: SourceSnapshot,
+        restart: Restart,
+        known: Sequence[SourceSnapshot],
+        seen: Sequence[SourceSnapshot],
+        copies: Mapping[str, str],
     ) -> RestartedWindow:
+        """``copies``: see ``shorten_at_restarts``."""
         snapshots = [*known, *seen]
         with_rows = {snapshot.topic for snapshot in seen if snapshot.place == began.place}
         topics = restart.tables.keys()
@@ -47,7 +53,7 @@ class RestartedWindow:
             began,
             seen,
             restarted,
-            restart.tables,
+            {topic: frozenset(copies.get(name, name) for name in names) for topic, names in restart.tables.items()},
             follows_interrupted_snapshot(began, snapshots),
             restart.separable,
         )
@@ -95,9 +101,11 @@ def shorten_at_restarts(
     known: Sequence[SourceSnapshot],
     seen: Sequence[SourceSnapshot],
     found_before: Sequence[RestartedWindow],
+    copies: Mapping[str, str],
 ) -> tuple[Position, tuple[RestartedWindow, ...]]:
     """Where the window must end, and what starts again there, one entry for each connector. ``seen``: the snapshots in
-    the window when it was read up to ``limit``. ``found_before``: the restarts found when the window was longer."""
+    the window when it was read up to ``limit``. ``found_before``: the restarts found when the window was longer.
+    ``copies``: name of a renamed table → name of its copy; its former name → empty."""
     restarts = {window.began.source: window for window in found_before}
     for began in find_restarts(known, seen):
         later = restarts.get(began.source)
@@ -106,5 +114,6 @@ def shorten_at_restarts(
         restart = source.restart(lo, limit, began, [*known, *seen], known)
         if restart.tables:
             limit = restart.limit
-            restarts[began.source] = RestartedWindow.of(began, restart, known, [*seen, *(later.seen if later else ())])
+            all_seen = [*seen, *(later.seen if later else ())]
+            restarts[began.source] = RestartedWindow.of(began, restart, known, all_seen, copies)
     return limit, tuple(restarts.values())

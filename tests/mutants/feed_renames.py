@@ -9,6 +9,7 @@ MESSAGES = "airflow_cdc_provider/connectors/transports/messages"
 HISTORY = "tests/connectors/formats/test_table_history.py"
 COLUMNS = "tests/connectors/test_feed_renames.py"
 TOPICS = "tests/connectors/test_kafka_renames.py"
+LOST = "tests/spark/pipelines/feeds/test_lost_statements.py"
 IDS = "tests/core/test_column_ids.py"
 
 FEED_RENAMES = (
@@ -127,8 +128,22 @@ FEED_RENAMES = (
     Mutant(
         "what is lost of a renamed table is a hole of no copy",
         "airflow_cdc_provider/connectors/transports/kafka/source.py",
-        "return [(detail, sorted(self._copies_of(topic))) for topic, detail in losses.items()]",
-        "return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]",
+        "yield HoleFound(present.get(table, table), EXPIRED",
+        "yield HoleFound(table, EXPIRED",
         (TOPICS,),
+    ),
+    Mutant(
+        "a renamed table is forgotten with its statement",
+        f"{MESSAGES}/feed_source.py",
+        "name = identity.partitions[THE_TABLE].name if identity else table",
+        "name = table",
+        (LOST,),
+    ),
+    Mutant(
+        "rows of another table with the former name reach the copy",
+        f"{MESSAGES}/feed_source.py",
+        'others = {task.table: "" for task in tasks if task.table not in names}',
+        'others = {task.table: "" for task in tasks if task.table == ""}',
+        (LOST,),
     ),
 )

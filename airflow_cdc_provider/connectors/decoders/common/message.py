@@ -112,8 +112,8 @@ def no_statements() -> tuple[Message, ...]:
 class DecoderSettings:
     """``tables``: the tables to decode, None for all; messages of other tables are counted. ``options``: the keys of
     the source type in the YAML. ``guess``: infer unknown schemas from the messages, for display only. ``statements``:
-    reads the messages of schema-change topics, all that exist now. ``names``: other name of a table in messages → name
-    of its copy."""
+    reads the messages of schema-change topics, all that exist now. ``names``: name of a table in messages → another
+    name of its copy, or empty if it has none."""
 
     epoch: int = 1
     tables: Mapping[str, CopiedTable] | None = None

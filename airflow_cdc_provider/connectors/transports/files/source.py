@@ -105,7 +105,7 @@ class FilesSource(FeedSource):
         """One file may contain rows of the snapshot and earlier changes."""
         started = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         tables = {snapshot.topic for snapshot in snapshots if snapshot.source == began.source} - started
-        return Restart(limit, {table: self.names_of(table) for table in tables}, separable=False)
+        return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
 
     @cached_property
     def _listed(self) -> Listing:

@@ -85,9 +85,9 @@ class KafkaSource(FeedSource):
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         for detail, affected in json.loads(split.body.get("gone", "[]")):
-            names = {task.table for task in tables}
+            names, present = {task.table for task in tables}, {task.name_in_source: task.table for task in tables}
             for table in affected or sorted(names - self.discovered.tables) or [""]:
-                yield HoleFound(table, EXPIRED, "", detail)
+                yield HoleFound(present.get(table, table), EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch, self.read_statements, self.copied_names(tables))
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
@@ -120,11 +120,7 @@ class KafkaSource(FeedSource):
         done = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
         cut = cut_before(lo, limit, starts, self._spans, done)
-        return Restart(cut.limit, {topic: self._copies_of(topic) for topic in cut.topics})
-
-    def _copies_of(self, topic: str) -> frozenset[str]:
-        """The tables of the topic, by all their names: copies keep the first one."""
-        return frozenset[str]().union(*map(self.names_of, self.discovered.topics.get(topic, ())))
+        return Restart(cut.limit, {topic: self.discovered.topics.get(topic, frozenset()) for topic in cut.topics})
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
@@ -182,7 +178,7 @@ class KafkaSource(FeedSource):
         losses: dict[str, str] = {}
         for channel, detail in lost.items():
             losses.setdefault(channel.rpartition("/")[0], detail)
-        return [(detail, sorted(self._copies_of(topic))) for topic, detail in losses.items()]
+        return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
 
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
         """The topics of our tables, and topics that were read before and have no rows now."""

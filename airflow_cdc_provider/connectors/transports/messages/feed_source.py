@@ -27,10 +27,19 @@ from airflow_cdc_provider.connectors.transports.messages.options import FeedOpti
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
-from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.identity import (
+    NO_UNLOGGED_CHANGES,
+    TableIdentity,
+    TablePartition,
+    UnloggedChanges,
+)
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
+
+THE_TABLE = ""
+"""The key of a table in its identity."""
 
 
 class FeedSource(KeepsNoState, ABC):
@@ -108,8 +117,22 @@ class FeedSource(KeepsNoState, ABC):
         """Without the former names of renamed tables."""
         return [schema for name, schema in sorted(self.discovered.schemas.items()) if name not in self._renamed]
 
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        """Their names: a copy that has rows from under a name has found the table there, whatever statements the
+        topic still has."""
+        return {table: _identity(table) for table in tables} if self.discovered.schema_topics else {}
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
+        return NO_UNLOGGED_CHANGES
+
     def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
-        return {table: self._renamed[table] for table in tables if table in self._renamed}
+        found = {}
+        for table, identity in tables.items():
+            name = identity.partitions[THE_TABLE].name if identity else table
+            found[table] = self._renamed.get(name, name)
+        return {table: name for table, name in found.items() if name != table}
 
     def renames_hidden(self) -> Problem | None:
         decoder = self.format.decoder()
@@ -131,8 +154,11 @@ class FeedSource(KeepsNoState, ABC):
         return frozenset({table, now, *(former for former, name in self._renamed.items() if name == now)})
 
     def copied_names(self, tasks: Iterable[TableTask]) -> dict[str, str]:
-        """Other name of a renamed table in messages → name of its copy."""
-        return {name: task.table for task in tasks if task.renamed_to for name in self.names_of(task.renamed_to)}
+        """Name of a table in messages → another name of its copy, which may have been made under any of its names; or
+        empty if messages under that name belong to no copy."""
+        names = {name: task.table for task in tasks for name in self.names_of(task.name_in_source)}
+        others = {task.table: "" for task in tasks if task.table not in names}  # another table has got the name
+        return others | {name: table for name, table in names.items() if name != table}
 
     @cached_property
     def _renamed(self) -> dict[str, str]:
@@ -170,3 +196,7 @@ class FeedSource(KeepsNoState, ABC):
     @cached_property
     def _raw_heads(self) -> list[Message]:
         return self.read_heads()
+
+
+def _identity(name: str) -> TableIdentity:
+    return TableIdentity("", {}, 0, partitions={THE_TABLE: TablePartition(name, name)})

@@ -142,8 +142,7 @@ def test_an_answer_counts_once_and_only_while_its_question_is_open(questions: Qu
     assert answer_open_question(replicator, asked, Answer.APPLY, "bob", "") == first
     with pytest.raises(CommandRefused, match=r"CMD041.*apply by ada"):
         answer_open_question(replicator, asked, Answer.RESYNC, "bob", "")
-    for _ in range(3):
-        questions.run()
+    questions.settle()
     assert questions.outcome("q6") == SAME
     with pytest.raises(CommandRefused, match=r"CMD043.*the answer apply by ada"):
         answer_open_question(replicator, asked, Answer.RESYNC, "bob", "")

@@ -1,0 +1,41 @@
+"""Renamed tables whose statements the schema-change topic has lost since."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.pipelines.feeds.renamed_feed import RenamedFeed, renamed_feed
+from tests.spark.pipelines.schema_changes.reported.changing_source import texts
+from tests.spark.pipelines.schema_changes.reported.feeds import SimulatedTable
+
+pytestmark = [pytest.mark.jvm]
+
+
+@pytest.fixture
+def feed(tmp_path: Path, spark: SparkSession) -> RenamedFeed:
+    """Renamed once, and followed."""
+    made = renamed_feed(tmp_path, spark)
+    made.rename()
+    made.pipeline.run_until_idle()
+    return made
+
+
+def test_a_copy_has_found_its_table_once_and_for_all(feed: RenamedFeed) -> None:
+    """What the topic still has is a later statement. Another table with the former name is not that of the copy."""
+    floor = feed.floor
+    shutil.rmtree(feed.kit.folder / "events" / "p")
+    feed.kit.state(SimulatedTable("other"), "CREATE", "CREATE TABLE other (…)")
+    feed.put(2, "later")
+    feed.pipeline.run_until_idle()
+    assert feed.copied() == texts(feed.table.rows)
+    other = SimulatedTable("t")
+    feed.kit.created(other)
+    feed.kit.put(other, 1, v="of another table")
+    feed.put(3, "last")
+    feed.rename()
+    feed.pipeline.run_until_idle()
+    assert (feed.copied(), feed.floor) == (texts(feed.table.rows), floor)
