@@ -34,7 +34,7 @@ def test_a_copy_has_found_its_table_once_and_for_all(feed: RenamedFeed) -> None:
     assert feed.copied() == texts(feed.table.rows)
     other = SimulatedTable("t")
     feed.kit.created(other)
-    feed.kit.put(other, 1, v="of another table")
+    feed.kit.put(other, 77, v="of another table")
     feed.put(3, "last")
     feed.rename()
     feed.pipeline.run_until_idle()
