@@ -28,6 +28,9 @@ STATEMENTS = (
     "RENAME TABLE other.t5 TO t6",
     "ALTER TABLE t6 ADD INDEX (z)",
     "ALTER TABLE t6 COMMENT 'RENAME COLUMN z TO y'",
+    "CREATE INDEX i ON t6 (id, z)",
+    "DROP INDEX i ON t6",
+    "TRUNCATE TABLE t6",
 )
 
 

@@ -149,6 +149,11 @@ def test_missing_statements_in_between_rename_nothing() -> None:
     assert renamed([CREATED, later], ["id", "v", "z"], ["id", "x", "z"]) == {"v": "x"}
 
 
+def test_a_statement_about_an_index_ends_nothing() -> None:
+    index = statement(3, "CREATE UNIQUE INDEX i ON t (w)", "t", "id", "w")
+    assert renamed([CREATED, RENAMED, index], ["id", "v"], ["id", "w"]) == {"v": "w"}
+
+
 def test_repeated_messages_change_nothing() -> None:
     assert renamed([CREATED, RENAMED, CREATED, RENAMED], ["id", "v"], ["id", "w"]) == {"v": "w"}
 

@@ -81,11 +81,11 @@ def _statement(payload: Mapping[str, Any], change: Mapping[str, Any]) -> TableSt
     position = positions.mysql(payload["source"], None, "none", 0, False).at
     definition = change.get("table")
     columns = None if definition is None else tuple(str(column["name"]) for column in definition["columns"])
+    if change.get("type") != "ALTER":
+        return TableStatement(position, table, None, columns)
     tokens = tokenize(payload["ddl"])
     kind = tokens[0].word
-    if kind not in ("ALTER", "RENAME"):
-        return TableStatement(position, table, None, columns)
-    previous = _previous_name(tokens, table)
+    previous = _previous_name(tokens, table) if kind in ("ALTER", "RENAME") else table  # CREATE INDEX
     clauses = clauses_of(tokens) if kind == "ALTER" else ()
     added = frozenset(one[0].name for clause in clauses for one in added_definitions(clause))
     dropped = frozenset(dropped_columns(clauses))
