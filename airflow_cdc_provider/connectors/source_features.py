@@ -135,6 +135,14 @@ class FindsRenamedTables(Protocol):
         """What prevents this login from finding renamed tables. Raises SourceUnavailable."""
 
 
+@runtime_checkable
+class HasFormerNames(Protocol):
+    """A source whose stream has changes of a renamed table under its former names."""
+
+    def former_names(self, table: str) -> tuple[str, ...]:
+        """``table``: its name now. Raises SourceUnavailable."""
+
+
 @dataclass(frozen=True)
 class Restart:
     """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.

@@ -11,7 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.source_features import AnnouncesColumns, HasIdentities, StreamHoldsSnapshots
+from airflow_cdc_provider.connectors.source_features import (
+    AnnouncesColumns,
+    HasFormerNames,
+    HasIdentities,
+    StreamHoldsSnapshots,
+)
 from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies
@@ -107,6 +112,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
+    tables = _with_former_names(replicator, tables)
     tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
@@ -160,6 +166,14 @@ def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tup
         return asks and not is_followed(task.control, task.renamed_to, decisions)
 
     return tuple(replace(table, renamed=waits(table.task)) for table in tables)
+
+
+def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
+    source = replicator.source
+    if not isinstance(source, HasFormerNames):
+        return tables
+    tasks = (replace(table.task, former_names=source.former_names(table.task.name_in_source)) for table in tables)
+    return tuple(replace(table, task=task) for table, task in zip(tables, tasks, strict=True))
 
 
 def _stream_facts(

@@ -59,7 +59,8 @@ class RenamedTopics(Topics):
         source = self.source()
         (schema,) = [one for one in source.tables() if one.table == "d.u"]
         name = source.present_names({task.table: None})[task.table]
-        return replace(task, schema=replace(schema, table=task.table), renamed_to=name)
+        names = source.former_names(name)
+        return replace(task, schema=replace(schema, table=task.table), renamed_to=name, former_names=names)
 
     def following(self, task: TableTask, lo: Position) -> list[StreamItem]:
         source = self.source()

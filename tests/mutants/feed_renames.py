@@ -121,7 +121,7 @@ FEED_RENAMES = (
     Mutant(
         "the former topic of a renamed table is not read to its end",
         f"{MESSAGES}/feed_source.py",
-        "return frozenset({table, now, *(former for former, name in self._renamed.items() if name == now)})",
+        "return frozenset({table, now, *self.former_names(now)})",
         "return frozenset({table, now})",
         (TOPICS,),
     ),
@@ -135,13 +135,13 @@ FEED_RENAMES = (
     Mutant(
         "a renamed table is forgotten with its statement",
         f"{MESSAGES}/feed_source.py",
-        "name = identity.partitions[THE_TABLE].name if identity else table",
+        "name = known.name if known else table",
         "name = table",
         (LOST,),
     ),
     Mutant(
         "rows of another table with the former name reach the copy",
-        f"{MESSAGES}/feed_source.py",
+        f"{MESSAGES}/decoding.py",
         'others = {task.table: "" for task in tasks if task.table not in names}',
         'others = {task.table: "" for task in tasks if task.table == ""}',
         (LOST,),

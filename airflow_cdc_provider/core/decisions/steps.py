@@ -41,6 +41,7 @@ class TableTask:
     source rewrote the rows, and a comparison must show whether they changed. ``withheld``: new columns of a sensitive
     table, which are not copied. ``ignored``: columns that are not copied by an operator's decision; ``schema`` and
     ``rule`` leave them out. ``renamed_to``: the name of its table in the source now, empty if that is ``source_table``.
+    ``former_names``: further names under which the stream has changes of the table.
     ``comments``: of columns in the source's catalog, by their names in the copy; None if the copy does not get them.
     """
 
@@ -56,6 +57,7 @@ class TableTask:
     ignored: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     renamed_to: str = ""
+    former_names: tuple[str, ...] = ()
     comments: dict[str, str] | None = None
 
     @property

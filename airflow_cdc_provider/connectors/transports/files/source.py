@@ -75,7 +75,7 @@ class FilesSource(FeedSource):
         if "gone" in split.body:
             detail = f"{split.body['gone']} files were removed from {location} before they were read"
             yield HoleFound("", EXPIRED, "", detail)
-        reader = message_reader(self.format, tables, epoch, self.read_statements, self.copied_names(tables))
+        reader = message_reader(self.format, tables, epoch, self.read_statements)
         for file in files_of(split):
             chunks = self.folder.read_chunks(file.path)
             if chunks is None:

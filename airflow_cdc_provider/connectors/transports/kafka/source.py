@@ -88,7 +88,7 @@ class KafkaSource(FeedSource):
             names, present = {task.table for task in tables}, {task.name_in_source: task.table for task in tables}
             for table in affected or sorted(names - self.discovered.tables) or [""]:
                 yield HoleFound(present.get(table, table), EXPIRED, "", detail)
-        reader = message_reader(self.format, tables, epoch, self.read_statements, self.copied_names(tables))
+        reader = message_reader(self.format, tables, epoch, self.read_statements)
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
         yield Boundary(split.limit)

@@ -95,13 +95,10 @@ class Format:
         decoder: Decoder = load_class("format", self.name, FORMATS)(settings)
         return decoder
 
-    def reread(
-        self, record: ChangeRecord, task: TableTask, schema: TableSchema, names: Mapping[str, str] | None = None
-    ) -> list[ChangeRecord]:
-        """See ``SourceConnector.reread``. Omits records of other tables, which have them themselves. ``names``: see
-        ``DecoderSettings``."""
+    def reread(self, record: ChangeRecord, task: TableTask, schema: TableSchema) -> list[ChangeRecord]:
+        """See ``SourceConnector.reread``. Omits records of other tables, which have them themselves."""
         epoch = int(record.order_key[:EPOCH_DIGITS], 16)
-        reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch, names=names)
+        reader = message_reader(self, [replace(task, schema=schema, control=None)], epoch)
         message = message_of(record)
         if message is None:
             return [record]
@@ -194,12 +191,19 @@ def message_reader(
     tasks: Sequence[TableTask],
     epoch: int,
     statements: Callable[[], Iterable[Message]] = no_statements,
-    names: Mapping[str, str] | None = None,
 ) -> MessageReader:
-    """``statements``, ``names``: see ``Format.decoder``."""
-    decoder = message_format.decoder(epoch, {task.table: _copied_table(task) for task in tasks}, statements, names)
+    """``statements``: see ``Format.decoder``."""
+    copied = {task.table: _copied_table(task) for task in tasks}
+    decoder = message_format.decoder(epoch, copied, statements, _copied_names(tasks))
     tables = frozenset(task.table for task in tasks)
     return MessageReader(decoder, tables, row_filters(tasks), epoch, message_format.converter)
+
+
+def _copied_names(tasks: Sequence[TableTask]) -> dict[str, str]:
+    """See ``DecoderSettings.names``."""
+    names = {name: task.table for task in tasks for name in (task.name_in_source, *task.former_names)}
+    others = {task.table: "" for task in tasks if task.table not in names}  # another table has got the name
+    return others | {name: table for name, table in names.items() if name != table}
 
 
 def _copied_table(task: TableTask) -> CopiedTable:

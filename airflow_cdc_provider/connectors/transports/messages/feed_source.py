@@ -130,7 +130,8 @@ class FeedSource(KeepsNoState, ABC):
     def present_names(self, tables: Mapping[str, TableIdentity | None]) -> Mapping[str, str]:
         found = {}
         for table, identity in tables.items():
-            name = identity.partitions[THE_TABLE].name if identity else table
+            known = identity.partitions.get(THE_TABLE) if identity else None
+            name = known.name if known else table
             found[table] = self._renamed.get(name, name)
         return {table: name for table, name in found.items() if name != table}
 
@@ -148,17 +149,13 @@ class FeedSource(KeepsNoState, ABC):
             do="read that topic, too: its name is the connector's `topic.prefix`",
         )
 
+    def former_names(self, table: str) -> tuple[str, ...]:
+        return tuple(sorted(former for former, name in self._renamed.items() if name == table))
+
     def names_of(self, table: str) -> frozenset[str]:
         """All names that a table has had, whatever name is given."""
         now = self._renamed.get(table, table)
-        return frozenset({table, now, *(former for former, name in self._renamed.items() if name == now)})
-
-    def copied_names(self, tasks: Iterable[TableTask]) -> dict[str, str]:
-        """Name of a table in messages → another name of its copy, which may have been made under any of its names; or
-        empty if messages under that name belong to no copy."""
-        names = {name: task.table for task in tasks for name in self.names_of(task.name_in_source)}
-        others = {task.table: "" for task in tasks if task.table not in names}  # another table has got the name
-        return others | {name: table for name, table in names.items() if name != table}
+        return frozenset({table, now, *self.former_names(now)})
 
     @cached_property
     def _renamed(self) -> dict[str, str]:
@@ -180,7 +177,7 @@ class FeedSource(KeepsNoState, ABC):
         return may_hold(column, FEED)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        return self.format.reread(record, table, schema, self.copied_names([table]))
+        return self.format.reread(record, table, schema)
 
     def discover(self, heads: Iterable[Message]) -> DiscoveredTables:
         return discover_tables(self.format, heads, declared_schemas(self._schemas_path))
