@@ -153,8 +153,23 @@ def test_columns_that_are_not_copied_cause_no_hole() -> None:
     assert holes((ID, A, B), (ID, A, B), (ID, B, A), (ID, A, B, field("c", default=5)), rule=rule) == []
 
 
-def test_a_copy_of_the_first_rows_has_no_older_ones() -> None:
-    discovered = discover_tables(FORM, [message(1, (ID, A))], {})
+@pytest.mark.parametrize(("first", "later"), [(1, 2), (2, 1)])
+def test_a_first_copy_has_the_columns_of_the_first_change_and_no_values_of_later_columns(
+    first: int, later: int
+) -> None:
+    """Whatever partition is read first. The table has no copy yet when its first messages are read."""
+    filled = field("c", default=5)
+    messages = [message(at, (ID, A) if at == 1 else (ID, A, filled)) for at in (first, later)]
+    discovered = discover_tables(FORM, messages, {})
+    assert discovered.schemas["d.t"].names == ("id", "a")
     task = TableTask("d.t", "t", discovered.schemas["d.t"], TableRule("d.t"), "", TableState.PENDING)
-    items = list(message_reader(FORM, [task], 1).items([message(2, (ID, A, field("c", default=5)))]))
-    assert not [item for item in items if isinstance(item, HoleFound)]
+    (hole,) = [i for i in message_reader(FORM, [task], 1).items(messages) if isinstance(i, HoleFound)]
+    assert (hole.table, hole.detail.split(" have ")[0]) == ("d.t", "rows older than column c")
+
+
+def test_a_first_copy_with_the_columns_of_all_messages_has_no_hole() -> None:
+    only = message(1, (ID, A, field("c", default=5)))
+    found = discover_tables(FORM, [only], {}).schemas["d.t"]
+    declared = replace(found, columns=tuple(reversed(found.columns)))
+    task = TableTask("d.t", "t", declared, TableRule("d.t"), "", TableState.PENDING)
+    assert not [i for i in message_reader(FORM, [task], 1).items([only]) if isinstance(i, HoleFound)]

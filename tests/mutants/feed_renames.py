@@ -9,7 +9,7 @@ MESSAGES = "airflow_cdc_provider/connectors/transports/messages"
 HISTORY = "tests/connectors/formats/test_table_history.py"
 COLUMNS = "tests/connectors/test_feed_renames.py"
 TOPICS = "tests/connectors/test_kafka_renames.py"
-LOST = "tests/spark/pipelines/feeds/test_lost_statements.py"
+LOST = "tests/spark/pipelines/feeds/test_renamed_feed.py"
 IDS = "tests/core/test_column_ids.py"
 
 FEED_RENAMES = (
@@ -103,6 +103,20 @@ FEED_RENAMES = (
         "schema = with_ids_of(known, schema)",
         "schema = known",
         (COLUMNS,),
+    ),
+    Mutant(
+        "the first window of a table has no unlogged changes",
+        f"{DEBEZIUM}/table_layouts.py",
+        "start = copy_schema or self._settings.schema(table)",
+        "start = copy_schema",
+        ("tests/connectors/test_feed_alterations.py",),
+    ),
+    Mutant(
+        "the columns of a first copy are those of the partition that is read first",
+        f"{MESSAGES}/discovery.py",
+        "and key < first_keys.get(record.table, LAST):",
+        "and record.table not in first_keys:",
+        ("tests/connectors/test_feed_alterations.py",),
     ),
     Mutant(
         "a statement among the messages adds columns",

@@ -38,8 +38,8 @@ FEEDS = (
     Mutant(
         "the rows of a snapshot are checked like changes",
         "airflow_cdc_provider/connectors/decoders/debezium/table_layouts.py",
-        "if copy_schema is not None and not in_snapshot:",
-        "if copy_schema is not None:",
+        "if start is not None and not in_snapshot:",
+        "if start is not None:",
         (FEED,),
     ),
     Mutant(

@@ -30,15 +30,16 @@ FINER: Mapping[str, Collection[str]] = {
 
 
 def unlogged_changes(
-    old_columns: Sequence[Column], new_columns: Sequence[Column], defaults: Collection[str] = ()
+    old_columns: Sequence[Column], new_columns: Sequence[Column], defaults: Collection[str] = (), in_order: bool = True
 ) -> Iterator[str]:
     """Descriptions of the unlogged changes. ``old_columns``: of previous messages, or of the copy. ``defaults``: new
-    columns with a default value. Other changes of the columns are handled by ``core.table.schema_changes``."""
+    columns with a default value. ``in_order``: the old columns have the order of messages, and not that of a
+    declaration. Other changes of the columns are handled by ``core.table.schema_changes``."""
     known = [column for column in old_columns if not column.text_of]
     same = same_columns(known, new_columns)
     former = {same[column.name]: column for column in known if column.name in same}
     pairs = zip(former, [column.name for column in new_columns if column.name in former], strict=True)
-    if moved := [former[before].name for before, after in pairs if before != after]:
+    if in_order and (moved := [former[before].name for before, after in pairs if before != after]):
         yield f"columns {', '.join(moved)} changed positions or names"
     for column in new_columns:
         if column.name in former:

@@ -170,12 +170,15 @@ class TableLayouts:
     def _identified(
         self, table: str, columns: list[Column], defaults: Collection[str], in_snapshot: bool
     ) -> list[Column]:
-        """With the ids of the columns of the copy. Finds unlogged changes since the previous messages, or else since
-        the copy."""
+        """With the ids of the columns of the copy, which is empty first and has the columns of the first messages.
+        Finds unlogged changes since the previous messages, or else since the copy."""
         copy_schema = self._settings.copy_schema(table)
-        if copy_schema is not None and not in_snapshot:
-            columns, uncopied = self._identities.identified(copy_schema, columns)
-            changes = unlogged_changes(self._last_columns.get(table, copy_schema.columns), columns, defaults)
+        start = copy_schema or self._settings.schema(table)
+        if start is not None and not in_snapshot:
+            columns, uncopied = self._identities.identified(start, columns)
+            last = self._last_columns.get(table)
+            in_order = copy_schema is not None or last is not None
+            changes = unlogged_changes(last or start.columns, columns, defaults, in_order)
             self._unlogged.setdefault(table, []).extend((*changes, *uncopied))
         self._last_columns[table] = columns
         return columns

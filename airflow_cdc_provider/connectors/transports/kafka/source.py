@@ -167,7 +167,8 @@ class KafkaSource(FeedSource):
             for channel, read in topic_offsets(position).items()
             if channel.topic in topics and channel in self._spans
         }
-        schema = self.discover(self.format.converter.messages(self._heads_at(starts))).schemas.get(table.name_in_source)
+        discovered = self.discover(self.format.converter.messages(self._heads_at(starts)))
+        schema = self.first_schema(discovered, table.name_in_source)
         return selected_schema(table.rule, replace(schema, table=table.table)) if schema else table.schema
 
     def _is_ours(self, topic: str) -> bool:

@@ -12,6 +12,9 @@ from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
 
+LAST = "~"
+"""Later than every order key."""
+
 
 @dataclass(frozen=True)
 class DiscoveredTables:
@@ -40,30 +43,32 @@ class DiscoveredTables:
 def discover_tables(
     message_format: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]
 ) -> DiscoveredTables:
-    """Declared schemas take precedence. Of the schemas that come with rows, the first is used: a copy starts empty
-    before the first row and follows the changes from there. Of the schemas without rows, the last is used to decode
-    rows that have none."""
+    """Declared schemas take precedence. Of the schemas that come with rows, that of the first change in the source is
+    used, whatever its partition: a copy starts empty before it and follows the changes from there. Of the schemas
+    without rows, the last is used to decode rows that have none."""
     decoder = message_format.decoder()
     without_rows: dict[str, TableSchema] = {}
     with_rows: dict[str, TableSchema] = {}
     topics: dict[str, set[str]] = {}
     with_changes: set[str] = set()
     first_keys: dict[str, str] = {}
+    announced: dict[str, TableSchema] = {}
     for message in heads:
         of_topic = topics.setdefault(message.topic, set())
         items = decoder.decode(message)
         records = [item for item in items if isinstance(item, ChangeRecord) and item.op not in CONTROL_OPERATIONS]
         rows = {record.table for record in records}
         of_topic.update(rows - {""})
+        for schema in items:
+            if isinstance(schema, TableSchema):
+                announced[schema.schema_id] = schema
+                if schema.table not in rows:
+                    without_rows[schema.table] = schema
+                    with_changes.add(message.topic)
         for record in records:
             key = record.order_key[EPOCH_DIGITS:]
-            first_keys[record.table] = min(key, first_keys.get(record.table, key))
-        for schema in items:
-            if isinstance(schema, TableSchema) and schema.table in rows:
-                with_rows.setdefault(schema.table, schema)
-            elif isinstance(schema, TableSchema):
-                without_rows[schema.table] = schema
-                with_changes.add(message.topic)
+            if record.schema_id in announced and key < first_keys.get(record.table, LAST):
+                first_keys[record.table], with_rows[record.table] = key, announced[record.schema_id]
     schemas = {**without_rows, **with_rows, **declared}
     schema_topics = frozenset(topic for topic in with_changes if not topics[topic])
     by_topic = {topic: frozenset(tables) for topic, tables in topics.items()}

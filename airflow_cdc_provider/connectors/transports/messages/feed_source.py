@@ -114,8 +114,16 @@ class FeedSource(KeepsNoState, ABC):
             return list(error.problems)
 
     def tables(self) -> list[TableSchema]:
-        """Without the former names of renamed tables."""
-        return [schema for name, schema in sorted(self.discovered.schemas.items()) if name not in self._renamed]
+        """Renamed tables under their present names, with the columns of their first messages under any name."""
+        names = sorted(self.discovered.schemas.keys() - self._renamed.keys())
+        return [schema for name in names if (schema := self.first_schema(self.discovered, name))]
+
+    def first_schema(self, discovered: DiscoveredTables, table: str) -> TableSchema | None:
+        """``table``: its name now. None if no message has its columns."""
+        names = [name for name in self.names_of(table) if name in discovered.schemas]
+        with_rows = [name for name in names if name in discovered.first_keys]
+        first = min(with_rows, key=lambda name: discovered.first_keys[name], default=table)
+        return replace(discovered.schemas[first], table=table) if first in names else None
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         """Their names: a copy that has rows from under a name has found the table there, whatever statements the

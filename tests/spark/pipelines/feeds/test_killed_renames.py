@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core import failpoints
 from tests.faults.dag_run import DagRun
-from tests.spark.pipelines.feeds.renamed_feed import RenamedFeed, renamed_feed
-from tests.spark.pipelines.schema_changes.reported.changing_source import texts
+from tests.spark.pipelines.feeds.renamed_feed import RenamedFeed, copied_feed
 
 pytestmark = [pytest.mark.jvm]
 
@@ -36,7 +35,7 @@ class Killed(BaseException):
 
 @pytest.fixture(scope="module")
 def feed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> RenamedFeed:
-    return renamed_feed(tmp_path_factory.mktemp("killed_renames"), spark)
+    return copied_feed(tmp_path_factory.mktemp("killed_renames"), spark)
 
 
 def killed_at(point: str) -> Callable[[str], None]:
@@ -73,5 +72,5 @@ def test_a_killed_run_is_repeated(feed: RenamedFeed, point: str, monkeypatch: py
     killed = run_until(feed, killed_at(point), monkeypatch)
     assert feed.pipeline.execute(killed).green
     feed.pipeline.run_until_idle()
-    assert feed.copied() == texts(feed.table.rows)
+    feed.require_equal()
     assert feed.floor == floor, "copied again"

@@ -1,4 +1,4 @@
-"""Renamed tables whose statements the schema-change topic has lost since."""
+"""Renamed tables whose statements the topic has lost since, and those that were renamed before their first copy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.pipelines.feeds.renamed_feed import RenamedFeed, renamed_feed
-from tests.spark.pipelines.schema_changes.reported.changing_source import texts
+from tests.spark.pipelines.feeds.renamed_feed import RenamedFeed, copied_feed
 from tests.spark.pipelines.schema_changes.reported.feeds import SimulatedTable
 
 pytestmark = [pytest.mark.jvm]
@@ -18,7 +17,7 @@ pytestmark = [pytest.mark.jvm]
 @pytest.fixture
 def feed(tmp_path: Path, spark: SparkSession) -> RenamedFeed:
     """Renamed once, and followed."""
-    made = renamed_feed(tmp_path, spark)
+    made = copied_feed(tmp_path, spark)
     made.rename()
     made.pipeline.run_until_idle()
     return made
@@ -31,11 +30,25 @@ def test_a_copy_has_found_its_table_once_and_for_all(feed: RenamedFeed) -> None:
     feed.kit.state(SimulatedTable("other"), "CREATE", "CREATE TABLE other (…)")
     feed.put(2, "later")
     feed.pipeline.run_until_idle()
-    assert feed.copied() == texts(feed.table.rows)
+    feed.require_equal()
     other = SimulatedTable("t")
     feed.kit.created(other)
     feed.kit.put(other, 77, v="of another table")
     feed.put(3, "last")
     feed.rename()
     feed.pipeline.run_until_idle()
-    assert (feed.copied(), feed.floor) == (texts(feed.table.rows), floor)
+    feed.require_equal()
+    assert feed.floor == floor
+
+
+def test_a_first_copy_has_the_rows_from_under_all_names(tmp_path: Path, spark: SparkSession) -> None:
+    """Under the present name and with the present columns."""
+    feed = RenamedFeed(tmp_path, spark)
+    feed.rename()
+    feed.rename()
+    feed.copy = f"d.{feed.table.name}"
+    feed.pipeline.run_until_idle()
+    feed.require_equal()
+    feed.rename()
+    feed.pipeline.run_until_idle()
+    feed.require_equal()
