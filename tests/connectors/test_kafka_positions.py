@@ -81,6 +81,25 @@ def test_a_long_backlog_is_read_in_windows_with_a_part_of_every_partition() -> N
     assert 0 < limit[C].offset < 10
 
 
+def test_the_topic_of_a_new_name_waits_until_the_former_one_is_read() -> None:
+    """Else a change could follow the deletion of its row."""
+    spans = {A: Span(0, 2 * WINDOW_MESSAGES), C: Span(0, WINDOW_MESSAGES)}
+    first = read_status({}, spans, (), {C.topic: {A.topic}}).limit
+    assert first == {str(A): str(WINDOW_MESSAGES), str(C): "0"}
+    second = read_status(first, spans, (), {C.topic: {A.topic}}).limit
+    assert second == {str(A): str(2 * WINDOW_MESSAGES), str(C): "0"}
+    assert read_status(second, spans, (), {C.topic: {A.topic}}).limit == {
+        str(A): str(2 * WINDOW_MESSAGES),
+        str(C): str(WINDOW_MESSAGES),
+    }
+
+
+def test_the_lost_first_messages_of_a_new_name_are_a_hole_of_a_table_that_was_read() -> None:
+    spans = {A: Span(0, 9), C: Span(4, 9)}
+    assert str(C) not in read_status({}, spans, (), {C.topic: {A.topic}}).limit
+    assert "offsets 0 to 3 were removed" in str(read_status({str(A): "9"}, spans, (), {C.topic: {A.topic}}).limit)
+
+
 @given(st.dictionaries(st.integers(0, 30), st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=20))
 def test_splits_contain_every_offset_once_and_a_partition_at_most_once(lags: dict[int, tuple[int, int]]) -> None:
     lo = position_of({Channel("t", number): TopicOffset(start) for number, (start, _) in lags.items()})

@@ -147,6 +147,20 @@ FEED_RENAMES = (
         (TOPICS,),
     ),
     Mutant(
+        "the topic of a new name is read before the former one",
+        "airflow_cdc_provider/connectors/transports/kafka/topic_status.py",
+        "waiting = {topic for topic, names in former.items() if not unread.isdisjoint(names)}",
+        "waiting = set[str]()",
+        ("tests/connectors/test_kafka_positions.py",),
+    ),
+    Mutant(
+        "lost first messages of a new name are those of a table without a copy",
+        "airflow_cdc_provider/connectors/transports/kafka/topic_status.py",
+        "known_topics.isdisjoint({channel.topic, *former.get(channel.topic, ())})",
+        "known_topics.isdisjoint({channel.topic})",
+        ("tests/connectors/test_kafka_positions.py",),
+    ),
+    Mutant(
         "a renamed table is forgotten with its statement",
         f"{MESSAGES}/feed_source.py",
         "name = known.name if known else table",

@@ -73,7 +73,12 @@ class KafkaSource(FeedSource):
         topics = self._topics_of(tables, read)
         spans = {channel: span for channel, span in self._spans.items() if channel.topic in topics}
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
-        return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)))
+        former = {
+            topic: set(self.discovered.topics_of(names)) - {topic}
+            for table, names in self.former_names_of_all().items()
+            for topic in self.discovered.topics_of([table])
+        }
+        return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)), former)
 
     def splits(self, lo: Position, limit: Position) -> list[StreamSplit]:
         """An additional split reports lost messages."""

@@ -21,11 +21,18 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
 from airflow_cdc_provider.core.log.positions import Position
 
 WINDOW_MESSAGES = 2_000_000
+NO_TOPICS: Mapping[str, Collection[str]] = {}
 
 
-def read_status(position: Position, spans: Mapping[Channel, Span], missing: Collection[str]) -> SourceStatus:
-    """``spans``: the partitions of the topics of our tables. ``missing``: topics that do not exist any more. Omits a
-    topic that was never read and has lost its first messages: its tables cannot be copied."""
+def read_status(
+    position: Position,
+    spans: Mapping[Channel, Span],
+    missing: Collection[str],
+    former: Mapping[str, Collection[str]] = NO_TOPICS,
+) -> SourceStatus:
+    """``spans``: the partitions of the topics of our tables. ``missing``: topics that do not exist any more.
+    ``former``: topic → the topics that its table had under former names, which are read first. Omits a topic that was
+    never read and has lost its first messages, unless a former one was read: its tables cannot be copied."""
     read = topic_offsets(position)
     known_topics = {channel.topic for channel in read}
     lost: dict[Channel, str] = {}
@@ -37,7 +44,8 @@ def read_status(position: Position, spans: Mapping[Channel, Span], missing: Coll
             limit[channel] = TopicOffset(0)
     for channel, span in spans.items():
         offset = read.get(channel, TopicOffset(0))
-        if channel not in read and channel.topic not in known_topics and span.begin > 0:
+        is_read = not known_topics.isdisjoint({channel.topic, *former.get(channel.topic, ())})
+        if channel not in read and not is_read and span.begin > 0:
             continue
         loss = _loss(offset, span)
         if loss:
@@ -45,7 +53,7 @@ def read_status(position: Position, spans: Mapping[Channel, Span], missing: Coll
             limit[channel] = TopicOffset(span.begin, span.topic_id)
         else:
             backlogs[channel] = (offset.offset, span.end)
-    for channel, end in _window_ends(backlogs).items():
+    for channel, end in _window_ends(backlogs, former).items():
         limit[channel] = TopicOffset(end, spans[channel].topic_id)
     lost_entry = {LOST: json.dumps({str(channel): what for channel, what in lost.items()})} if lost else {}
     has_changes = bool(lost) or any(end > start for start, end in backlogs.values())
@@ -63,9 +71,15 @@ def _loss(read: TopicOffset, span: Span) -> str:
     return ""
 
 
-def _window_ends(backlogs: Mapping[Channel, tuple[int, int]]) -> dict[Channel, int]:
+def _window_ends(
+    backlogs: Mapping[Channel, tuple[int, int]], former: Mapping[str, Collection[str]]
+) -> dict[Channel, int]:
     """Divides the maximum size of a window among the partitions in proportion to their backlogs."""
     total = sum(end - start for start, end in backlogs.values())
     if total <= WINDOW_MESSAGES:
         return {channel: end for channel, (_, end) in backlogs.items()}
-    return {channel: start + -(-(end - start) * WINDOW_MESSAGES // total) for channel, (start, end) in backlogs.items()}
+    unread = {channel.topic for channel, (start, end) in backlogs.items() if end > start}
+    waiting = {topic for topic, names in former.items() if not unread.isdisjoint(names)}
+    sizes = {channel: 0 if channel.topic in waiting else end - start for channel, (start, end) in backlogs.items()}
+    total = max(sum(sizes.values()), WINDOW_MESSAGES)
+    return {channel: start + -(-sizes[channel] * WINDOW_MESSAGES // total) for channel, (start, _) in backlogs.items()}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar
 
-from airflow_cdc_provider.connectors.decoders.common.message import FollowsTables, Message
+from airflow_cdc_provider.connectors.decoders.common.message import FollowsTables, Message, RenamedTable
 from airflow_cdc_provider.connectors.schema_registry.check import registry_problems
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
 from airflow_cdc_provider.connectors.schema_registry.schemas import RegisteredSchemas
@@ -158,16 +158,29 @@ class FeedSource(KeepsNoState, ABC):
         )
 
     def former_names(self, table: str) -> tuple[str, ...]:
-        return tuple(sorted(former for former, name in self._renamed.items() if name == table))
+        return tuple(sorted(former for former, one in self._followed.items() if one.name == table))
+
+    def former_names_of_all(self) -> dict[str, set[str]]:
+        """By each later name of a renamed table."""
+        found: dict[str, set[str]] = {}
+        for former, one in self._followed.items():
+            for name in one.since:
+                found.setdefault(name, set()).add(former)
+        return found
 
     def names_of(self, table: str) -> frozenset[str]:
         """All names that a table has had, whatever name is given."""
         now = self._renamed.get(table, table)
         return frozenset({table, now, *self.former_names(now)})
 
-    @cached_property
+    @property
     def _renamed(self) -> dict[str, str]:
-        """Former name → name now. A table has a name now if its first messages under each later name are later than the
+        """Former name → name now."""
+        return {former: one.name for former, one in self._followed.items()}
+
+    @cached_property
+    def _followed(self) -> dict[str, RenamedTable]:
+        """By former name. A table has a name now if its first messages under each later name are later than the
         statements: else other tables had these names before."""
         if not self.discovered.schema_topics:
             return {}
@@ -175,7 +188,7 @@ class FeedSource(KeepsNoState, ABC):
         if not isinstance(decoder, FollowsTables):
             return {}
         return {
-            former: one.name
+            former: one
             for former, one in decoder.renamed_tables().items()
             if one.name in self.discovered.schemas
             and all(first.get(name, since) >= since for name, since in one.since.items())
