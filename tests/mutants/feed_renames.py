@@ -51,7 +51,7 @@ FEED_RENAMES = (
     Mutant(
         "missing statements are overlooked",
         f"{DEBEZIUM}/table_history.py",
-        "if versions and before and _lower(versions[-1].columns) != _lower(before[0].columns):",
+        "if versions and before and lower_case(versions[-1].columns) != lower_case(before[0].columns):",
         "if versions and not before and statement.previous:",
         (HISTORY,),
     ),
@@ -71,23 +71,23 @@ FEED_RENAMES = (
     ),
     Mutant(
         "one of several possible columns is chosen",
-        f"{DEBEZIUM}/column_ids.py",
+        f"{DEBEZIUM}/columns_by_history.py",
         "return found[0] if len(found) == 1 else None",
         "return found[0] if found else None",
         (HISTORY,),
     ),
     Mutant(
         "a column that is dropped and added again by one statement is the same",
-        f"{DEBEZIUM}/column_ids.py",
-        "replaced = _lower(statement.added) & _lower(statement.dropped)",
+        f"{DEBEZIUM}/columns_by_history.py",
+        "replaced = lower_case(statement.added) & lower_case(statement.dropped)",
         "replaced = frozenset[str]()",
         (HISTORY,),
     ),
     Mutant(
         "a column that was not copied has the values of the copy",
         f"{DEBEZIUM}/column_identities.py",
-        "ids |= found.ids\n",
-        "ids |= found.ids\n                found.uncopied.clear()  # type: ignore[attr-defined]\n",
+        "for new, old in found.uncopied.items()",
+        "for new, old in {}.items()",
         (COLUMNS,),
     ),
     Mutant(

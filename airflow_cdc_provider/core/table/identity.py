@@ -36,6 +36,10 @@ class ColumnIdentity:
     expression: str = ""
 
 
+THE_TABLE = ""
+"""The key of a table that counts as one partition, whatever partitions it has."""
+
+
 @dataclass(frozen=True)
 class TablePartition:
     """``file`` changes with each rewrite of the rows, ``joined`` with each attachment to the table."""

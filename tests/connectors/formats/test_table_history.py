@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_cdc_provider.connectors.decoders.common.message import RenamedTable
-from airflow_cdc_provider.connectors.decoders.debezium.column_ids import ColumnIds, column_ids
+from airflow_cdc_provider.connectors.decoders.debezium.columns_by_history import ColumnIds, column_ids
 from airflow_cdc_provider.connectors.decoders.debezium.statements import read_statements
 from airflow_cdc_provider.connectors.decoders.debezium.table_history import renamed_tables, table_histories
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
-from airflow_cdc_provider.connectors.decoders.debezium.column_ids import column_ids
+from airflow_cdc_provider.connectors.decoders.debezium.columns_by_history import column_ids
 from airflow_cdc_provider.connectors.decoders.debezium.table_history import TableHistory
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 

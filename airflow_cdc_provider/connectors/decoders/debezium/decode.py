@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 from airflow_cdc_provider.connectors.blocks import Block
@@ -86,8 +87,7 @@ class DebeziumDecoder:
         self._settings = settings
         self._options = options
         self._reader = ConnectReader()
-        self._known_histories: list[TableHistory] | None = None
-        layouts = TableLayouts(settings, options.full_before, self._histories)
+        layouts = TableLayouts(settings, options.full_before, lambda: self._histories)
         placeholders = Placeholders(options.unavailable_value)
         self._layouts = layouts
         self._changes = ChangeDecoder(settings, layouts, placeholders)
@@ -96,17 +96,15 @@ class DebeziumDecoder:
         self.reads_columns = self._rows is None
 
     def renamed_tables(self) -> Mapping[str, RenamedTable]:
-        return renamed_tables(self._histories())
+        return renamed_tables(self._histories)
 
     def has_statements(self, message: Message) -> bool:
         sources = (one.get("source") for one in payloads_of([message]) if isinstance(one, dict) and "op" in one)
         return any(isinstance(source, dict) and source.get("connector") in CONNECTORS for source in sources)
 
+    @cached_property
     def _histories(self) -> list[TableHistory]:
-        if self._known_histories is None:
-            statements = read_statements(payloads_of(self._settings.statements()))
-            self._known_histories = table_histories(statements)
-        return self._known_histories
+        return table_histories(read_statements(payloads_of(self._settings.statements())))
 
     def snapshot_watch(self) -> Snapshots:
         return Snapshots(self._options.blocking_snapshots)

@@ -40,7 +40,7 @@ def table_histories(statements: Iterable[TableStatement]) -> list[TableHistory]:
     for number, statement in enumerate(statements, 1):
         versions = current.pop(statement.previous, ()) if statement.previous else ()
         before = _before(statement)
-        if versions and before and _lower(versions[-1].columns) != _lower(before[0].columns):
+        if versions and before and lower_case(versions[-1].columns) != lower_case(before[0].columns):
             ended.append(TableHistory(versions, False))  # statements in between are missing
             versions = ()
         if replaced := current.pop(statement.table, ()):
@@ -56,12 +56,12 @@ def _before(statement: TableStatement) -> tuple[TableVersion, ...]:
     if statement.previous is None or statement.columns is None:
         return ()
     former = {new.lower(): old for old, new in statement.renamed.items()}
-    added = _lower(statement.added)
+    added = lower_case(statement.added)
     kept = (former.get(name.lower(), name) for name in statement.columns if name.lower() not in added)
     return (TableVersion(0, statement.previous, tuple(dict.fromkeys((*kept, *statement.dropped)))),)
 
 
-def _lower(names: Iterable[str]) -> frozenset[str]:
+def lower_case(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_server, read_user
 from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEGE, error_code
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
-from airflow_cdc_provider.core.table.identity import TableIdentity, TablePartition
+from airflow_cdc_provider.core.table.identity import THE_TABLE, TableIdentity, TablePartition
 
 IDS = "SELECT name, table_id FROM information_schema.{view} {where} ORDER BY table_id"
 IN_DATABASES = "WHERE SUBSTRING_INDEX(name, '/', 1) IN %s"
@@ -22,9 +22,6 @@ CODE_POINT = re.compile("@([0-9a-f]{4})")
 """InnoDB writes names as those of files: most characters other than letters and digits of ASCII as code points, letters
 of Latin, Greek and Cyrillic by a table of its own, which MySQL does not show. It adds "#" and the name of a partition.
 """
-
-THE_TABLE = ""
-"""The key of a table that counts as one partition, whatever partitions it has."""
 
 
 def read_identities(connection: Any, databases: Collection[str] = ()) -> dict[str, TableIdentity] | None:

@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.transports.files.reading import read_head, 
 from airflow_cdc_provider.connectors.transports.files.sampling import age_of, kind_of, sample_files
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
+from airflow_cdc_provider.connectors.transports.messages.discovery import discover_tables
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
 from airflow_cdc_provider.connectors.transports.messages.feed_source import FeedSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -155,7 +156,7 @@ class FilesSource(FeedSource):
     def read_statements(self) -> list[Message]:
         kinds = {kind_of(file.path): True for file in self._samples}
         for file, head in self._samples.items():
-            found = self.discover(self.format.converter.messages(head))
+            found = discover_tables(self.format, self.format.converter.messages(head), {})
             kinds[kind_of(file.path)] &= bool(found.schema_topics) and not found.tables
         files = sorted((file for file in self._listed if kinds.get(kind_of(file.path))), key=age_of)
         contents = ((file.path, self.folder.read_chunks(file.path)) for file in files)

@@ -31,15 +31,13 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.core.table.identity import (
     NO_UNLOGGED_CHANGES,
+    THE_TABLE,
     TableIdentity,
     TablePartition,
     UnloggedChanges,
 )
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import FEED, Specials, may_hold
-
-THE_TABLE = ""
-"""The key of a table in its identity."""
 
 
 class FeedSource(KeepsNoState, ABC):
@@ -173,7 +171,7 @@ class FeedSource(KeepsNoState, ABC):
         now = self._renamed.get(table, table)
         return frozenset({table, now, *self.former_names(now)})
 
-    @property
+    @cached_property
     def _renamed(self) -> dict[str, str]:
         """Former name → name now."""
         return {former: one.name for former, one in self._followed.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.connectors.decoders.debezium.table_history import TableHistory, TableVersion
+from airflow_cdc_provider.connectors.decoders.debezium.table_history import TableHistory, TableVersion, lower_case
 from airflow_cdc_provider.core.table.column_ids import next_id
 from airflow_cdc_provider.core.table.schema import Column
 
@@ -29,11 +29,11 @@ def column_ids(
     """``tables``: the names that messages have for a table. ``copied``: the columns of its copy; ``row``: those of a
     row. ``selects``: whether a column of the source is copied. None if the statements do not show it, or not without
     doubt: columns of these names may have been those of the table at several times."""
-    names, row_names = _lower(column.name for column in copied), _lower(row)
+    names, row_names = lower_case(column.name for column in copied), lower_case(row)
     found: list[ColumnIds] = []
     for history in histories:
         selected = {
-            number: _lower(filter(selects, version.columns))
+            number: lower_case(filter(selects, version.columns))
             for number, version in enumerate(history.versions)
             if version.table in tables
         }
@@ -66,7 +66,7 @@ def _next_ids(ids: Mapping[str, str], version: TableVersion, taken: set[str]) ->
     statement = version.statement
     assert statement is not None, "only the first version precedes all statements"
     former = {new.lower(): old.lower() for old, new in statement.renamed.items()}
-    replaced = _lower(statement.added) & _lower(statement.dropped)
+    replaced = lower_case(statement.added) & lower_case(statement.dropped)
     following = {}
     for name in version.columns:
         old = former.get(name.lower(), name.lower())
@@ -77,7 +77,3 @@ def _next_ids(ids: Mapping[str, str], version: TableVersion, taken: set[str]) ->
             following[name.lower()] = next_id(name, taken) if name in taken else name
             taken.add(following[name.lower()])
     return following
-
-
-def _lower(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)
