@@ -73,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[SparkSession]:
     """Exists before the first test, also if that test does not use it: a job that runs in this process would create
     a session of its own, without any jars."""
+    session = new_session()
+    yield session
+    session.stop()
+
+
+def new_session() -> SparkSession:
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs its end after its reader is gone
     conf = {
         **LOCAL,
@@ -85,9 +91,7 @@ def spark() -> Iterator[SparkSession]:
             TARGET_SETTINGS[kind]["spark.sql.extensions"] for kind in ("delta", "iceberg")
         ),
     }
-    session = build_session("tests", ["delta"], conf)
-    yield session
-    session.stop()
+    return build_session("tests", ["delta"], conf)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,152 @@
+"""What one copy must hold: its source table, seen through the decisions that were made about this copy alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from tests.programs.definitions import FILTERED_OUT, MASKED, RENAMED, TRUNCATED
+from tests.programs.program import Setup
+from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TIME, Column, Table
+
+HASH_KEY = "0123456789abcdef0123456789abcdef"
+SHARD = "region"
+
+
+def hashed(value: Any) -> str | None:
+    return None if value is None else hmac.new(HASH_KEY.encode(), str(value).encode(), hashlib.sha256).hexdigest()
+
+
+def masked(value: Any) -> str:
+    return f"****{value[-MASKED:]}" if len(value) >= 2 * MASKED else "****"
+
+
+HIDDEN: dict[str, Callable[[Any], Any]] = {"hash": hashed, "mask": masked, "truncate": lambda value: value[:TRUNCATED]}
+
+
+def text(value: Any) -> str | None:
+    return None if value is None else str(value).removesuffix("+00:00")
+
+
+@dataclass
+class Copy:
+    """``history``: none, scd2 or log. ``left_out``: columns that an operator has decided not to copy. ``set_values``:
+    key → what an operator has put in place of a value. ``unknown``: keys whose rows an operator has discarded.
+    ``kept``: keys whose rows an operator has kept although they left the source. ``grounds``: what happened since the
+    copy was last equal and may stop it."""
+
+    name: str
+    target: str
+    table: Table
+    setup: Setup
+    history: str = "none"
+    left_out: set[int] = field(default_factory=set)
+    withheld: set[int] = field(default_factory=set)
+    set_values: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    unknown: set[Any] = field(default_factory=set)
+    kept: set[Any] = field(default_factory=set)
+    grounds: set[str] = field(default_factory=set)
+    paused: bool = False
+    copied_again: bool = False
+
+    def wrote(self, key: Any) -> None:
+        """The row was written at the source: what an operator decided about its former state has no effect."""
+        self.set_values.pop(key, None)
+        self.unknown.discard(key)
+        self.kept.discard(key)
+
+    def differences(self, rows: Iterable[Mapping[str, Any]], waiting: set[Any]) -> Iterator[str]:
+        """``rows``: of the target table. ``waiting``: keys of records in quarantine."""
+        rows = [row for row in rows if not self.setup.shards or row[SHARD] == self.table.name]
+        if self.history == "scd2":
+            yield from self._version_faults(rows)
+            rows = [row for row in rows if row["_cdc_is_current"]]
+        elif self.history == "log":
+            rows = list(self._last_of_each(rows))
+        marked = {row[KEY] for row in rows if row.get("_cdc_deleted")}
+        live = [row for row in rows if not row.get("_cdc_deleted")]
+        if len({row[KEY] for row in live}) < len(live):
+            yield f"a key stands twice: {sorted(str(row[KEY]) for row in live)}"
+        copied = {row[KEY]: row for row in live}
+        truth = {key: self.table.named_row(key) for key in self.table.rows if self._selects(self.table.named_row(key))}
+        excused = waiting | self.unknown
+        for key in sorted((copied.keys() | truth.keys()) - excused, key=str):
+            if key not in truth:
+                if not (self._keeps_rows or key in self.kept):
+                    yield f"{key!r} is not in the source: {_shown(copied[key])}"
+            elif key not in copied:
+                yield f"{key!r} is missing{' (marked as deleted)' if key in marked else ''}: {truth[key]}"
+            else:
+                yield from self._wrong_values(key, truth[key], copied[key])
+
+    @property
+    def _keeps_rows(self) -> bool:
+        """Whether rows that left the source may stay."""
+        return self.setup.on_delete == "ignore" or bool(self.setup.ignore)
+
+    def _selects(self, row: Mapping[str, Any]) -> bool:
+        return not self.setup.filtered or row[NUMBER] not in (None, FILTERED_OUT)
+
+    def _wrong_values(self, key: Any, truth: Mapping[str, Any], copied: Mapping[str, Any]) -> Iterator[str]:
+        for column in self.table.columns:
+            name, expected = self._expected(key, column, truth[column.name])
+            if self.is_left_out(column):
+                if column.id in self.withheld and copied.get(name) is not None:
+                    yield f"{key!r}: the withheld column {name} has {copied[name]!r}"
+                continue
+            if column.born == self.table.writes:
+                continue  # no message shows it before the next write
+            if name not in copied:
+                yield f"{key!r}: the column {name} is missing"
+            elif text(copied[name]) != text(expected):
+                yield f"{key!r}: {name} is {copied[name]!r}, in truth {expected!r}"
+
+    def is_left_out(self, column: Column) -> bool:
+        excluded = self.setup.secret == "exclude" and column.name == SECRET
+        return excluded or column.id in self.left_out or column.id in self.withheld
+
+    def _expected(self, key: Any, column: Column, value: Any) -> tuple[str, Any]:
+        """Name and value of a column in the copy."""
+        value = self.set_values.get(key, {}).get(column.name, value)
+        if column.name == TIME and value == BAD_TIME and self.setup.set_null:
+            return TIME, None
+        if column.name != SECRET:
+            return column.name, value
+        name = RENAMED if self.setup.secret == "rename" else SECRET
+        hide = HIDDEN.get(self.setup.secret)
+        return name, hide(value) if hide and value is not None else value
+
+    def _version_faults(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        by_key = defaultdict[Any, list[Mapping[str, Any]]](list)
+        for row in rows:
+            by_key[row[KEY]].append(row)
+        for key, versions in by_key.items():
+            versions.sort(key=lambda row: row["_cdc_sequence"])
+            most = 1 + self.table.written.get(key, 0)
+            if len(versions) > most:
+                yield f"{key!r} has {len(versions)} versions, but was written {most} times"
+            if sum(bool(row["_cdc_is_current"]) for row in versions) > 1:
+                yield f"{key!r} has several current versions"
+            for earlier, later in pairwise(versions):
+                if earlier["_cdc_valid_to"] is None or earlier["_cdc_valid_to"] > later["_cdc_valid_from"]:
+                    yield f"versions of {key!r} overlap: until {earlier['_cdc_valid_to']}, {later['_cdc_valid_from']}"
+
+    def _last_of_each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        last: dict[Any, Mapping[str, Any]] = {}
+        for row in sorted(rows, key=lambda row: str(row["_cdc_sequence"])):
+            if row["_cdc_operation"] == "truncate":
+                last.clear()
+            elif row["_cdc_operation"] == "delete":
+                last.pop(row[KEY], None)
+            else:
+                last[row[KEY]] = row
+        yield from last.values()
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if not name.startswith("_cdc")}

@@ -1,0 +1,42 @@
+"""What a program may show that must not be."""
+
+from __future__ import annotations
+
+import re
+
+NUMBERS = re.compile(r"0x[0-9a-f]+|[0-9]+|'[^']*'")
+
+
+class Finding(AssertionError):
+    """``kind``: wrong rows, no reason, false reason, green, red, endless, lost, question, crash or not healed."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+
+    @property
+    def signature(self) -> str:
+        """The same for findings that look alike."""
+        return NUMBERS.sub("#", f"{self.kind}: {self.detail}")[:120]
+
+
+GROUNDS = {
+    "schema": r"schema|column|renamed|type|changed|identity|statement|alter",
+    "bad": r"record|quarantine|cannot (hold|be)|infinit|zero date|bad",
+    "publication": r"publi",
+    "binlog": r"binlog",
+    "position": r"slot|position|log|no longer|purged",
+    "outage": r"connect|reach|unavailable|refused|answer",
+    "missing": r"missing|no table|control record|restore|not created",
+    "truncate": r"TRUNCATE|truncate",
+    "deletes": r"delete",
+    "feed": r"from its beginning|snapshot",
+    "key": r"key",
+    "definition": r"definition|YAML|settings",
+}
+"""What may stop a copy → words that its reason must have then."""
+
+
+def is_true(grounds: set[str], reason: str) -> bool:
+    return any(re.search(GROUNDS[ground], reason, re.IGNORECASE) for ground in grounds)

@@ -1,0 +1,226 @@
+"""A program: the life of one replicator as plain data.
+
+A program is a definition and a list of acts: of those who write to the source, of the world around it, and of the
+operators. An act that does not apply when its turn comes is passed over, so that every part of a program is a program,
+and a failing one can be made shorter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+POSTGRES, MARIADB, POLL, DEBEZIUM, YDB = "postgres", "mariadb", "poll", "debezium", "ydb"
+DELTA, FEATURES, ICEBERG, TO_POSTGRES, TO_MARIADB = "delta", "delta with features", "iceberg", "postgres", "mysql"
+
+
+class Shown:
+    """Only what differs from the defaults."""
+
+    def __repr__(self) -> str:
+        values = [(one, getattr(self, one.name)) for one in fields(self)]  # type: ignore[arg-type]
+        shown = (f"{one.name}={value!r}" for one, value in values if value != one.default)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Setup(Shown):
+    """The definition of the replicator. ``targets``: kinds of them. ``unnamed``: the first target is ``default``.
+    ``text_keys``: the key is a text. ``history``: none, scd2 or log; ``beside``: in a table of its own. ``policy``:
+    for each kind of schema change. ``secret``: what becomes of the column ``s``: plain, exclude, hash, mask, truncate
+    or rename. ``filtered``: only rows whose ``a`` is not 3 are copied. ``declared_key``: the YAML names ``a`` as the
+    key, which is neither unique nor NOT NULL. ``shards``: both tables are copied into one."""
+
+    source: str = POSTGRES
+    targets: tuple[str, ...] = (DELTA,)
+    unnamed: bool = True
+    tables: int = 1
+    text_keys: bool = False
+    on_delete: str = "hard"
+    ignore: tuple[str, ...] = ()
+    history: str = "none"
+    beside: bool = False
+    policy: str = "default"
+    sensitive: bool = False
+    secret: str = "plain"
+    metadata: bool = False
+    filtered: bool = False
+    declared_key: bool = False
+    shards: bool = False
+    quarantine: bool = False
+    set_null: bool = False
+    reconcile: str = "manual"
+    mode: str = "initial"
+    engine: str = "auto"
+    statements: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Act(Shown):
+    """Tables, keys, columns, copies and texts are numbers, counted round those that there are."""
+
+
+@dataclass(frozen=True, repr=False)
+class Put(Act):
+    """Inserts a row, or updates it."""
+
+    key: int
+    value: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Delete(Act):
+    key: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Move(Act):
+    """Gives a row another key."""
+
+    key: int
+    to: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Truncate(Act):
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class PutBad(Act):
+    """Writes a row with a value that no target can represent."""
+
+    key: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class AddColumn(Act):
+    """``kind``: text, int, or default (an int with a default)."""
+
+    name: int
+    kind: str = "text"
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class DropColumn(Act):
+    column: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class RenameColumn(Act):
+    column: int
+    to: int
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Retype(Act):
+    """``kind``: widen (``a`` to a longer integer) or narrow (``v`` to a shorter text)."""
+
+    kind: str
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Server(Act):
+    """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter), ``binlog``
+    (the log leaves the database out). ``on``: as the replicator needs it."""
+
+    setting: str
+    on: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class LoseLog(Act):
+    """The slot or the oldest logs are gone."""
+
+
+@dataclass(frozen=True, repr=False)
+class ClockBack(Act):
+    """The clock of the source goes back by three hours."""
+
+
+@dataclass(frozen=True, repr=False)
+class LoseCopy(Act):
+    """The target table is dropped."""
+
+    copy: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Outage(Act):
+    """A database that is a target is not reachable, until ``on``."""
+
+    on: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Act):
+    """One run. ``kill``: a failpoint at whose first passage the process of the run dies."""
+
+    kill: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Settle(Act):
+    """Runs until there is nothing to do; then every copy is compared."""
+
+
+@dataclass(frozen=True, repr=False)
+class AnswerQuestion(Act):
+    """``answer``: the number of one of the allowed answers."""
+
+    answer: int
+    copy: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Command(Act):
+    """``kind``: pause, resume, resync, rewind, verify or repair."""
+
+    kind: str
+    copy: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Replay(Act):
+    """Decides about a record in quarantine. ``kind``: replay, set (with a value that can be represented), discard."""
+
+    kind: str
+    copy: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class AddTarget(Act):
+    kind: str
+
+
+@dataclass(frozen=True, repr=False)
+class RemoveTarget(Act):
+    pass
+
+
+@dataclass(frozen=True, repr=False)
+class ChangePolicy(Act):
+    policy: str
+
+
+@dataclass(frozen=True, repr=False)
+class Rename(Act):
+    """Gives the replicator another name."""
+
+
+@dataclass(frozen=True, repr=False)
+class MoveStaging(Act):
+    pass
+
+
+@dataclass(frozen=True, repr=False)
+class Program(Shown):
+    setup: Setup = field(default_factory=Setup)
+    acts: tuple[Act, ...] = ()

@@ -1,0 +1,117 @@
+"""What the tables of the source hold, from the acts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+HOSTILE = ("x", "it's", "${env:HOME}", "a\\b", "", "NULL", "%s {0} :x", "ä€😀")
+GOOD_TIME, BAD_TIME = "2026-01-02 03:04:05", "infinity"
+KEY, NUMBER, TEXT, TIME, SECRET = "id", "a", "v", "at", "s"
+NAMES = ("c", "d", TEXT, "e")
+"""Names of columns that are added and renamed."""
+TEXT_KEYS = ("a", "A", "${env:HOME}", "ä", "x'y", "b\\")
+_ids = count(1)
+
+
+@dataclass
+class Column:
+    """``id``: never used again, whatever the name becomes. ``kind``: int, long, text, short or time. ``born``: the
+    number of writes to the table before it existed."""
+
+    name: str
+    kind: str
+    default: Any = None
+    born: int = 0
+    id: int = field(default_factory=lambda: next(_ids))
+
+
+Row = dict[int, Any]
+"""Id of the column → value."""
+
+
+@dataclass
+class Table:
+    """``writes``: how many rows were written; ``altered``: how many of them before the last statement. ``written``:
+    key → number of writes that made, changed or deleted it.
+    ``bad``: keys whose row cannot be represented. ``named``: columns that the YAML names, which keep their names."""
+
+    name: str
+    text_keys: bool
+    named: frozenset[str] = frozenset()
+    columns: list[Column] = field(default_factory=list)
+    rows: dict[Any, Row] = field(default_factory=dict)
+    writes: int = 0
+    altered: int = -1
+    written: dict[Any, int] = field(default_factory=dict)
+    bad: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        kinds = {KEY: "key", NUMBER: "int", TEXT: "text", TIME: "time", SECRET: "text"}
+        self.columns = [Column(name, kind) for name, kind in kinds.items()]
+        for number in (1, 2, 3):
+            self.put(self.key(number), self.values(number))
+        self.written.clear()
+
+    def key(self, number: int) -> Any:
+        return TEXT_KEYS[number % len(TEXT_KEYS)] if self.text_keys else number % 9
+
+    def values(self, number: int) -> dict[str, Any]:
+        """Of the columns beside the key, by name."""
+        text = HOSTILE[number % len(HOSTILE)]
+        of_kind = {"int": number % 5, "long": number % 5, "text": text, "short": text, "time": GOOD_TIME}
+        return {one.name: of_kind[one.kind] for one in self.columns if one.name != KEY}
+
+    def column(self, name: str) -> Column | None:
+        return next((one for one in self.columns if one.name == name), None)
+
+    @property
+    def changeable(self) -> list[Column]:
+        """Columns that statements may drop and rename."""
+        fixed = {KEY, TIME, NUMBER, SECRET} | self.named
+        return [one for one in self.columns if one.name not in fixed]
+
+    def named_row(self, key: Any) -> dict[str, Any]:
+        return {one.name: self.rows[key][one.id] for one in self.columns}
+
+    def put(self, key: Any, values: dict[str, Any]) -> None:
+        self.rows[key] = {one.id: key if one.name == KEY else values[one.name] for one in self.columns}
+        self._wrote(key)
+        self.bad.discard(key)
+        if values[TIME] == BAD_TIME:
+            self.bad.add(key)
+
+    def delete(self, key: Any) -> None:
+        del self.rows[key]
+        self._wrote(key)
+        self.bad.discard(key)
+
+    def move(self, key: Any, to: Any) -> None:
+        row = self.rows.pop(key)
+        self.rows[to] = row | {self.columns[0].id: to}
+        self._wrote(key)
+        self._wrote(to)
+        if key in self.bad:
+            self.bad = self.bad - {key} | {to}
+
+    def truncate(self) -> None:
+        for key in self.rows:
+            self.written[key] = self.written.get(key, 0) + 1
+        self.rows.clear()
+        self.bad.clear()
+        self.writes += 1
+
+    def add(self, name: str, kind: str, default: Any) -> Column:
+        column = Column(name, kind, default, self.writes)
+        self.columns.append(column)
+        for row in self.rows.values():
+            row[column.id] = default
+        return column
+
+    def drop(self, column: Column) -> None:
+        self.columns.remove(column)
+
+    def _wrote(self, key: Any) -> None:
+        self.writes += 1
+        self.written[key] = self.written.get(key, 0) + 1

@@ -1,0 +1,49 @@
+"""A table of PostgreSQL that is polled by a timestamp."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
+from tests.programs.source import Table
+from tests.programs.worlds.postgres import PostgresWorld
+
+OPTIONS = {
+    "driver": "postgresql+psycopg", "timestamp_column": "updated_at", "commit_latency": 0.2, "timestamp_latency": 0.2,
+}  # fmt: skip
+OFTEN_S, SELDOM_S = 0.1, 86_400.0
+STAMP = (
+    "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN NEW.updated_at := clock_timestamp(); RETURN NEW; END $$"
+)
+
+
+class PolledWorld(PostgresWorld):
+    settings: ClassVar[tuple[str, ...]] = ()
+    loses_log = False
+    truncates = False
+
+    def __init__(self, server: EmbeddedPostgres, reconcile: str) -> None:
+        super().__init__(server, reconcile)
+        self.execute(STAMP)
+
+    @property
+    def source(self) -> Source:
+        audit_s = OFTEN_S if self.looks_for_deletes else SELDOM_S
+        return Source("jdbc_poll", "source", self.reconcile, {**OPTIONS, "key_audit": audit_s})
+
+    def create(self, table: Table) -> None:
+        super().create(table)
+        self.execute(
+            f"ALTER TABLE {table.name} ADD updated_at timestamptz NOT NULL DEFAULT clock_timestamp()",
+            f"CREATE INDEX ON {table.name} (updated_at)",
+            f"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON {table.name} FOR EACH ROW EXECUTE FUNCTION stamp()",
+        )
+
+    def begin(self, tables: list[Table], filtered: bool) -> None:
+        self.tables = [one.name for one in tables]
+
+    def wait(self) -> None:
+        time.sleep(0.6)

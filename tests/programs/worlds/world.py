@@ -1,0 +1,80 @@
+"""A source in which the acts of writers happen."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.spec.definition import Source
+from tests.programs.source import Column, Table
+
+
+class World(ABC):
+    """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
+    represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
+    ``is_feed``: it cannot be read at any time. ``looks_for_deletes``: the next run does, if the stream has none."""
+
+    settings: tuple[str, ...] = ()
+    has_bad = True
+    truncates = True
+    alters = True
+    loses_log = False
+    is_feed = False
+    looks_for_deletes = True
+    connection = ConnectionInfo()
+
+    @property
+    @abstractmethod
+    def source(self) -> Source: ...
+
+    @abstractmethod
+    def table_name(self, name: str) -> str:
+        """In the replicator."""
+
+    @abstractmethod
+    def create(self, table: Table) -> None:
+        """With its rows."""
+
+    def begin(self, tables: list[Table], filtered: bool) -> None:  # noqa: B027 - most sources need none
+        """After all tables were created."""
+
+    @abstractmethod
+    def put(self, table: Table, key: Any, before: dict[str, Any] | None) -> None:
+        """``before``: the row that the write replaces. The table has the row already."""
+
+    @abstractmethod
+    def delete(self, table: Table, key: Any, before: dict[str, Any]) -> None: ...
+
+    @abstractmethod
+    def move(self, table: Table, key: Any, to: Any, before: dict[str, Any]) -> None: ...
+
+    def truncate(self, table: Table) -> None:
+        raise NotImplementedError
+
+    def add(self, table: Table, column: Column) -> None:
+        raise NotImplementedError
+
+    def drop(self, table: Table, name: str) -> None:
+        raise NotImplementedError
+
+    def rename(self, table: Table, old: str, new: str) -> None:
+        raise NotImplementedError
+
+    def retype(self, table: Table, column: Column) -> None:
+        raise NotImplementedError
+
+    def set(self, setting: str, on: bool) -> None:
+        raise NotImplementedError
+
+    def lose_log(self) -> None:
+        raise NotImplementedError
+
+    def clock_back(self) -> None:  # noqa: B027
+        """The times of later changes are earlier."""
+
+    def wait(self) -> None:  # noqa: B027
+        """Until a run sees what was written."""
+
+    def close(self) -> None:
+        return
