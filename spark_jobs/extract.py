@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from airflow_cdc_provider.connectors.copied.reading import source_tasks
+from airflow_cdc_provider.connectors.copied.reading import source_tasks, view_of
 from airflow_cdc_provider.connectors.source_features import HasChannels, RestartsSnapshots
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepResult, TableResult, TableTask, WindowResult
 from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Problem, StagingInvalid
@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.history import row_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.times import utc_now
@@ -89,7 +90,19 @@ def land_window(
 
 def of_source_tables(job: Job) -> Job:
     """With one task per table of the source: the change log is the same for all copies of a table."""
-    return replace(job, step=replace(job.step, tables=tuple(source_tasks(job.step.tables))))
+    step = job.step
+    known = newest_schemas(job.log, step.tables, step.window - 1)
+    tables = [_with_view(task, known.get(task.table)) for task in step.tables]
+    return replace(job, step=replace(step, tables=tuple(source_tasks(tables))))
+
+
+def _with_view(task: TableTask, logged: TableSchema | None) -> TableTask:
+    """``logged``: the schema that the copy will have when it has applied the log; it keeps columns that are dropped."""
+    if task.copies or task.control is None or task.control.schema is None or logged is None:
+        return task
+    kept = tuple(one for one in row_schema(task.control.schema).columns if one.name not in logged.names)
+    schema = replace(logged, columns=(*logged.columns, *kept))
+    return replace(task, copies=(view_of(replace(task, control=replace(task.control, schema=schema))),))
 
 
 def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:
@@ -112,17 +125,18 @@ def _next_window(job: Job, manifest: Manifest) -> Job | None:
 
 
 def newest_schemas(log: ChangeLog, tasks: Iterable[TableTask], window: int) -> dict[str, TableSchema]:
-    """The schema of each table at the end of ``window``: that of its last records in the log, else that of its rows in
-    the target.
-    Tables without a copy are left out: any first schema is accepted."""
+    """The schema of each table or copy at the end of ``window``: that of its last records in the log, else that of its
+    rows in the target. Tables without a copy are left out: any first schema is accepted."""
     controls = {task.table: task.control for task in tasks if task.control}
     logged: dict[str, TableSchema] = {}
     oldest = min((control.window for control in controls.values()), default=window) + 1
     for number in range(window, max(oldest, log.oldest()) - 1, -1):
         if controls.keys() <= logged.keys():
             break
-        for table, part in log.manifest(number).tables.items():
-            if part.schema_ids and table in controls and table not in logged and number > controls[table].window:
+        parts = log.manifest(number).tables
+        for table in [table for table in controls if table not in logged and number > controls[table].window]:
+            part = parts.get(source_table(table))
+            if part and part.schema_ids:
                 logged[table] = log.schema(part.schema_ids[-1])
     copied = {
         table: row_schema(control.schema)

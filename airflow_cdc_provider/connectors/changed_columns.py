@@ -9,7 +9,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 
 def changed_columns(
@@ -23,14 +22,23 @@ def changed_columns(
     ``has_unknown_initial``: whether older rows may have values in these columns that are not known."""
     items: list[StreamItem] = []
     for task in tasks:
-        previous = latest.get(task.table, task.control.schema if task.control else None)
-        changes = column_changes(previous, task.schema) if previous else ()
-        if task.table in latest:  # the catalog may have been read before the table's last change
-            changes = tuple(change for change in changes if change.kind is ChangeKind.ADD_COLUMN)
-        if previous and changes and task.state in TAKES_CHANGES:
-            added = frozenset(task.schema.names) - set(previous.names)
+        changed = [known for known in _known_schemas(task, latest) if _has_changed(task, known, task.table in latest)]
+        if changed:
+            added = frozenset(name for known in changed for name in set(task.schema.names) - set(known.names))
             items += [task.schema, schema_record(task.schema, order_key, position, has_unknown_initial(task, added))]
     return items
+
+
+def _known_schemas(task: TableTask, latest: Mapping[str, TableSchema]) -> list[TableSchema]:
+    """Of the copies that take changes, after the last change of the table."""
+    views = [view.schema for view in task.views if view.takes_changes and view.schema]
+    return [latest[task.table]] if views and task.table in latest else views
+
+
+def _has_changed(task: TableTask, known: TableSchema, is_last: bool) -> bool:
+    """``is_last``: of the last change; the catalog may have been read before it."""
+    changes = column_changes(known, task.schema)
+    return any(change.kind is ChangeKind.ADD_COLUMN for change in changes) if is_last else bool(changes)
 
 
 def schema_record(schema: TableSchema, order_key: str, position: str, unknown_initial: bool = False) -> ChangeRecord:

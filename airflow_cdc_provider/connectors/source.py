@@ -62,12 +62,13 @@ class Resolved:
 @dataclass(frozen=True)
 class HoleFound:
     """The stream lacks changes of ``table``, or of any table if that is empty. The window ends after the transaction,
-    with a hole of this ``kind`` (``core.log.change_log.Hole``)."""
+    with a hole of this ``kind`` (``core.log.change_log.Hole``). ``copies``: those that have the hole; empty for all."""
 
     table: str
     kind: str
     order_key: str
     detail: str
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

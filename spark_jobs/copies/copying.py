@@ -51,7 +51,7 @@ def with_copy_window(job: Job, task: TableTask) -> Job:
         name = task.source_table
         if has_reload(manifest, name) or job.source.contains_all_after(manifest.hi, end, name):
             return replace(job, step=replace(job.step, window=number))
-        if hole_of(manifest, task.source_table, ""):
+        if hole_of(manifest, task.table, ""):
             break
     raise PositionLost.of(
         "CPY006",

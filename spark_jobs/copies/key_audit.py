@@ -49,7 +49,7 @@ def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
     if history_of(control.schema) is not History.NONE:
         return None
     for number in range(control.window + 1, log.sealed() + 1):
-        if hole := hole_of(log.manifest(number), control.source_table, control.floor):
+        if hole := hole_of(log.manifest(number), control.table, control.floor):
             return number if hole.kind == AUDIT else None
     return None
 
@@ -64,7 +64,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         return caught_up
     control, current = require_writable(job, task, CATCHING_UP)
     assert control.schema is not None
-    hole = hole_of(job.log.manifest(window), task.source_table, control.floor)
+    hole = hole_of(job.log.manifest(window), task.table, control.floor)
     assert hole is not None
     keys = replace(control.schema, columns=tuple(map(control.schema.column, control.schema.key)))
     with (

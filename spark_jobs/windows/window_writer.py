@@ -116,8 +116,8 @@ class _SplitWriter:
         self.breaking: dict[str, str] = {}
         self.touched: set[str] = set()
         self.holes: list[Hole] = []
-        self.ended_holes: dict[str, Hole] = {}
-        self.open_holes: dict[str, Hole] = {}
+        self.ended_holes: dict[tuple[str, tuple[str, ...]], Hole] = {}
+        self.open_holes: dict[tuple[str, tuple[str, ...]], Hole] = {}
         self.hi: dict[str, str] | None = None
         self.resolved: dict[str, datetime] = {}
         self.snapshots: list[SourceSnapshot] = []
@@ -152,7 +152,8 @@ class _SplitWriter:
                 self.snapshots.append(item.snapshot)
             elif isinstance(item, HoleFound):
                 for table in [item.table] if item.table else self.tables:
-                    self.open_holes[table] = Hole(item.kind, table, item.order_key, detail=item.detail)
+                    hole = Hole(item.kind, table, item.order_key, detail=item.detail, copies=item.copies)
+                    self.open_holes[table, item.copies] = hole
             elif not self._accept_schema(item):
                 self.open = _Counts()
                 return WindowEnd.SCHEMA
@@ -183,7 +184,7 @@ class _SplitWriter:
             records, order_key = 1, item.order_key
             size = RECORD_OVERHEAD_BYTES + len(item.after or "") + len(item.before or "")
             if item.op == Operation.OVERFLOW:
-                self.open_holes[item.table] = Hole(OVERFLOW, item.table, order_key, detail=OVERFLOW_DETAIL)
+                self.open_holes[item.table, ()] = Hole(OVERFLOW, item.table, order_key, detail=OVERFLOW_DETAIL)
         self.open.records += records
         self.space.records -= records
         self.space.bytes -= size

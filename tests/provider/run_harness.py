@@ -301,7 +301,7 @@ class RunHarness:
         for task in plan.named(plan.stream if tables is None else tuple(tables)):
             control = self.control(task.table)
             later = {number: log.manifest(number) for number in range(control.window + 1, sealed + 1)}
-            holes = (number for number in later if hole_of(later[number], task.source_table, control.floor))
+            holes = (number for number in later if hole_of(later[number], task.table, control.floor))
             upto = next(holes, sealed + 1) - 1
             count = sum(later[number].tables[task.source_table].rows for number in later if number <= upto)
             if not count:

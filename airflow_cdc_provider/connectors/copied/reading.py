@@ -7,6 +7,7 @@ makes of them is decided here, in the process that reads them and before it writ
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,8 +29,11 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import IN_TYPE, MayHold, Specials
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,12 +48,50 @@ def source_task(task: TableTask) -> TableTask:
 
 
 def source_tasks(tasks: Iterable[TableTask]) -> list[TableTask]:
-    """One task per table of the source, whatever copies it has: of one that exists, if any does. They have the same
-    columns, because a copy beside another one has the same rule."""
-    by_table: dict[str, TableTask] = {}
+    """One task per table of the source, with all columns that the YAML selects and the views of all copies: what was
+    decided about one copy has no effect on the change log."""
+    copies = defaultdict[str, list[TableTask]](list)
     for task in sorted(tasks, key=lambda one: (one.control is None, len(one.table))):
-        by_table.setdefault(task.source_table, replace(task, table=task.source_table))
-    return list(by_table.values())
+        copies[task.source_table].append(task)
+    return [_task_of_all(table, tasks) for table, tasks in copies.items()]
+
+
+def _task_of_all(table: str, copies: Sequence[TableTask]) -> TableTask:
+    first = copies[0]
+    logged = next((one.logged for one in copies if one.logged), None) or first
+    state = next((one.state for one in copies if one.state in TAKES_CHANGES), first.state)
+    return replace(
+        first,
+        table=table,
+        schema=logged.schema,
+        rule=logged.rule,
+        control=_with_ignored(first.control, logged.schema),
+        state=state,
+        ignored=(),
+        logged=None,
+        copies=tuple(view for copy in copies for view in copy.copies or (view_of(copy),)),
+    )
+
+
+def view_of(copy: TableTask) -> CopyView:
+    """``copy``: of the stream lane, or of a whole run."""
+    logged = copy.logged.schema if copy.logged else copy.schema
+    control = _with_ignored(copy.control, logged)
+    schema = source_schema(control.schema) if control and control.schema else None
+    return CopyView(copy.table, copy.state, schema)
+
+
+def _with_ignored(control: ControlRecord | None, logged: TableSchema) -> ControlRecord | None:
+    """The record of a copy that has no columns left out: changes of those do not concern it."""
+    if control is None or control.schema is None or not control.ignored:
+        return control
+    missing = tuple(
+        column
+        for column in logged.columns
+        if column.source_name in control.ignored and column.name not in control.schema.names
+    )
+    schema = replace(control.schema, columns=(*control.schema.columns, *missing))
+    return replace(control, schema=schema, ignored=())
 
 
 def read_stream(

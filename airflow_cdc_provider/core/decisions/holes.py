@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from airflow_cdc_provider.core.decisions.facts import LogFacts
 from airflow_cdc_provider.core.log.change_log import SCHEMA, Hole, Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copies import source_table
 
 
 def first_pending_window(log: LogFacts, control: ControlRecord) -> int | None:
@@ -22,37 +23,36 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
     """The first hole after the cursor. A window that did not capture the table is a hole, too."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (hole := hole_of(manifest, control.source_table, control.floor)):
+        if manifest and (hole := hole_of(manifest, control.table, control.floor)):
             return hole
     return None
 
 
 def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
     """The last of these windows with a hole, up to the cursor. Earlier windows must not be applied again."""
-    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.source_table, control.floor))
+    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor))
     return max((window for window in windows if window <= control.window), default=None)
 
 
 def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
-    """Whether one of the copies of the hole's table has neither passed the hole, which only a new copy can, nor a floor
-    that repairs it. ``window``: of the hole."""
-    return any(
-        copy.window < window and _is_unrepaired(hole, copy.floor) for copy in copies if copy.source_table == hole.table
-    )
+    """Whether one of the copies that have the hole has neither passed it, which only a new copy can, nor a floor that
+    repairs it. ``window``: of the hole."""
+    return any(copy.window < window and _has(copy.table, copy.floor, hole) for copy in copies)
 
 
-def _is_unrepaired(hole: Hole, floor: str) -> bool:
-    """For a copy at ``floor``."""
-    return hole.kind != SCHEMA and not "" < hole.order_key <= floor
+def _has(copy: str, floor: str, hole: Hole) -> bool:
+    concerned = hole.table == source_table(copy) and (not hole.copies or copy in hole.copies)
+    return concerned and hole.kind != SCHEMA and not "" < hole.order_key <= floor
 
 
-def hole_of(manifest: Manifest, table: str, floor: str) -> Hole | None:
-    """The hole that a copy at ``floor`` of a table of the source has in a window. A hole at or below the floor is
-    repaired by the copy. A hole of single rows (``ids``) is one of the whole table: rows that can be fetched are
-    records of the window, not holes. A schema change amid a transaction is none: the schemas of the records decide."""
+def hole_of(manifest: Manifest, copy: str, floor: str) -> Hole | None:
+    """The hole that a copy at ``floor`` has in a window. A hole at or below the floor is repaired by the copy. A hole
+    of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the window, not holes. A
+    schema change amid a transaction is none: the schemas of the records decide."""
     for hole in manifest.holes:
-        if hole.table == table and _is_unrepaired(hole, floor):
+        if _has(copy, floor, hole):
             return hole
+    table = source_table(copy)
     if table not in manifest.tables:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")
     return None

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.spec.engines import EngineUse
 from airflow_cdc_provider.core.spec.slices import Slice
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -31,6 +32,14 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class LoggedTable:
+    """What the change log has of a table if the copy leaves out some of it: all columns that the YAML selects."""
+
+    schema: TableSchema
+    rule: TableRule
+
+
+@dataclass(frozen=True)
 class TableTask:
     """One copy of a table in a run. ``table``: its name.
 
@@ -40,7 +49,8 @@ class TableTask:
     ``identity``: of the table in the source's catalog, if the stream carries all changes up to it. ``rewritten``: the
     source rewrote the rows, and a comparison must show whether they changed. ``withheld``: new columns of a sensitive
     table, which are not copied. ``ignored``: columns that are not copied by an operator's decision; ``schema`` and
-    ``rule`` leave them out. ``renamed_to``: the name of its table in the source now, empty if that is ``source_table``.
+    ``rule`` leave them out, ``logged`` has them. ``copies``: of the table, where the task is to read the stream for
+    all of them. ``renamed_to``: the name of its table in the source now, empty if that is ``source_table``.
     ``former_names``: further names under which the stream has changes of the table.
     ``comments``: of columns in the source's catalog, by their names in the copy; None if the copy does not get them.
     """
@@ -59,6 +69,13 @@ class TableTask:
     renamed_to: str = ""
     former_names: tuple[str, ...] = ()
     comments: dict[str, str] | None = None
+    logged: LoggedTable | None = None
+    copies: tuple[CopyView, ...] = ()
+
+    @property
+    def views(self) -> tuple[CopyView, ...]:
+        """Of the copies for which the stream is read."""
+        return self.copies or (CopyView(self.table, self.state, self.control.schema if self.control else None),)
 
     @property
     def source_table(self) -> str:

@@ -169,7 +169,7 @@ class DataFile:
 class Hole:
     """A range of the stream that cannot be read. ``kind``: gap, overflow, schema, or one of the constants of this
     module. Empty ``ids``: the whole table. ``order_key``: a copy with this or a higher floor repairs the hole; empty if
-    its position in the stream is unknown."""
+    its position in the stream is unknown. ``copies``: those of the table that have the hole; empty if all have it."""
 
     kind: str
     table: str
@@ -177,6 +177,7 @@ class Hole:
     ids: tuple[str, ...] = ()
     position: dict[str, str] = field(default_factory=dict)
     detail: str = ""
+    copies: tuple[str, ...] = ()
 
     @property
     def cause(self) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 
 from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_columns
 from airflow_cdc_provider.core.columns.functions import hash_key_id
-from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.decisions.steps import LoggedTable, TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.nearest import abbreviated, did_you_mean
 from airflow_cdc_provider.core.spec.column_problems import conversion_problems, named_columns
@@ -75,23 +75,26 @@ class Selection:
         """``ignored``: columns of the source that are not copied by an operator's decision. ``renamed_to``: the name in
         the source, if it is another one."""
         copied = control.schema if control else None
-        rule, withheld = withhold(_without(self.rule, ignored), self.selected, copied)
-        columns = tuple(column for column in self.selected.columns if selects(rule, column.text_of or column.name))
-        rows = copied_schema(rule, replace(self.selected, columns=columns), self.hash_key)
-        schema = stored_schema(rule.history, rows)
-        sha256 = self.definition_sha256
+        rule, withheld = withhold(self.rule, self.selected, copied)
+        own = _without(rule, ignored)
         return TableTask(
             self.table,
             self.target,
-            schema,
-            rule,
-            sha256,
+            self._stored(own),
+            own,
+            self.definition_sha256,
             state,
             control,
             withheld=withheld,
             ignored=tuple(ignored),
             renamed_to=renamed_to,
+            logged=LoggedTable(self._stored(rule), rule) if ignored else None,
         )
+
+    def _stored(self, rule: TableRule) -> TableSchema:
+        """The schema of the target table with the columns that ``rule`` selects."""
+        columns = tuple(column for column in self.selected.columns if selects(rule, column.text_of or column.name))
+        return stored_schema(rule.history, copied_schema(rule, replace(self.selected, columns=columns), self.hash_key))
 
 
 def _without(rule: TableRule, ignored: Sequence[str]) -> TableRule:

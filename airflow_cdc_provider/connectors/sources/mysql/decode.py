@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, pa
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import undecoded_record
 from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
 from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
-from airflow_cdc_provider.connectors.sources.mysql.known_columns import KnownColumns
+from airflow_cdc_provider.connectors.sources.mysql.known_columns import ColumnsOfCopies
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
     FILE,
     MAX_REQUEST_POS,
@@ -65,7 +65,7 @@ class BinlogDecoder:
         self._maps: dict[int, tuple[str, bytes]] = {}
         self._readers: dict[bytes, tuple[RowReader, TableMap] | None] = {}
         self._current: dict[str, TableSchema] = {}
-        self._known = {task.table: KnownColumns(task) for task in tasks}
+        self._known = {task.table: ColumnsOfCopies(task) for task in tasks}
         self._announced: set[str] = set()
         self._touched: dict[str, None] = {}
         self._open = False
@@ -191,7 +191,8 @@ class BinlogDecoder:
             case Effect.ALTER:
                 for task in ours:
                     if changes := self._known[task.table].apply(statement, query.strict):
-                        self._add_holes_of(event, [task], "; ".join(changes))
+                        for detail, copies in changes.items():
+                            self._add_hole(event, task, detail, copies)
                     elif renamed := self._known[task.table].renamed(statement):
                         self._rename(event, renamed)
         if not self._open:
@@ -258,9 +259,10 @@ class BinlogDecoder:
         except AmbiguousSchema as error:
             self._add_holes(event, [task.table], str(error))
             return None
-        if rewritten := columns_maybe_rewritten(task, found):
-            detail = f"values may have changed without a log when columns were altered: {', '.join(rewritten)}"
-            self._add_holes(event, [task.table], detail)
+        for view in task.views:
+            if rewritten := columns_maybe_rewritten(view, found):
+                detail = f"values may have changed without a log when columns were altered: {', '.join(rewritten)}"
+                self._add_hole(event, task, detail, [view.copy])
         if generated := self._formerly_generated(task.table, found.schema):
             detail = f"column {', '.join(generated)} was a generated column, and was made an ordinary column later"
             self._add_holes(event, [task.table], detail)
@@ -274,14 +276,14 @@ class BinlogDecoder:
 
     def _add_schema(self, event: BinlogEvent, reader: RowReader) -> None:
         """Adds the schema of the next records, and a schema record if it differs from the previous one."""
-        target = reader.task.control.schema if reader.task.control else None
-        before = self._current.get(reader.table, target)
+        current = self._current.get(reader.table)
+        known = [current] if current else [view.schema for view in reader.task.views]
         self._current[reader.table] = reader.schema
         self._known[reader.table].add_schema(reader.schema)
         if reader.schema_id not in self._announced:
             self._announced.add(reader.schema_id)
             self.items.append(reader.schema)
-        if before is None or before.shape != reader.schema.shape:
+        if any(before is None or before.shape != reader.schema.shape for before in known):
             record = self._control(event, reader.schema, Operation.SCHEMA, _order_key_before(self._epoch, event))
             unknown = columns_with_unknown_defaults(reader.task, reader.found)
             after = canonical(reader.schema.plain())
@@ -318,6 +320,12 @@ class BinlogDecoder:
 
     def _add_holes_of(self, event: BinlogEvent, tasks: Iterable[TableTask], detail: str) -> None:
         self._add_holes(event, [task.table for task in tasks], detail)
+
+    def _add_hole(self, event: BinlogEvent, task: TableTask, detail: str, copies: Collection[str]) -> None:
+        """``copies``: those that have it."""
+        order_key = f"{order_prefix(self._epoch, event.file, event.start)}{0:010x}"
+        some = () if len(copies) == len(task.views) else tuple(copies)
+        self.items.append(HoleFound(task.table, UNLOGGED, order_key, detail, some))
 
     def _add_holes(self, event: BinlogEvent, tables: Iterable[str], detail: str) -> None:
         order_key = f"{order_prefix(self._epoch, event.file, event.start)}{0:010x}"

@@ -1,4 +1,4 @@
-"""The columns of a table's copy at a position of the stream, and the effect of statements on them. Pure."""
+"""The columns of a copy at a position of the stream, and the effect of statements on them. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from airflow_cdc_provider.connectors.mysql_statements.alter_table import added_c
 from airflow_cdc_provider.connectors.sources.mysql.alterations import unlogged_changes
 from airflow_cdc_provider.connectors.sources.mysql.statements import Statement
 from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.table.column_ids import rename_columns
+from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.states import TableState
-
-UNCOPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING})
-"""States in which the first copy may be running. A hole before its floor does not affect it."""
 
 
 class KnownColumns:
     """The columns of the target, and those of rows and statements of this window. Columns that were dropped within the
     window are included: the target still has their values."""
 
-    def __init__(self, task: TableTask) -> None:
-        self._schema = task.control.schema if task.control else None
+    def __init__(self, view: CopyView, rule: TableRule) -> None:
+        self.view = view
+        self._schema = view.schema
         self._last = self._schema
-        self._uncopied = task.state in UNCOPIED
-        self._rule = task.rule
+        self._rule = rule
         self._added: set[str] = set()
 
     def add_schema(self, schema: TableSchema) -> None:
@@ -38,8 +36,8 @@ class KnownColumns:
 
     def apply(self, statement: Statement, strict: bool) -> list[str]:
         """Descriptions of the unlogged changes that the statement may have made."""
-        schema = None if self._uncopied else self._schema
-        if schema is None and not self._uncopied:
+        schema = None if self.view.uncopied else self._schema
+        if schema is None and not self.view.uncopied:
             return []
         changes = list(unlogged_changes(statement.clauses, statement.ignoring, strict, schema))
         self._added |= set(added_columns(statement.clauses))
@@ -48,7 +46,7 @@ class KnownColumns:
     def renamed(self, statement: Statement) -> TableSchema | None:
         """The columns after a statement that renames some of them; None if it renames none that is copied. A renamed
         column has its earlier name as its id."""
-        if self._schema is None or self._last is None or self._uncopied:
+        if self._schema is None or self._last is None or self.view.uncopied:
             return None
         names = {old.lower(): new for old, new in renamed_columns(statement.clauses)}
         if not names.keys() & {name.lower() for name in self._last.names}:
@@ -71,6 +69,31 @@ class KnownColumns:
             return frozenset()
         known = self._added | {name.lower() for name in self._schema.names}
         return frozenset(name.lower() for name in schema.names) - known
+
+
+class ColumnsOfCopies:
+    """The known columns of all copies of a table, each by itself. ``task``: of the table."""
+
+    def __init__(self, task: TableTask) -> None:
+        self._copies = [KnownColumns(view, task.rule) for view in task.views]
+
+    def add_schema(self, schema: TableSchema) -> None:
+        for copy in self._copies:
+            copy.add_schema(schema)
+
+    def apply(self, statement: Statement, strict: bool) -> dict[str, tuple[str, ...]]:
+        """Descriptions of the unlogged changes that the statement may have made → the copies that have them."""
+        found = [(copy.view.copy, "; ".join(copy.apply(statement, strict))) for copy in self._copies]
+        details = dict.fromkeys(detail for _, detail in found if detail)
+        return {detail: tuple(name for name, own in found if own == detail) for detail in details}
+
+    def renamed(self, statement: Statement) -> TableSchema | None:
+        """As ``KnownColumns.renamed``, of the first copy that has a renamed column."""
+        schemas = [copy.renamed(statement) for copy in self._copies]
+        return next((schema for schema in schemas if schema), None)
+
+    def unexplained(self, schema: TableSchema) -> frozenset[str]:
+        return frozenset().union(*(copy.unexplained(schema) for copy in self._copies))
 
 
 def _renamed(schema: TableSchema, names: Mapping[str, str]) -> TableSchema:

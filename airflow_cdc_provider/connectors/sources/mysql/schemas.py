@@ -23,6 +23,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import (
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.column_ids import with_distinct_ids
+from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
@@ -104,8 +105,7 @@ def _columns_by_index(
 
 def _known_column(described: CatalogColumn, task: TableTask) -> Column:
     """The column as the target has it, if they differ in the native type only."""
-    target = task.control.schema if task.control and task.control.schema else None
-    for schema in (task.schema, target):
+    for schema in (task.schema, *(view.schema for view in task.views)):
         for column in schema.columns if schema else ():
             if column.name == described.name and column.type == described.column.type:
                 return column
@@ -122,21 +122,18 @@ def _key(table_map: TableMap, described: tuple[CatalogColumn, ...], task: TableT
 
 
 def columns_with_unknown_defaults(task: TableTask, found: BinlogSchema) -> tuple[str, ...]:
-    """Columns that the target lacks and that may not be NULL in its rows: only a new copy has their values."""
-    target = task.control.schema if task.control else None
-    if target is None:
-        return ()
+    """Columns that a copy lacks and that may not be NULL in its rows: only a new copy has their values."""
     described = {column.name: column for column in found.described}
-    return tuple(name for name in found.schema.names if name not in target.names and described[name].default)
+    defaults = [name for name in found.schema.names if name in described and described[name].default]
+    return tuple(name for name in defaults if any(view.lacks(name) for view in task.views))
 
 
-def columns_maybe_rewritten(task: TableTask, found: BinlogSchema) -> tuple[str, ...]:
-    """Columns whose values the server may have changed, without row events, when they were altered.
+def columns_maybe_rewritten(view: CopyView, found: BinlogSchema) -> tuple[str, ...]:
+    """Columns whose values in a copy the server may have changed, without row events, when they were altered.
 
     The catalog may be newer than an ALTER that the stream has not reached yet. The target takes over its types with
     this row, so the later window sees no change of type in that ALTER: it must be detected now."""
-    target = task.control.schema if task.control else None
-    natives = {column.name: column.native for column in target.columns} if target else {}
+    natives = {column.name: column.native for column in view.schema.columns} if view.schema else {}
     taken_over = natives | {column.name: column.native for column in found.schema.columns}
     return tuple(
         column.name

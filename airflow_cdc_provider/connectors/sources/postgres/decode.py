@@ -200,13 +200,13 @@ class PgoutputDecoder:
     def _announce(self, lsn: int, reader: RowReader) -> None:
         """Append the schema of the records that follow, and a schema record if it differs from the previous one."""
         self._flush()
-        target_schema = reader.task.control.schema if reader.task.control else None
-        previous = self._latest_schemas.get(reader.table, target_schema)
+        latest = self._latest_schemas.get(reader.table)
+        known = [latest] if latest else [view.schema for view in reader.task.views]
         self._latest_schemas[reader.table] = reader.schema
         if reader.schema.schema_id not in self._announced:
             self._announced.add(reader.schema.schema_id)
             self.items.append(reader.schema)
-        if previous is None or previous.shape != reader.schema.shape:
+        if any(previous is None or previous.shape != reader.schema.shape for previous in known):
             unknown_initial = has_unknown_initial(reader.schema, reader.task, self._catalog)
             record = self._control_event(reader, Operation.SCHEMA, self._order_before_next(lsn))
             after = canonical(reader.schema.plain())

@@ -39,8 +39,7 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
     """
     table = catalog.tables.get(task.name_in_source)
     known = [schema for schema in (table and table.schema, task.schema) if schema]
-    if task.control and task.control.schema:
-        known.append(task.control.schema)
+    known += [view.schema for view in task.views if view.schema]
     columns = [
         _column(attribute, known, catalog.domains)
         for attribute in relation.attributes
@@ -52,13 +51,12 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
 
 
 def has_unknown_initial(schema: TableSchema, task: TableTask, catalog: Catalog) -> bool:
-    """Whether the target lacks columns whose values in its rows can only be read from the source table."""
+    """Whether a copy lacks columns whose values in its rows can only be read from the source table."""
     table = catalog.tables.get(task.name_in_source)
-    target_schema = task.control.schema if task.control else None
-    if table is None or target_schema is None:
+    if table is None:
         return False
-    unknown = {*table.unknown_initial, *task.rule.columns.as_text}
-    return any(name in unknown and name not in target_schema.names for name in schema.names)
+    unknown = {*table.unknown_initial, *task.rule.columns.as_text} & set(schema.names)
+    return any(view.lacks(name) for view in task.views for name in unknown)
 
 
 def _column(attribute: Attribute, known: list[TableSchema], domains: Domains) -> Column:

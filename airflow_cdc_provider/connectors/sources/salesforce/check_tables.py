@@ -91,8 +91,8 @@ def _not_queryable(task: TableTask, schema: ObjectSchema) -> Iterator[Problem]:
 
 def _hidden_columns(task: TableTask, schema: ObjectSchema) -> Iterator[Problem]:
     """Columns of the target that the user can no longer see. Their values would become NULL."""
-    target_names = task.control.schema.names if task.control and task.control.schema else ()
-    hidden = [name for name in target_names if name not in schema.schema.names]
+    copied = dict.fromkeys(name for view in task.views if view.schema for name in view.schema.names)
+    hidden = [name for name in copied if name not in schema.schema.names]
     if hidden:
         yield Problem(
             "SRC054",

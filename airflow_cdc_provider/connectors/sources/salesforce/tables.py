@@ -39,8 +39,8 @@ class ObjectTable:
         return is_new
 
     def schema_differs_from_target(self) -> bool:
-        target = self.task.control.schema if self.task.control else None
-        return target is not None and target.shape != self.schema.shape
+        copied = [view.schema for view in self.task.views if view.schema]
+        return any(schema.shape != self.schema.shape for schema in copied)
 
     def _describe_for(self, event: EventSchema) -> ObjectSchema:
         names = event.names

@@ -27,11 +27,8 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_log import EXPIRED, UNLOGGED
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.selected_columns import selected_columns
+from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.schema import TEXT_OF, Column, TableSchema
-from airflow_cdc_provider.core.table.states import TableState
-
-UNCOPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING})
-"""States in which the first copy may be running. A hole before its floor does not affect it."""
 
 
 class TableStream:
@@ -51,15 +48,13 @@ class TableStream:
         self.coverage = coverage
         self._session, self._task, self._table, self._epoch = session, task, table, epoch
         self._alterations = alterations
-        target = task.control.schema if task.control else None
-        self._current = target
-        self._natives = {column.name: column.native for column in target.columns} if target else {}
+        self._current: TableSchema | None = None
         self._announced: set[str] = set()
         self._lost_reported = False
         self._unknown = frozenset(
             name
             for name in task.schema.names
-            if target is not None and name not in target.names and not self._is_null_in_older_rows(name, instances)
+            if any(view.lacks(name) for view in task.views) and not self._is_null_in_older_rows(name, instances)
         )
 
     def read(self, after: int, upto: int, times: Mapping[int, datetime]) -> Iterator[StreamItem]:
@@ -68,8 +63,9 @@ class TableStream:
             self._lost_reported = True
             yield self._lost(self.coverage.lost)
         for one in self._alterations:
-            if after < one.lsn <= upto and (changes := self._changed_values(one)):
-                yield self._hole(one.lsn, "; ".join(changes))
+            for view in self._task.views if after < one.lsn <= upto else ():
+                if changes := _changed_values(view, one):
+                    yield replace(self._hole(one.lsn, "; ".join(changes)), copies=self._some(view))
         for segment in within(self.coverage.segments, after, upto):
             yield from self._read_segment(segment, times)
 
@@ -85,6 +81,8 @@ class TableStream:
         if not self.coverage.segments:
             return []
         schema, _ = self._schema_of(self.coverage.segments[-1].instance)
+        if self._current is None and not any(view.lacks(name) for view in self._task.views for name in schema.names):
+            return []
         task, name = replace(self._task, schema=schema), self._task.table
         latest = {name: self._current} if self._current else {}
         position = f'{{"lsn":"{lsn_text(limit)}"}}'
@@ -107,12 +105,14 @@ class TableStream:
         yield from self._not_captured(segment, schema, last)
 
     def _new_schema(self, schema: TableSchema, first: ChangeRecord) -> Iterator[StreamItem]:
-        before, self._current = self._current, schema
+        known = [self._current] if self._current else [view.schema for view in self._task.views]
+        self._current = schema
         if schema.schema_id not in self._announced:
             self._announced.add(schema.schema_id)
             yield schema
-        if before is None or before.shape != schema.shape:
-            added = set(schema.names) - set(before.names) if before else set[str]()
+        changed = [before for before in known if before is None or before.shape != schema.shape]
+        if changed:
+            added = {name for before in changed if before for name in set(schema.names) - set(before.names)}
             order_key = first.order_key[: -len(FIRST)] + FIRST
             yield schema_record(schema, order_key, first.position, self._has_unknown(self._task, frozenset(added)))
 
@@ -145,11 +145,8 @@ class TableStream:
         found = self._table.find(column.name)
         return found.column if found and found.native == column.native else column.column
 
-    def _changed_values(self, alteration: Alteration) -> list[str]:
-        if self._task.state in UNCOPIED:
-            during = "was altered while the table was copied"
-            return [f"column {change.column} {during}" for change in type_changes(alteration.text)]
-        return list(rewritten(alteration, self._natives))
+    def _some(self, view: CopyView) -> tuple[str, ...]:
+        return () if len(self._task.views) == 1 else (view.copy,)
 
     def _is_null_in_older_rows(self, name: str, instances: Sequence[CaptureInstance]) -> bool:
         """Whether a new column is NULL in every row that did not change since a capture instance captures it."""
@@ -184,6 +181,14 @@ class TableStream:
         detail = f"no change table has the changes before commit {lsn_text(before)}: cleanup removed them, or the table"
         detail += " was not captured"
         return HoleFound(self._task.table, EXPIRED, key_before(self._epoch, before), detail)
+
+
+def _changed_values(view: CopyView, alteration: Alteration) -> list[str]:
+    if view.uncopied:
+        during = "was altered while the table was copied"
+        return [f"column {change.column} {during}" for change in type_changes(alteration.text)]
+    columns = view.schema.columns if view.schema else ()
+    return list(rewritten(alteration, {column.name: column.native for column in columns}))
 
 
 def uncaptured(instance: str, columns: Sequence[str]) -> str:
