@@ -69,7 +69,7 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
                 control, current = require_writable(job, task, more_states)
                 continue
             return _schema_stopped(job, work, current, schema)
-        if not plan.windows and not has_waiting_work(log, task.source_table, control, step.repair):
+        if not plan.windows and not has_waiting_work(log, task.table, control, step.repair):
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
         try:
             with work.phase("fold"):

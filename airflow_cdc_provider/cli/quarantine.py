@@ -37,7 +37,7 @@ def list(args: argparse.Namespace) -> CommandOutput:
     rows = [
         (
             case.record.id,
-            case.record.table,
+            case.copy,
             case.record.window,
             _age(case.since),
             "blocks the table" if case.blocks_table else case.parked,
@@ -98,7 +98,7 @@ def _command_output(
         "outcome": command.outcome,
         "records": command.arguments["records"],
     }
-    blocked = sorted({case.record.table for case in cases if case.blocks_table})
+    blocked = sorted({case.copy for case in cases if case.blocks_table})
     resume = [f"afterwards run `airflow cdc resume {replicator.name} --table {table}`" for table in blocked]
     if command.status is CommandStatus.FAILED:
         problem = Problem("CMD007", f"{command.kind} failed", where=command.replicator, found=command.outcome)

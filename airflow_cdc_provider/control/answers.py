@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import (
 from airflow_cdc_provider.core.errors import UNREADABLE, CommandRefused, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.ignored_columns import ids_of
 from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
@@ -106,7 +107,8 @@ def answer_question(
         question=question.id,
         answer=answer,
         reason=reason,
-        columns=dict(question.renames) if answer is Answer.RENAME else {},
+        columns=_columns(replicator, question, answer),
+        window=question.window,
     )
     detail = {"table": question.table, "question": question.id, "answer": answer.value, "reason": reason}
     replicator.state.write_audit(
@@ -115,6 +117,15 @@ def answer_question(
     replicator.log.write_decision(decision)
     failpoint("decision.after")
     return decision
+
+
+def _columns(replicator: Replicator, question: Question, answer: Answer) -> dict[str, str]:
+    match answer:
+        case Answer.RENAME:
+            return dict(question.renames)
+        case Answer.IGNORE if question.columns:
+            return ids_of(question.columns, replicator.log.schema(question.schema_id))
+    return {}
 
 
 def carry_out_answers(
@@ -170,5 +181,5 @@ def _carry_out(
     )
     ignored = current.control.ignored
     if decision.answer is Answer.IGNORE:
-        ignored = tuple(dict.fromkeys((*ignored, *question.columns)))
-    commit_fence(replicator, table, target_table, current, run_id, state, ignored=() if resync else ignored)
+        ignored = ignored | decision.columns
+    commit_fence(replicator, table, target_table, current, run_id, state, ignored={} if resync else ignored)

@@ -36,6 +36,7 @@ from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.selection import Selection
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
+from airflow_cdc_provider.core.table.ignored_columns import still_ignored
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.core.times import utc_text
@@ -262,16 +263,17 @@ def _table_facts(
         state = TableState.FAILING
     exists = current.exists if current else True
     restored = current.restored if current else False
-    task = selection.task(state, control, _ignored(selection.table, control, commands), renamed_to)
+    task = selection.task(state, control, _ignored(selection, control, commands), renamed_to)
     return TableFacts(task, exists, restored, known, copied_by=copied_by)
 
 
-def _ignored(table: str, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:
+def _ignored(selection: Selection, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:
     """The columns that an operator has decided not to copy. A copy that an operator requests has all columns again."""
+    table = selection.table
     if control is None or any(command.kind is CommandKind.RESYNC and command.names(table) for command in commands):
         return ()
     requested = control.state.name is TableState.RESYNCING and control.state.command
-    return () if requested else control.ignored
+    return () if requested else tuple(still_ignored(control.ignored, selection.selected))
 
 
 def _copied_by_live_runs(replicator: Replicator, claims: Iterable[Claim], run_id: str) -> dict[str, str]:

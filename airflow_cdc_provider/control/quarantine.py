@@ -19,15 +19,15 @@ from airflow_cdc_provider.core.decisions.operator_decisions import (
 )
 from airflow_cdc_provider.core.log.quarantine import BadRecord
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copies import source_table
 
 
 @dataclass(frozen=True)
 class QuarantineCase:
-    """``parked``: how many records of the same key wait for it. ``blocks_table``: the table has stopped before the
-    record's window. ``columns``: those of the table; ``hidden``: those that are hashed, masked or truncated.
-    ``decision``: the newest one about the record."""
+    """``copy``: the copy that the record waits in. ``parked``: how many records of the same key wait for it.
+    ``blocks_table``: the table has stopped before the record's window. ``columns``: those of the table; ``hidden``:
+    those that are hashed, masked or truncated. ``decision``: the newest one about the record."""
 
+    copy: str
     record: BadRecord
     since: str
     parked: int = 0
@@ -41,7 +41,7 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     """The records that need a decision, in the order of the change log: those in the table's quarantine and those that
     stop the table."""
     log = replicator.log
-    decisions = decisions_by_record(log.decisions(), source_table(table))
+    decisions = decisions_by_record(log.decisions(), table)
     waiting = {entry.id: entry for entry in log.quarantined_records(control.carry)}
     schema = control.schema.columns if control.schema else ()
     columns = tuple(column.name for column in schema)
@@ -50,9 +50,9 @@ def open_cases(replicator: Replicator, table: str, control: ControlRecord) -> li
     for record in log.bad_records(table):
         decision = decisions.get(record.id)
         if (entry := waiting.get(record.id)) is not None:
-            cases.append(QuarantineCase(record, entry.since, entry.behind, False, columns, hidden, decision))
+            cases.append(QuarantineCase(table, record, entry.since, entry.behind, False, columns, hidden, decision))
         elif record.window > control.window:
-            cases.append(QuarantineCase(record, record.first_seen, 0, True, columns, hidden, decision))
+            cases.append(QuarantineCase(table, record, record.first_seen, 0, True, columns, hidden, decision))
     return sorted(cases, key=lambda case: case.record.record.order_key)
 
 
@@ -69,25 +69,26 @@ def record_decisions(
     for case in cases:
         newest = case.decision
         if newest is None or (newest.kind, newest.values) != (kind, dict(values)):
-            newest = _write_decision(replicator, case.record, kind, values, reason, actor)
+            newest = _write_decision(replicator, case, kind, values, reason, actor)
         decisions.append(newest)
     return decisions
 
 
 def _write_decision(
-    replicator: Replicator, record: BadRecord, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
+    replicator: Replicator, case: QuarantineCase, kind: DecisionKind, values: Mapping[str, Any], reason: str, actor: str
 ) -> OperatorDecision:
+    record = case.record.id
     decision = new_decision(
         kind,
         replicator.name,
-        record.table,
+        case.copy,
         actor,
-        about=record.id,
-        record=record.id,
+        about=record,
+        record=record,
         reason=reason,
         values=dict(values),
     )
-    detail = {"table": record.table, "record": record.id, "reason": reason, "columns": sorted(values)}
+    detail = {"table": case.copy, "record": record, "reason": reason, "columns": sorted(values)}
     replicator.state.write_audit(replicator.name, actor, f"quarantine {kind}", detail)
     replicator.log.write_decision(decision)
     return decision

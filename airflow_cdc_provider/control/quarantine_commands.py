@@ -90,8 +90,10 @@ def show_record(replicator: Replicator, record_id: str, by: str) -> dict[str, An
     record = find_bad_record(replicator, record_id)
     detail = {"table": record.table, "record": record.id}
     replicator.state.write_audit(replicator.name, by, "quarantine show", detail)
-    decision = decisions_by_record(replicator.log.decisions(), record.table).get(record.id)
-    return {**to_plain(record), "decision": to_plain(decision)}
+    decisions = replicator.log.decisions()
+    found = {copy: decisions_by_record(decisions, copy).get(record.id) for copy in known_tables(replicator)}
+    newest = max(filter(None, found.values()), key=lambda one: one.id, default=None)
+    return {**to_plain(record), "decision": to_plain(newest)}
 
 
 def without_values(case: QuarantineCase) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def without_values(case: QuarantineCase) -> dict[str, Any]:
     record = case.record
     return {
         "id": record.id,
-        "table": record.table,
+        "table": case.copy,
         "window": record.window,
         "position": record.position,
         "reason": record.reason,
@@ -114,13 +116,13 @@ def without_values(case: QuarantineCase) -> dict[str, Any]:
 def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any]) -> None:
     for case in cases:
         if unknown := [name for name in values if name not in case.columns]:
-            where, allowed = case.record.table, ", ".join(case.columns)
+            where, allowed = case.copy, ", ".join(case.columns)
             raise CommandRefused.of("CLI016", "unknown column", where, ", ".join(unknown), allowed)
         if hidden := [name for name in values if name in case.hidden]:
             raise CommandRefused.of(
                 "CLI023",
                 "a value of a column that is hashed, masked or truncated would be stored in clear",
-                where=case.record.table,
+                where=case.copy,
                 found=", ".join(hidden),
                 allowed=", ".join(name for name in case.columns if name not in case.hidden),
                 do="correct the row at the source, then discard the record, or resync the table",
@@ -130,7 +132,7 @@ def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any])
 
 def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str, by: str) -> Command:
     """Submit the command, or return the pending one for the same records."""
-    tables = tuple(sorted({case.record.table for case in cases}))
+    tables = tuple(sorted({case.copy for case in cases}))
     arguments = {"records": sorted(case.record.id for case in cases)}
     if not key:
         for other in replicator.state.pending(replicator.name):

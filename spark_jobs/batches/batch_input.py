@@ -11,7 +11,7 @@ from functools import cached_property, partial
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
+from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames, decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.carry_over import CarryOver
@@ -154,18 +154,33 @@ class BatchInput:
     @cached_property
     def images(self) -> ImageColumns:
         """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
-        log = self.job.log
-        schema_ids = {schema_id for window in self.plan.windows for schema_id in window.part.schema_ids}
+        log, in_windows = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
+        schema_ids = sorted(in_windows | self._waiting_schemas)
+        return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in schema_ids})
+
+    @cached_property
+    def _waiting_schemas(self) -> set[str]:
+        schema_ids = set[str]()
         for file in self.control.carry.files if self.control.carry.waiting else ():
-            with open_parquet(log.store, file.path) as parquet:
+            with open_parquet(self.job.log.store, file.path) as parquet:
                 for piece in parquet.iter_batches(columns=["schema_id"]):
                     schema_ids.update(pc.unique(piece["schema_id"]).to_pylist())
-        return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in sorted(schema_ids)})
+        return schema_ids
 
     @cached_property
     def conversions(self) -> dict[str, Conversion]:
         """By the ids of the schemas whose records are older than an alteration of the target."""
-        return conversions(self.images.schemas, self.plan.schema, self.plan.renamed)
+        schemas, waiting = self.images.schemas, self._waiting_schemas
+        earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
+        found = conversions(earlier, self.plan.schema, self._renamed_since_waiting) if waiting else {}
+        return found | conversions(schemas, self.plan.schema, self.plan.renamed)
+
+    @property
+    def _renamed_since_waiting(self) -> dict[str, str]:
+        """Columns that were renamed while records waited, by an operator's decision."""
+        carry, log = self.control.carry, self.job.log
+        windows = [] if carry.dirty else [record.window for record in log.quarantined_records(carry)]
+        return decided_renames(log.decisions(), self.task.table, min(windows, default=1) - 1)
 
     def fold(self, shape: BatchShape) -> Fold:
         """Of a table with a key. ``shape``: of the entries."""
@@ -245,6 +260,7 @@ class BatchInput:
             accounting=accounting,
             carry=carry,
             retired_below=self.retired_below,
+            ignored=dict(self.plan.ignored),
         )
 
     @property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from airflow_cdc_provider.core.decisions.holes import hole_of, last_hole
-from airflow_cdc_provider.core.decisions.operator_decisions import answer_to, decided_renames
+from airflow_cdc_provider.core.decisions.operator_decisions import answer_to, decided_renames, newly_ignored
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop, question_about
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CommandRefused
@@ -15,11 +15,13 @@ from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import history_of, row_schema
+from airflow_cdc_provider.core.table.ignored_columns import Ignored, without_ignored
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
+from spark_jobs.batches.wanted_columns import WantedColumns
 from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_between
 
 
@@ -28,7 +30,8 @@ class BatchPlan:
     """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
     ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``: the schema change
     before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends. ``ignored_truncates``:
-    windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to be renamed."""
+    windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to be renamed.
+    ``ignored``: those that they have decided not to copy, and that the table still has."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -39,6 +42,7 @@ class BatchPlan:
     truncate: int | None = None
     ignored_truncates: frozenset[int] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    ignored: Ignored = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -56,13 +60,11 @@ def plan_catch_up(
     truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
     if truncates.waiting:
         windows = [window for window in windows if window.window < truncates.waiting]
-    current = _without(row_schema(control.schema or task.schema), control.ignored)
-    schemas = [
-        replace(window, schemas=tuple(_without(schema, control.ignored) for schema in window.schemas))
-        for window in window_schemas(log, windows, current, control.floor)
-    ]
+    current = without_ignored(row_schema(control.schema or task.schema), control.ignored)
+    wanted = WantedColumns(control.ignored, newly_ignored(log.decisions(), task.table, control.window))
+    schemas = [wanted.of(window) for window in window_schemas(log, windows, current, control.floor)]
     several = any(len(window.schemas) > 1 for window in schemas)
-    renamed = decided_renames(log.decisions(), task.table) if several else {}
+    renamed = decided_renames(log.decisions(), task.table, control.window) if several else {}
     approved = partial(_is_approved, log, control)
     walked = walk_schemas(current, control.window, schemas, policy, approved, renamed or None)
     reached = walked.window == (windows[-1].window if windows else control.window)
@@ -75,13 +77,8 @@ def plan_catch_up(
         truncate=truncates.waiting if reached else None,
         ignored_truncates=truncates.ignored,
         renamed=renamed,
+        ignored=wanted.ignored_after(walked.window),
     )
-
-
-def _without(schema: TableSchema, ignored: Sequence[str]) -> TableSchema:
-    if not ignored:
-        return schema
-    return replace(schema, columns=tuple(column for column in schema.columns if column.source_name not in ignored))
 
 
 def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bool:
@@ -123,6 +120,7 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
         control.window,
         control.schema,
         touched=touched,
+        ignored=control.ignored,
         ignored_truncates=find_truncates(log, control, windows, SchemaPolicy()).ignored,
     )
 

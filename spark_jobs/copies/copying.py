@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.history import stored_schema
+from airflow_cdc_provider.core.table.ignored_columns import ids_of
 from airflow_cdc_provider.core.table.states import State
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
@@ -135,7 +136,7 @@ def build_control_record(
         schema=stored_schema(task.rule.history, copy.schema),
         identity=copy.identity,
         source_identity=step.source_identity,
-        ignored=task.ignored,
+        ignored=ids_of(task.ignored, task.logged.schema) if task.logged else {},
         extent=task.rule.snapshot.extent,
         shard_value=task.rule.shard_value,
         comments=dict.fromkeys(current.control.comments) if current.control else {},

@@ -33,6 +33,7 @@ from airflow_cdc_provider.core.log.quarantine import (
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.folds.key_groups import entry_keys
+from spark_jobs.quarantine.present_columns import PresentColumns
 from spark_jobs.windows import driver_reads
 from spark_jobs.windows.driver_reads import CarriedRecord, read_window_records
 from spark_jobs.windows.log_reader import WindowSlice
@@ -108,8 +109,10 @@ def apply_decisions(
     decisions: Mapping[str, OperatorDecision],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
+    present: PresentColumns,
 ) -> Resolution:
-    """Sort the bad records by the decision about each."""
+    """Sort the bad records by the decision about each. ``schema``: of the table now, whose columns the values of a
+    decision have."""
     open_, replaced, discarded = list[BadRecord](), list[CorrectedRecord](), list[ChangeRecord]()
     for entry in bad:
         decision = decisions.get(entry.id)
@@ -118,7 +121,7 @@ def apply_decisions(
         elif decision.kind is DecisionKind.DISCARD:
             discarded.append(entry.record)
         else:
-            records = _corrected(entry.record, decision.values, reread, schema)
+            records = _corrected(entry.record, decision.values, reread, schema, present)
             if any(record.op == Operation.UNREADABLE for record in records):
                 open_.append(entry)
             else:
@@ -131,11 +134,12 @@ def _corrected(
     values: Mapping[str, Any],
     reread: Callable[[ChangeRecord], list[ChangeRecord]],
     schema: TableSchema,
+    present: PresentColumns,
 ) -> list[ChangeRecord]:
-    result = apply_correction(record, values, schema)
+    result = apply_correction(present.record(record), values, schema)
     if result.op != Operation.UNREADABLE:
         return [result]
-    return [apply_correction(decoded, values, schema) for decoded in reread(record)]
+    return [apply_correction(present.record(decoded), values, schema) for decoded in reread(record)]
 
 
 def write_bad_records(log: ChangeLog, table: str, bad: Iterable[BadRecord], now: str) -> None:

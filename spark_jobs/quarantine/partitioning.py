@@ -30,6 +30,7 @@ from spark_jobs.quarantine.bad_records import (
 )
 from spark_jobs.quarantine.entries import Entries, Mark
 from spark_jobs.quarantine.parking import Parking, PartitionedRecords, partition_records, settled_marks
+from spark_jobs.quarantine.present_columns import PresentColumns
 from spark_jobs.quarantine.refetch import DirtyKey, FetchedRows
 from spark_jobs.windows.driver_reads import CarriedRecord
 
@@ -220,11 +221,12 @@ class RecordPartitioner(Generic[E]):
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
             return reading.reread(job.source, record, task, job.log.schema(record.schema_id), job.hash_key)
 
-        resolution = apply_decisions(
-            known, decisions_by_record(job.log.decisions(), task.source_table), reread, self.batch.plan.schema
-        )
+        schema, decisions = self.batch.plan.schema, decisions_by_record(job.log.decisions(), task.table)
+        present = PresentColumns(self.batch.conversions, self.batch.images.initials(), schema.schema_id)
+        resolution = apply_decisions(known, decisions, reread, schema, present)
         if not resolution.corrected:
             return resolution
+        job.log.write_schema(schema)
         corrected = self._of(entries, resolution.corrected_records)
         unfit = corrected.unrepresentable(self.batch.images, job.tables)
         still_bad, fit = list[BadRecord](), list[CorrectedRecord]()

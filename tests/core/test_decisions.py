@@ -7,22 +7,21 @@ from dataclasses import replace
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, find_delete_approval
 from airflow_cdc_provider.core.table.states import State, TableState
 
-SINCE = "2026-11-21T12:00:00.000+00:00"
-STATE = State(TableState.RESYNCING, SINCE, command="c1")
+STATE = State(TableState.RESYNCING, "2026-11-21T12:00:00.000+00:00", command="c1")
 APPROVAL = OperatorDecision(
-    "1", DecisionKind.APPROVE_DELETES, "shop", "public.a", "anna", "2026-11-21T12:00:01.000+00:00"
+    "1", DecisionKind.APPROVE_DELETES, "shop", "public.a", "anna", "2026-11-21T12:02:00.000+00:00", command="c1"
 )
 
 
-def test_an_approval_since_the_start_of_the_resync_counts() -> None:
+def test_an_approval_counts_for_the_resync_of_its_command() -> None:
     assert find_delete_approval([APPROVAL], "public.a", STATE) is APPROVAL
 
 
-def test_an_approval_given_with_the_command_counts_although_it_is_older() -> None:
-    earlier = replace(APPROVAL, decided_at="2026-11-21T11:59:59.000+00:00", command="c1")
-    assert find_delete_approval([earlier], "public.a", STATE) is earlier
+def test_an_approval_of_another_resync_or_table_does_not_count_whatever_the_clocks_say() -> None:
+    others = [replace(APPROVAL, command="c0"), replace(APPROVAL, command=""), replace(APPROVAL, table="public.b")]
+    assert find_delete_approval(others, "public.a", STATE) is None
+    assert find_delete_approval(others, "public.a", replace(STATE, command="")) is None
 
 
-def test_an_approval_of_an_earlier_resync_or_another_table_does_not_count() -> None:
-    earlier = replace(APPROVAL, decided_at="2026-11-21T11:59:59.000+00:00", command="c0")
-    assert find_delete_approval([earlier, replace(APPROVAL, table="public.b")], "public.a", STATE) is None
+def test_an_approval_ends_with_its_resync() -> None:
+    assert find_delete_approval([APPROVAL], "public.a", replace(STATE, name=TableState.REPLICATING)) is None

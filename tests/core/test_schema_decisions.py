@@ -77,15 +77,17 @@ def test_a_table_that_only_another_snapshot_of_its_feed_can_copy_stops() -> None
     assert decision.problem.do.startswith("let the connector send a new snapshot")
 
 
-def test_renames_count_for_their_table_and_the_last_answer_wins() -> None:
-    def renamed(number: str, table: str, **columns: str) -> OperatorDecision:
+def test_a_rename_counts_for_its_table_and_for_the_change_that_was_asked_about() -> None:
+    def renamed(window: int | None, table: str, **columns: str) -> OperatorDecision:
         return OperatorDecision(
-            number, DecisionKind.SCHEMA, "shop", table, "ada", "", answer=Answer.RENAME, columns=columns
+            "1", DecisionKind.SCHEMA, "shop", table, "ada", "", answer=Answer.RENAME, columns=columns, window=window
         )
 
-    decisions = [renamed("2", "t", a="c"), renamed("1", "t", a="b", d="e"), renamed("3", "u", a="x")]
-    assert decided_renames(decisions, "t") == {"a": "c", "d": "e"}
-    assert decided_renames([replace(decisions[0], answer=Answer.APPLY)], "t") == {}
+    decisions = [renamed(7, "t", b="c"), renamed(3, "t", a="b"), renamed(7, "u", a="x"), renamed(None, "t", d="e")]
+    assert decided_renames(decisions, "t", 7) == {"b": "c"}, "the answer about window 3 has ended"
+    assert decided_renames(decisions, "t", 3) == {"a": "c", "b": "c"}, "a record that waits passes both"
+    assert decided_renames(decisions, "t", 8) == {}
+    assert decided_renames([replace(decisions[0], answer=Answer.APPLY)], "t", 7) == {}
 
 
 def test_the_strictest_policy_counts_and_all_changes_are_named() -> None:

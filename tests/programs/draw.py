@@ -1,9 +1,9 @@
-"""Random programs. A program is short and of few kinds of acts: what goes wrong goes wrong where two features meet."""
+"""Random programs: two or three features meet in each, in a few steps that belong to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -26,10 +26,12 @@ from tests.programs.program import (
 )
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-FEW = st.integers(0, 3)
-KEYS = st.integers(1, 5)
+Steps = st.SearchStrategy[tuple[Act, ...]]
+FEW, KEYS, VALUES = st.integers(0, 3), st.integers(1, 5), st.integers(0, 9)
+SETTLE = st.just(acts.Settle())
 TARGETS = (DELTA, DELTA, DELTA, FEATURES, FEATURES, TO_POSTGRES, TO_POSTGRES, TO_MARIADB, ICEBERG)
 """Those that take little time more often."""
+SOURCES = (POSTGRES, POSTGRES, POSTGRES, MARIADB, MARIADB, DEBEZIUM, DEBEZIUM, POLL, YDB)
 KILLS = (
     "seal.before", "seal.after", "commit.before", "commit.after", "stage.after_batch", "copy.before_commit",
     "copy.after_commit", "alter.before", "alter.after", "carry.after", "quarantine.after_write", "fence.after",
@@ -37,81 +39,142 @@ KILLS = (
     "merge.before_commit", "merge.after_commit", "copy.after_swap", "overwrite.after", "schema.after", "holes.after",
 )  # fmt: skip
 
-WRITES: dict[str, st.SearchStrategy[Act]] = {
-    "put": st.builds(acts.Put, KEYS, st.integers(0, 9), FEW),
-    "delete": st.builds(acts.Delete, KEYS, FEW),
-    "move": st.builds(acts.Move, KEYS, KEYS, FEW),
-    "truncate": st.builds(acts.Truncate, FEW),
-    "bad": st.builds(acts.PutBad, KEYS, FEW),
-}
-STATEMENTS: dict[str, st.SearchStrategy[Act]] = {
-    "add": st.builds(acts.AddColumn, FEW, st.sampled_from(("text", "int", "default")), FEW),
-    "drop": st.builds(acts.DropColumn, FEW, FEW),
-    "rename": st.builds(acts.RenameColumn, FEW, FEW, FEW),
-    "retype": st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW),
-}
-EVENTS: dict[str, st.SearchStrategy[Act]] = {
-    "server": st.builds(acts.Server, st.sampled_from(("deletes", "rows")), st.booleans()),
-    "log": st.builds(acts.LoseLog),
-    "clock": st.builds(acts.ClockBack),
-    "lose": st.builds(acts.LoseCopy, FEW),
-    "outage": st.builds(acts.Outage, st.booleans()),
-}
-OPERATORS: dict[str, st.SearchStrategy[Act]] = {
-    "answer": st.builds(acts.AnswerQuestion, FEW, FEW),
-    "command": st.builds(
-        acts.Command, st.sampled_from(("pause", "resume", "resync", "rewind", "verify", "repair")), FEW
+PUT = st.builds(acts.Put, KEYS, VALUES, FEW)
+DELETE = st.builds(acts.Delete, KEYS, FEW)
+MOVE = st.builds(acts.Move, KEYS, KEYS, FEW)
+TRUNCATE = st.builds(acts.Truncate, FEW)
+BAD = st.builds(acts.PutBad, KEYS, FEW)
+ADD = st.builds(acts.AddColumn, FEW, st.sampled_from(("text", "int", "default")), FEW)
+DROP = st.builds(acts.DropColumn, FEW, FEW)
+RENAME = st.builds(acts.RenameColumn, FEW, FEW, FEW)
+RETYPE = st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW)
+ANSWER = st.builds(acts.AnswerQuestion, FEW, FEW)
+NEW_TARGET = st.builds(acts.AddTarget, st.sampled_from(TARGETS))
+
+
+def command(*kinds: str) -> st.SearchStrategy[Act]:
+    return st.builds(acts.Command, st.sampled_from(kinds), FEW)
+
+
+def then(*each: st.SearchStrategy[Any]) -> Steps:
+    """These acts one after another."""
+    return st.tuples(*each)
+
+
+WRITES = (then(PUT), then(PUT, SETTLE), then(DELETE), then(MOVE))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """``setup``: keys that it needs. ``steps``: what happens to it."""
+
+    steps: tuple[Steps, ...]
+    setup: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+
+
+def having(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+FEATURES_OF_PROGRAMS: dict[str, Feature] = {
+    "questions": Feature(
+        (then(ADD, PUT, SETTLE), then(DROP, PUT, SETTLE), then(RENAME, PUT, SETTLE), then(ANSWER, SETTLE)),
+        {"policy": having("ask")},
     ),
-    "resync": st.builds(acts.Command, st.just("resync"), FEW),
-    "replay": st.builds(acts.Replay, st.sampled_from(("replay", "set", "discard")), FEW),
-    "target": st.builds(acts.AddTarget, st.sampled_from(TARGETS)),
-    "remove": st.builds(acts.RemoveTarget),
-    "policy": st.builds(acts.ChangePolicy, st.sampled_from(("default", "apply", "ask", "stop"))),
-    "name": st.builds(acts.Rename),
-    "move": st.builds(acts.MoveStaging),
-    "killed": st.builds(acts.Run, st.sampled_from(KILLS)),
+    "statements": Feature(
+        (then(ADD), then(DROP), then(RENAME), then(RETYPE), then(DROP, ADD), then(RENAME, ADD, PUT), then(PUT, SETTLE)),
+        {"policy": having("default", "apply", "ask", "stop", "drop", "null")},
+    ),
+    "quarantine": Feature(
+        (
+            then(BAD, SETTLE),
+            then(BAD, PUT),
+            then(st.builds(acts.Replay, having("replay", "set", "set", "discard"), FEW), SETTLE),
+            then(TRUNCATE, SETTLE),
+        ),
+        {"quarantine": having(True)},
+    ),
+    "unrepresentable": Feature((then(BAD, SETTLE), then(BAD)), {"set_null": having(True)}),
+    "stopped records": Feature((then(BAD, SETTLE), then(command("resync", "resume"), SETTLE))),
+    "targets": Feature(
+        (then(NEW_TARGET, SETTLE), then(NEW_TARGET), then(st.builds(acts.RemoveTarget)), then(PUT, SETTLE)),
+    ),
+    "several": Feature(
+        (then(ANSWER, SETTLE), then(command("pause", "resume", "resync"))),
+        {"targets": st.lists(having(*TARGETS), min_size=2, max_size=3).map(tuple), "unnamed": having(True, False)},
+    ),
+    "history": Feature(
+        (then(DELETE, SETTLE), then(TRUNCATE, SETTLE), then(command("resync"), SETTLE), then(PUT, SETTLE)),
+        {"history": having("scd2", "scd2", "log"), "beside": having(False, True)},
+    ),
+    "sensitive": Feature(
+        (
+            then(ADD, PUT, SETTLE),
+            then(st.builds(acts.LoseCopy, FEW), command("resync"), SETTLE),
+            then(NEW_TARGET, SETTLE),
+        ),
+        {"sensitive": having(True)},
+    ),
+    "publication": Feature(
+        (
+            then(st.builds(acts.Server, having("deletes", "rows"), having(False)), DELETE, SETTLE),
+            then(st.builds(acts.Server, having("deletes", "rows"), having(False, True))),
+            then(st.builds(acts.Server, having("deletes", "rows"), having(True)), PUT, SETTLE),
+        ),
+        {"source": having(POSTGRES)},
+    ),
+    "key": Feature((then(PUT, SETTLE),), {"declared_key": having(True), "source": having(POSTGRES, MARIADB)}),
+    "clock": Feature(
+        (then(st.builds(acts.ClockBack)), then(DELETE, SETTLE), then(PUT, SETTLE)), {"source": having(DEBEZIUM)}
+    ),
+    "filter": Feature((then(MOVE, SETTLE), then(PUT)), {"filtered": having(True)}),
+    "hidden": Feature((then(PUT, SETTLE),), {"secret": having("exclude", "hash", "mask", "truncate", "rename")}),
+    "metadata": Feature((then(PUT, SETTLE), then(command("resync"), SETTLE)), {"metadata": having(True)}),
+    "shards": Feature((then(MOVE, SETTLE), then(TRUNCATE, SETTLE)), {"shards": having(True)}),
+    "texts": Feature((then(PUT, SETTLE),), {"text_keys": having(True)}),
+    "deletes": Feature(
+        (then(DELETE, SETTLE), then(TRUNCATE), then(PUT, SETTLE)),
+        {"on_delete": having("soft", "ignore", "hard"), "ignore": having((), ("truncate",), ("delete",))},
+    ),
+    "lost": Feature(
+        (
+            then(st.builds(acts.LoseCopy, FEW), SETTLE),
+            then(st.builds(acts.LoseLog), PUT, SETTLE),
+            then(command("resync"), SETTLE),
+        ),
+        {"reconcile": having("manual", "auto"), "mode": having("initial", "when_needed")},
+    ),
+    "operator": Feature(
+        (
+            then(command("pause")),
+            then(command("resume")),
+            then(command("rewind"), SETTLE),
+            then(command("verify", "repair"), st.just(acts.Run())),
+            then(st.builds(acts.ChangePolicy, having("default", "apply", "ask", "stop"))),
+        ),
+    ),
+    "leaving": Feature((then(st.builds(acts.Rename)), then(st.builds(acts.MoveStaging)), then(PUT, SETTLE))),
+    "kills": Feature((then(PUT, st.builds(acts.Run, having(*KILLS))), then(st.builds(acts.Run, having(*KILLS))))),
+    "outage": Feature(
+        (then(st.builds(acts.Outage), PUT, SETTLE), then(st.builds(acts.Outage, having(True)), SETTLE)),
+        {"targets": having((DELTA, TO_POSTGRES), (TO_POSTGRES,), (TO_MARIADB, DELTA))},
+    ),
+    "tables": Feature((then(PUT), then(PUT, SETTLE)), {"tables": having(2)}),
 }
-
-
-def _some(kinds: dict[str, st.SearchStrategy[Act]], least: int, most: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(st.sampled_from(sorted(kinds)), min_size=least, max_size=most, unique=True).map(
-        lambda names: [kinds[name] for name in names]
-    )
 
 
 @st.composite
-def setups(draw: Draw) -> Setup:
-    """Most keys have their defaults: two or three are drawn."""
-    source = draw(st.sampled_from((POSTGRES, POSTGRES, POSTGRES, MARIADB, MARIADB, DEBEZIUM, DEBEZIUM, POLL, YDB)))
-    targets = draw(st.sampled_from((1, 1, 1, 2, 2, 3)))
-    chosen = {
-        "source": source,
-        "targets": tuple(draw(st.lists(st.sampled_from(TARGETS), min_size=targets, max_size=targets))),
-        "unnamed": draw(st.sampled_from((True, True, False))),
-        "policy": draw(st.sampled_from(("default", "default", "apply", "ask", "ask", "stop", "drop", "null"))),
-        "statements": draw(st.booleans()) if source == DEBEZIUM else False,
-    }
-    options: dict[str, st.SearchStrategy[Any]] = {
-        "tables": st.just(2),
-        "text_keys": st.just(True),
-        "on_delete": st.sampled_from(("soft", "ignore")),
-        "ignore": st.sampled_from((("truncate",), ("delete",))),
-        "history": st.sampled_from(("scd2", "scd2", "log")),
-        "beside": st.just(True),
-        "sensitive": st.just(True),
-        "secret": st.sampled_from(("exclude", "hash", "mask", "truncate", "rename")),
-        "metadata": st.just(True),
-        "filtered": st.just(True),
-        "declared_key": st.just(True),
-        "shards": st.just(True),
-        "quarantine": st.just(True),
-        "set_null": st.just(True),
-        "reconcile": st.just("auto"),
-        "mode": st.just("when_needed"),
-    }
-    for name in draw(st.lists(st.sampled_from(sorted(options)), max_size=4, unique=True)):
-        chosen[name] = draw(options[name])
-    return _possible(Setup(**chosen))
+def programs(draw: Draw) -> Program:
+    names = draw(st.lists(having(*sorted(FEATURES_OF_PROGRAMS)), min_size=2, max_size=3, unique=True))
+    features = [FEATURES_OF_PROGRAMS[name] for name in names]
+    keys = {key: value for feature in features for key, value in feature.setup.items()}
+    setup = {"source": draw(having(*SOURCES)), "targets": (draw(having(*TARGETS)),)}
+    setup |= {key: draw(value) for key, value in keys.items()}
+    if setup["source"] == DEBEZIUM:
+        setup["statements"] = draw(having(False, True))
+    steps = st.one_of(*(step for feature in features for step in feature.steps), *WRITES)
+    body = [act for step in draw(st.lists(steps, min_size=3, max_size=9)) for act in step]
+    return Program(_possible(Setup(**setup)), (acts.Settle(), *body))
 
 
 def _possible(setup: Setup) -> Setup:
@@ -128,21 +191,3 @@ def _possible(setup: Setup) -> Setup:
     if setup.source in (POLL, YDB, DEBEZIUM):
         changes |= {"filtered": False, "declared_key": False, "shards": False, "mode": "initial"}
     return replace(setup, **changes)
-
-
-@st.composite
-def programs(draw: Draw) -> Program:
-    setup = draw(setups())
-    writes = draw(_some(WRITES, 1, 4))
-    statements = draw(_some(STATEMENTS, 0, 2))
-    events = draw(_some(EVENTS, 0, 1))
-    operators = draw(_some(OPERATORS, 0, 3))
-    if setup.policy == "ask" and statements:
-        operators = [*operators, OPERATORS["answer"]]
-    if setup.quarantine:
-        writes, operators = [*writes, WRITES["bad"]], [*operators, OPERATORS["replay"]]
-    any_act = st.one_of(
-        st.just(acts.Settle()), st.just(acts.Settle()), WRITES["put"], *writes, *statements, *events, *operators
-    )
-    body = draw(st.lists(any_act, min_size=3, max_size=16))
-    return Program(setup, (acts.Settle(), *body))

@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copy_view import CopyView
+from airflow_cdc_provider.core.table.ignored_columns import is_ignored
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import IN_TYPE, MayHold, Specials
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES
@@ -88,10 +89,10 @@ def _with_ignored(control: ControlRecord | None, logged: TableSchema) -> Control
     missing = tuple(
         column
         for column in logged.columns
-        if column.source_name in control.ignored and column.name not in control.schema.names
+        if is_ignored(column, control.ignored) and column.name not in control.schema.names
     )
     schema = replace(control.schema, columns=(*control.schema.columns, *missing))
-    return replace(control, schema=schema, ignored=())
+    return replace(control, schema=schema, ignored={})
 
 
 def read_stream(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_cdc_provider.core.table.questions import Answer
-from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.core.table.states import State, TableState
 
 FOLDER = "decisions"
 
@@ -32,7 +32,8 @@ class DecisionKind(StrEnum):
 class OperatorDecision:
     """``id``: sorts by time. ``command``: the id of the command with the decision. ``decided_at``: UTC in ISO 8601
     format. ``record``: the id of the bad record; ``values``: canonical values that replace its own. ``question``: its
-    id; ``columns``: dropped column → added column, for the answer ``rename``. ``identity``: of the copy to drop."""
+    id; ``window``: after which its change happened; ``columns``: dropped column → added column, for the answer
+    ``rename``; column → its id, for ``ignore``. ``identity``: of the copy to drop."""
 
     id: str
     kind: DecisionKind
@@ -48,6 +49,7 @@ class OperatorDecision:
     answer: Answer | None = None
     columns: dict[str, str] = field(default_factory=dict)
     identity: str = ""
+    window: int | None = None
 
 
 def new_decision(
@@ -64,17 +66,12 @@ def decision_path(decision_id: str) -> str:
 
 
 def find_delete_approval(decisions: Iterable[OperatorDecision], table: str, state: State) -> OperatorDecision | None:
-    """The decision that allows the current resync of ``table`` to delete many rows.
-
-    A decision is valid for one resync: it belongs to the command that started the resync, or was made after the table
-    entered its state.
-    """
-    for decision in decisions:
-        if decision.kind is not DecisionKind.APPROVE_DELETES or decision.table != table:
-            continue
-        if (decision.command and decision.command == state.command) or decision.decided_at >= state.since:
-            return decision
-    return None
+    """The decision that allows the current resync of ``table`` to delete many rows: it was made for the command that
+    started the resync. ``state``: of the table now."""
+    if state.name is not TableState.RESYNCING or not state.command:
+        return None
+    approvals = (one for one in decisions if one.kind is DecisionKind.APPROVE_DELETES and one.table == table)
+    return next((one for one in approvals if one.command == state.command), None)
 
 
 def dropped_identity(decisions: Iterable[OperatorDecision], table: str) -> str | None:
@@ -83,9 +80,9 @@ def dropped_identity(decisions: Iterable[OperatorDecision], table: str) -> str |
     return max(drops, key=lambda one: one.id).identity if drops else None
 
 
-def decisions_by_record(decisions: Iterable[OperatorDecision], table: str) -> dict[str, OperatorDecision]:
-    """The newest decision for each bad record of ``table``, by record id."""
-    matching = (decision for decision in decisions if decision.record and decision.table == table)
+def decisions_by_record(decisions: Iterable[OperatorDecision], copy: str) -> dict[str, OperatorDecision]:
+    """The newest decision for each bad record of a copy, by record id."""
+    matching = (decision for decision in decisions if decision.record and decision.table == copy)
     return {decision.record: decision for decision in sorted(matching, key=lambda decision: decision.id)}
 
 
@@ -96,7 +93,19 @@ def answer_to(decisions: Iterable[OperatorDecision], question: str) -> OperatorD
     return final[0] if final else answers[-1] if answers else None
 
 
-def decided_renames(decisions: Iterable[OperatorDecision], table: str) -> dict[str, str]:
-    """Dropped column → added column, by all answers ``rename`` for a table."""
-    renames = [one for one in decisions if one.table == table and one.answer is Answer.RENAME]
-    return {old: new for one in sorted(renames, key=lambda one: one.id) for old, new in one.columns.items()}
+def newly_ignored(decisions: Iterable[OperatorDecision], table: str, since: int) -> frozenset[str]:
+    """The columns of the answers ``ignore`` about changes after window ``since``: the first records after it may be
+    older than the columns."""
+    answers = (one for one in decisions if one.table == table and one.answer is Answer.IGNORE)
+    return frozenset(name for one in answers if one.window is not None and one.window >= since for name in one.columns)
+
+
+def decided_renames(decisions: Iterable[OperatorDecision], table: str, since: int) -> dict[str, str]:
+    """Former → present name, by the answers ``rename`` about changes after window ``since``. An answer counts for the
+    change that its question was about: later, the same names may belong to other columns."""
+    answers = (one for one in decisions if one.table == table and one.answer is Answer.RENAME)
+    renames = [(one.window, one.id, one.columns) for one in answers if one.window is not None and one.window >= since]
+    names: dict[str, str] = {}
+    for _, _, columns in sorted(renames, key=lambda one: one[:2]):
+        names = {former: columns.get(present, present) for former, present in names.items()} | columns
+    return names

@@ -210,7 +210,8 @@ class Batch:
     ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
-    ``carry`` and ``retired_below``: for the control record. ``high``: the high watermark of rows that were copied."""
+    ``carry``, ``retired_below`` and ``ignored``: for the control record; None: as before. ``high``: the high watermark
+    of rows that were copied."""
 
     table: str
     folder: str
@@ -228,4 +229,5 @@ class Batch:
     accounting: dict[str, int] = field(default_factory=dict)
     carry: CarryOver = NOTHING
     retired_below: str = ""
+    ignored: dict[str, str] | None = None
     high: int | None = None

@@ -53,7 +53,8 @@ class ControlRecord:
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
     ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
     the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
-    the source has no such catalog. ``ignored``: columns that an operator has decided not to copy. ``extent``: which
+    the source has no such catalog. ``ignored``: columns that an operator has decided not to copy, with their ids if the
+    source has ids. ``extent``: which
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
     the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
     source; None where a change of the column may have removed it.
@@ -76,7 +77,7 @@ class ControlRecord:
     schema: TableSchema | None = None
     identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
+    ignored: dict[str, str] = field(default_factory=dict)
     extent: CopyExtent = WHOLE
     shard_value: str = ""
     comments: dict[str, str | None] = field(default_factory=dict)
@@ -88,6 +89,11 @@ class ControlRecord:
     accounting: dict[str, int] = field(default_factory=dict)
     committed_at: str = ""
     nonce: str = ""
+
+    def __post_init__(self) -> None:
+        ignored: Any = self.ignored
+        if not isinstance(ignored, dict):  # names alone, in records of former versions
+            object.__setattr__(self, "ignored", dict.fromkeys(ignored, ""))
 
     @property
     def token(self) -> int:

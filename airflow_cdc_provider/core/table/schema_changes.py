@@ -90,15 +90,18 @@ def column_changes(old: TableSchema, new: TableSchema) -> tuple[SchemaChange, ..
 def same_columns(
     old: Sequence[Column], new: Sequence[Column], renamed: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Old name → new name of the columns in both. ``renamed``: as in ``compare``."""
+    """Old name → new name of the columns in both. ``renamed``: as in ``compare``; a name that ``old`` has already was
+    not given to another of its columns."""
     by_name = {column.name: column for column in new}
     by_id = {column.id: column for column in new if column.id}
     ids = {column.id for column in old}
+    names = {column.name for column in old}
+    renamed = {former: present for former, present in (renamed or {}).items() if present not in names}
     identities = {column.id or column.name: column for column in old if column.id or column.name not in ids}
     same = {column.name: by_id[identity].name for identity, column in identities.items() if identity in by_id}
     pairs = {}
     for column in old:
-        after = by_name.get((renamed or {}).get(column.name, column.name))
+        after = by_name.get(renamed.get(column.name, column.name))
         if column.name in same:
             pairs[column.name] = same[column.name]
         elif after is not None and not (column.id and after.id) and after.id not in identities:
