@@ -134,6 +134,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         record,
         carry=batch.carry,
         retired_below=batch.retired_below,
+        versions_until=batch.versions_until,
         ignored=control.ignored if batch.ignored is None else batch.ignored,
         schema=batch.schema,
         identity=task.identity or control.identity,

@@ -35,6 +35,8 @@ from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 
+STREAM_STEPS = ("extract", "stage", "merge")
+
 
 @dataclass(frozen=True)
 class CloseResult:
@@ -203,14 +205,14 @@ def _table_progress(tasks: Iterable[TableTask], rows: Mapping[str, TableRow], lo
 def _problems_of_failed_steps(
     decision: RunDecision, results: Results, failed: Sequence[str]
 ) -> dict[str, tuple[Outcome, Problem]]:
-    """A problem of a whole step counts for each of its tables. It never blocks a table: a broken connection or cluster
-    is no fault of the table."""
+    """A problem of a step that moves tables counts for each table that it should have moved; any other one is a problem
+    of the run alone. It never blocks a table: a broken connection or cluster is no fault of the table."""
     plan = decision.plan
-    tables_of_step = {"snapshot": plan.copy, "reconcile": plan.reconcile, "find_holes": ()}
+    moved = {"snapshot": plan.copy, "reconcile": plan.reconcile} | dict.fromkeys(STREAM_STEPS, plan.stream)
     return {
         table: (Outcome.FAILING, results.step_problem(task_id))
         for task_id in failed
-        for table in tables_of_step.get(task_id.partition(".")[0], plan.stream)
+        for table in moved.get(task_id.partition(".")[0], ())
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 
@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames, decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
-from airflow_cdc_provider.core.log.carry_over import CarryOver
-from airflow_cdc_provider.core.log.change_log import batch_folder
+from airflow_cdc_provider.core.log.carry_over import CarryOver, Truncate
+from airflow_cdc_provider.core.log.change_log import Manifest, batch_folder
 from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
@@ -32,8 +32,9 @@ from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
 from spark_jobs.folds.earlier_rows import Conversion, conversions
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
-from spark_jobs.folds.versions import Truncate, VersionFold
+from spark_jobs.folds.versions import VersionFold
 from spark_jobs.histories.current_rows import current_rows
+from spark_jobs.histories.version_times import may_go_back, versions_until
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
 from spark_jobs.quarantine.carry_over import read_carry
@@ -199,7 +200,8 @@ class BatchInput:
     def version_fold(self, shape: BatchShape) -> VersionFold:
         """Of a table whose copy keeps versions. ``shape``: of the entries."""
         fold = self.fold(shape)
-        return VersionFold(fold.rules, self.truncates, fold.doubly_held)
+        passed = self.control.carry.truncates if self.control.carry.waiting else ()
+        return VersionFold(fold.rules, (*passed, *self.truncates), fold.doubly_held)
 
     @property
     def version_now(self) -> int:
@@ -234,7 +236,7 @@ class BatchInput:
 
     def batch(self, rows: int, partial: bool, carry: CarryOver | None = None, discarded: int = 0) -> Batch:
         """``rows``: how many rows to merge were written."""
-        carry, stats = carry or self.control.carry, self.stats
+        carry, stats = self._with_truncates(carry or self.control.carry), self.stats
         accounting = build_accounting(
             read=self.plan.rows,
             waited=0 if self.plan.touched else self.control.carry.waiting,
@@ -261,7 +263,29 @@ class BatchInput:
             carry=carry,
             retired_below=self.retired_below,
             ignored=dict(self.plan.ignored),
+            versions_until=self._versions_until,
         )
+
+    def _with_truncates(self, carry: CarryOver) -> CarryOver:
+        """What waits has its versions when it is applied, and they end with the truncates of the meantime."""
+        if self.history is not History.SCD2:
+            return carry
+        before = self.control.carry.truncates if self.control.carry.waiting else ()
+        return replace(carry, truncates=(*before, *self.truncates) if carry.waiting else ())
+
+    @cached_property
+    def _manifests(self) -> list[Manifest]:
+        return [self.job.log.manifest(window.window) for window in self.plan.windows]
+
+    @property
+    def _versions_until(self) -> str:
+        is_timed = self.history is History.SCD2
+        return versions_until(self.control, self._manifests, self.now) if is_timed else ""
+
+    @property
+    def may_go_back(self) -> bool:
+        """In time, compared with versions of the target."""
+        return may_go_back(self.control, self._manifests, self.now)
 
     @property
     def _one_row_per_key(self) -> bool:
@@ -283,5 +307,8 @@ class BatchInput:
 
     def target(self) -> DataFrame:
         """The rows of the table, of a history the current versions, that the batch is based on."""
-        writer = open_writer(self.job, self.work)
-        return current_rows(self.history, writer.read(self.task, self.version), self.plan.schema.key)
+        return current_rows(self.history, self.stored_rows(), self.plan.schema.key)
+
+    def stored_rows(self) -> DataFrame:
+        """All rows of the table, of a history all versions."""
+        return open_writer(self.job, self.work).read(self.task, self.version)

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.truncates import is_ignored, may_be_applied, question_about_truncate
+from airflow_cdc_provider.core.log.carry_over import Truncate
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.batch_stats import batch_stats
-from spark_jobs.folds.versions import Truncate
 from spark_jobs.windows.driver_reads import read_window_records
 from spark_jobs.windows.log_reader import WindowSlice
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.core.log.carry_over import Truncate
 from airflow_cdc_provider.core.log.change_records import DEPARTS, Operation
 from airflow_cdc_provider.core.table.merge_plan import GONE, LIVE
 from spark_jobs.folds.json_members import image_of, members
@@ -33,13 +34,6 @@ VERSIONS = pa.schema(
 since 1970; NULL if it is unknown. ``root`` is set wherever values are not known."""
 
 
-class Truncate(NamedTuple):
-    """``at``: its commit time, in microseconds since 1970; None if it is unknown."""
-
-    order_key: str
-    at: int | None
-
-
 class Version(NamedTuple):
     row: Row
     at: int | None
@@ -55,7 +49,8 @@ class OfSegment:
 
 @dataclass(frozen=True)
 class VersionFold:
-    """``truncates``: those of the batch, in their order. ``doubly_held``: two rows may have held a key within a
+    """``truncates``: those of the batch and those that its records have waited through, in their order.
+    ``doubly_held``: two rows may have held a key within a
     transaction."""
 
     rules: Rules

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
@@ -59,12 +61,15 @@ def same_key(schema: TableSchema) -> SparkColumn:
     return reduce(lambda left, right: left & right, conditions)
 
 
-def all_equal(schema: TableSchema) -> SparkColumn:
-    return F.struct(*as_values(schema)).eqNullSafe(
+def all_equal(schema: TableSchema, without: Collection[str]) -> SparkColumn:
+    """``without``: columns that do not count: a full copy does not have their values."""
+    compared = replace(schema, columns=tuple(column for column in schema.columns if column.name not in without))
+    return F.struct(*as_values(compared)).eqNullSafe(
         F.struct(
             *(
                 _value(column, F.col(f"_cdc_o{number}")).alias(column.name)
                 for number, column in enumerate(schema.columns)
+                if column.name not in without
             )
         )
     )

@@ -11,17 +11,17 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.core.log.carry_over import Truncate
 from airflow_cdc_provider.core.table.history import IS_CURRENT, SEQUENCE, VALID_FROM, VALID_TO
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from airflow_cdc_provider.targets.sparksql.types import initial_value
+from airflow_cdc_provider.targets.sparksql.types import column_type, initial_value
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.batches.row_images import typed_columns
 from spark_jobs.folds.frames import fold_versions_in_tasks
 from spark_jobs.folds.parent_rows import MAY_BE_MISSING, ROOT, with_parent_rows
-from spark_jobs.folds.versions import Truncate
 from spark_jobs.histories.compared_rows import as_values, ending_columns, prefixed, same_key
 
 COMPARABLE = frozenset({Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL, Kind.DATE})
@@ -40,6 +40,8 @@ def staged_versions(batch: BatchInput, entries: DataFrame, shape: BatchShape) ->
     if batch.truncates:
         untouched = current.join(keys, same_key(schema), "left_anti")
         together = together.unionByName(untouched).unionByName(_truncated(untouched, batch.truncates[0]))
+    if batch.may_go_back:
+        together = together.unionByName(_ended(schema, batch.stored_rows(), keys))
     return _staged(schema, _in_order(schema, together), batch.version_now)
 
 
@@ -77,6 +79,24 @@ def _current(schema: TableSchema, rows: DataFrame) -> DataFrame:
         F.lit(LIVE).alias(OP),
         F.col(VALID_FROM).alias(AT),
         F.lit(True).alias(OLD),
+    )
+
+
+def _ended(schema: TableSchema, versions: DataFrame, keys: DataFrame) -> DataFrame:
+    """The end of the last version of each changed row that has no current one: a later version begins after it."""
+    key = [quoted(name) for name in schema.key]
+    of_keys = versions.join(keys, same_key(schema), "left_semi")
+    last = of_keys.groupBy(*key).agg(
+        F.max(ORDER).alias(ORDER), F.max(VALID_TO).alias(AT), F.bool_or(IS_CURRENT).alias(IS_CURRENT)
+    )
+    values = [
+        F.col(quoted(column.name))
+        if column.name in schema.key
+        else F.lit(None).cast(column_type(column.type)).alias(column.name)
+        for column in schema.columns
+    ]
+    return last.where(f"NOT {IS_CURRENT}").select(
+        *values, ORDER, F.lit(GONE).alias(OP), F.col(AT), F.lit(True).alias(OLD)
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_cdc_provider.connectors.copied.reading import may_hold, source_task, source_tasks
 from airflow_cdc_provider.core.columns.copied import source_schema
+from airflow_cdc_provider.core.log.carry_over import Truncate
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord
 from airflow_cdc_provider.core.spec.copies import copies_of, rule_of_copy
 from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Source, Staging, TableRule, Target
@@ -21,7 +22,7 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Re
 from airflow_cdc_provider.core.table.special_values import Special
 from airflow_cdc_provider.core.table.states import TableState
 from spark_jobs.folds.lives import FoldError, Rules
-from spark_jobs.folds.versions import TIMED_ENTRIES, Truncate, VersionFold
+from spark_jobs.folds.versions import TIMED_ENTRIES, VersionFold
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 ROWS = TableSchema("public.t", (Column("id", INT, nullable=False), Column("v", TEXT), Column("w", TEXT)), ("id",))

@@ -524,7 +524,10 @@ class Life(Pipeline):
 
     def _require_equal(self, copy: Copy, target: str) -> None:
         tables = self.replicator().targets.of(copy.name)
-        rows = list(rows_of(tables, target, self.warehouses.get(copy.target), self.spark))
+        try:
+            rows = list(rows_of(tables, target, self.warehouses.get(copy.target), self.spark))
+        except Exception as error:
+            raise Finding("lost", f"{copy.name} is replicating and cannot be read: {error}") from error
         waiting = {_key_of(one.record) for one in cases_of(self.replicator(), [copy.name])}
         found = list(copy.differences(rows, waiting))
         if found:

@@ -21,14 +21,24 @@ class Carried(StrEnum):
     FETCHED = "fetched"
 
 
+@dataclass(frozen=True, order=True)
+class Truncate:
+    """``at``: its commit time, in microseconds since 1970; None if it is unknown."""
+
+    order_key: str
+    at: int | None
+
+
 @dataclass(frozen=True)
 class CarryOver:
     """``files``: change records with the additional columns ``kind``, ``since``, ``reason`` and ``until``. ``counts``:
-    by kind. ``listing``: the records in quarantine (``core.log.quarantine.QuarantineList``)."""
+    by kind. ``listing``: the records in quarantine (``core.log.quarantine.QuarantineList``). ``truncates``: those that
+    happened while records of a history waited."""
 
     files: tuple[DataFile, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     listing: DataFile | None = None
+    truncates: tuple[Truncate, ...] = ()
 
     @property
     def quarantined(self) -> int:

@@ -57,7 +57,8 @@ class ControlRecord:
     source has ids. ``extent``: which
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
     the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
-    source; None where a change of the column may have removed it.
+    source; None where a change of the column may have removed it. ``versions_until``: no version of a history begins or
+    ends later, UTC in ISO 8601 format; empty if that is unknown.
     """
 
     replicator: str
@@ -84,6 +85,7 @@ class ControlRecord:
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""
+    versions_until: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     rows: int | None = None
     accounting: dict[str, int] = field(default_factory=dict)
