@@ -311,6 +311,15 @@ class HasIdentities(Protocol):
 
 
 @runtime_checkable
+class WatchesFacts(Protocol):
+    """A source with settings that change what a copy gets, without an error of the server."""
+
+    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
+        """The problem of each table, by its name in the definition, as the settings are now. ``check`` reports the same
+        ones. Raises SourceUnavailable."""
+
+
+@runtime_checkable
 class HasComments(Protocol):
     """A source whose catalog has comments of columns."""
 

@@ -11,13 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from airflow_cdc_provider.connectors.copied.reading import source_task
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
     HasFormerNames,
     HasIdentities,
     StreamHoldsSnapshots,
+    WatchesFacts,
 )
 from airflow_cdc_provider.control.column_comments import with_comments
+from airflow_cdc_provider.control.disclosed_columns import Disclosed, find_disclosed
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies
 from airflow_cdc_provider.control.replicator import Replicator
@@ -60,10 +63,12 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Observation:
-    """``states``: the tables that were read from the target. A fence is conditional on exactly this state."""
+    """``states``: the tables that were read from the target. A fence is conditional on exactly this state.
+    ``disclosed``: to be written before anything is copied."""
 
     facts: Facts
     states: dict[str, TargetState]
+    disclosed: Disclosed
 
 
 def observe(replicator: Replicator, run: RunContext, use_index: bool = True) -> Observation:
@@ -100,6 +105,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
             zip((s.table for s in to_read), pool.map(lambda s: _target_state(replicator, s), to_read), strict=True)
         )
     copied_by = _copied_by_live_runs(replicator, claims, run.run_id)
+    disclosed = find_disclosed(replicator, selections, _controls(selections, read, rows))
     tables = tuple(
         _table_facts(
             s,
@@ -108,6 +114,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
             copied_by.get(s.table, ""),
             commands,
             renamed.get(s.source_table, ""),
+            disclosed.get(s.source_table),
         )
         for s in selections
     )
@@ -119,6 +126,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
         tables = _with_identities(replicator, tables, log_facts)
+    tables = _with_watched(replicator, tables)
     tables = with_comments(replicator, tables)
 
     facts = Facts(
@@ -139,7 +147,20 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
         copy_lane=run.copy_lane,
         interval=run.interval,
     )
-    return Observation(facts, states)
+    return Observation(facts, states, disclosed)
+
+
+def _controls(
+    selections: Iterable[Selection],
+    read: Mapping[str, TargetState | Retryable | CheckFailed],
+    rows: Mapping[str, TableRow],
+) -> dict[str, ControlRecord | None]:
+    """From the target, as far as it was read, else from the index."""
+    known = {table: row.control for table, row in rows.items()}
+    return {
+        one.table: state.control if isinstance(state := read.get(one.table), TargetState) else known.get(one.table)
+        for one in selections
+    }
 
 
 def _due_comparisons(replicator: Replicator, rows: Mapping[str, TableRow], at: str) -> dict[str, DueComparison]:
@@ -204,6 +225,15 @@ def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log
     return tuple(_with_identity(source, table, identities.get(table.task.name_in_source), log) for table in tables)
 
 
+def _with_watched(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
+    source = replicator.source
+    if not isinstance(source, WatchesFacts) or not tables:
+        return tables
+    by_table = {table.task.source_table: table.task for table in tables}
+    problems = source.watched_problems([source_task(task) for task in by_table.values()])
+    return tuple(replace(table, watched=problems.get(table.task.source_table)) for table in tables)
+
+
 def _with_identity(
     source: HasIdentities, table: TableFacts, identity: TableIdentity | None, log: LogFacts
 ) -> TableFacts:
@@ -252,10 +282,12 @@ def _table_facts(
     copied_by: str,
     commands: Iterable[Command],
     renamed_to: str,
+    disclosed: Mapping[str, str] | None,
 ) -> TableFacts:
     known = row is not None and row.state not in NEVER_COPIED and row.control is not None
     if isinstance(current, UNREADABLE):
-        task = selection.task(TableState.FAILING, row.control if row else None, renamed_to=renamed_to)
+        control = row.control if row else None
+        task = selection.task(TableState.FAILING, control, renamed_to=renamed_to, disclosed=disclosed)
         return TableFacts(task, exists=known, known=known, copied_by=copied_by, problem=current.problems[0])
     control = current.control if current else row.control if row else None
     state = control.state.name if control else TableState.PENDING
@@ -263,7 +295,7 @@ def _table_facts(
         state = TableState.FAILING
     exists = current.exists if current else True
     restored = current.restored if current else False
-    task = selection.task(state, control, _ignored(selection, control, commands), renamed_to)
+    task = selection.task(state, control, _ignored(selection, control, commands), renamed_to, disclosed)
     return TableFacts(task, exists, restored, known, copied_by=copied_by)
 
 

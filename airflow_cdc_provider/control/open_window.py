@@ -15,6 +15,7 @@ from functools import partial
 
 from airflow_cdc_provider.control.answers import carry_out_answers
 from airflow_cdc_provider.control.column_comments import write_due_comments
+from airflow_cdc_provider.control.disclosed_columns import write_disclosed
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
 from airflow_cdc_provider.control.footprint import left_copies, left_note
@@ -64,6 +65,7 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     fenced |= _finish_rewinds(replicator, run.run_id, targets, observation, log_info)
     if fenced:
         observation = observe(replicator, run, use_index=False)
+    write_disclosed(replicator, observation.disclosed)
     if limit := observation.facts.stream.limit:
         state.positions.update(name, end=dict(limit), end_at=observation.facts.at)
     decision = decide(observation.facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.core.decisions.operator_decisions import FOLDER, OperatorDecision, decision_path
 from airflow_cdc_provider.core.errors import StagingInvalid
@@ -109,6 +109,17 @@ class ChangeLog:
 
     def write_registered_schema(self, schema_id: str, schema: RegisteredSchema) -> None:
         self.store.create(registered_schema_path(schema_id), json.dumps(to_plain(schema)).encode())
+
+    def disclosed(self, table: str) -> dict[str, str] | None:
+        """The columns of a sensitive table that may be copied, by name, with their ids; None before the first run."""
+        path = change_log.disclosed_path(table)
+        if not self.store.exists(path):
+            return None
+        columns: dict[str, str] = unseal(self.store.read(path), self.store.url(path))["columns"]
+        return columns
+
+    def write_disclosed(self, table: str, columns: Mapping[str, str]) -> None:
+        self.store.write(change_log.disclosed_path(table), seal({"table": table, "columns": dict(columns)}))
 
     def write_decision(self, decision: OperatorDecision) -> None:
         self.store.create(decision_path(decision.id), json.dumps(to_plain(decision)).encode())

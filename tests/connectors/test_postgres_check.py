@@ -79,6 +79,7 @@ def test_every_remedy_of_a_table_works(database: Database) -> None:
         ("SRC009", "filtered"),
         ("SRC009", "partly"),
         ("SRC009", "other_key"),
+        ("SRC170", "other_key"),
         ("SRC009", "part"),
         ("SRC016", "late_key"),
         ("SRC016", "swapped"),

@@ -26,7 +26,8 @@ class TableFacts:
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
     followed. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
-    copy's state that are not in the stream. ``due``: the comparison that is due now, without a command."""
+    copy's state that are not in the stream. ``watched``: a setting of the source that keeps
+    something from the copy. ``due``: the comparison that is due now, without a command."""
 
     task: TableTask
     exists: bool = False
@@ -39,6 +40,7 @@ class TableFacts:
     renamed: bool = False
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
+    watched: Problem | None = None
     due: DueComparison | None = None
 
 

@@ -210,7 +210,8 @@ class Batch:
     ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
-    ``carry``, ``retired_below``, ``ignored`` and ``versions_until``: for the control record; None: as before. ``high``: the high watermark
+    ``carry``, ``retired_below``, ``ignored`` and ``versions_until``: for the control record; None: as before.
+    ``high``: the high watermark
     of rows that were copied."""
 
     table: str

@@ -116,6 +116,8 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
         return _blocked(name, problem)
     if table.paused:
         return TableDecision(name, TableAction.PAUSED, table.paused.reason)
+    if table.watched:
+        return _blocked(name, table.watched)
     if table.known and not command and table.task.rule.snapshot.mode is not SnapshotMode.WHEN_NEEDED:
         problem = Problem(
             "TGT002",
@@ -169,7 +171,7 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
         if table.task.rule.snapshot.mode is SnapshotMode.WHEN_NEEDED:
             return TableDecision(name, TableAction.RECONCILE, problem.what)
         return _blocked(name, problem)
-    if problem := facts.stream.outside.get(table.task.source_table):
+    if problem := facts.stream.outside.get(table.task.source_table) or table.watched:
         return _blocked(name, problem)
     if table.renamed:
         question = rename_question(control, table.task.renamed_to)

@@ -83,6 +83,10 @@ def schema_path(schema_id: str) -> str:
     return f"schemas/{schema_id}.json"
 
 
+def disclosed_path(table: str) -> str:
+    return f"disclosed/{table_folder(table)}.json"
+
+
 def control_folder(table: str) -> str:
     return f"control/{table_folder(table)}"
 

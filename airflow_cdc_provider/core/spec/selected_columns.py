@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_cdc_provider.core.columns.copied import source_schema
@@ -53,14 +53,37 @@ def withheld_note(table: str, names: Sequence[str]) -> str:
     )
 
 
-def withhold(rule: TableRule, selected: TableSchema, copied: TableSchema | None) -> tuple[TableRule, tuple[str, ...]]:
-    """The rule without the new columns of a sensitive table, and their names. ``copied``: the schema of the copy, None
-    if there is none. The returned rule lists the columns to copy: a column that the source adds during a run is new,
-    too."""
+def disclosed_columns(
+    before: Mapping[str, str] | None, selected: TableSchema, copied: Iterable[TableSchema]
+) -> dict[str, str]:
+    """The columns of a sensitive table that may be copied although the YAML does not name them: name → id, empty if the
+    source has no ids. ``before``: those of former runs; None in the first one, which discloses the columns that copies
+    have, or else all. A column without an id that disappears ends: the next one with its name is new."""
+    present = {column.name: column.id for column in selected.columns if not column.text_of}
+    if before is None:
+        known = {name for schema in copied for name in source_schema(schema).names}
+        return {name: one for name, one in present.items() if name in known or not known}
+    ids = frozenset(filter(None, before.values()))
+    remaining = {name: one for name, one in present.items() if _is_disclosed(name, one, before, ids)}
+    absent = {name: one for name, one in before.items() if one and one not in present.values() and name not in present}
+    return remaining | absent
+
+
+def _is_disclosed(name: str, column_id: str, before: Mapping[str, str], ids: Collection[str]) -> bool:
+    if column_id in ids:
+        return True
+    return name in before and not (column_id and before[name])
+
+
+def withhold(
+    rule: TableRule, selected: TableSchema, disclosed: Mapping[str, str] | None
+) -> tuple[TableRule, tuple[str, ...]]:
+    """The rule without the new columns of a sensitive table, and their names. ``disclosed``: see ``disclosed_columns``;
+    None: all. The returned rule lists the columns to copy: a column that the source adds during a run is new, too."""
     if not rule.sensitive:
         return rule, ()
     names = [column.name for column in selected.columns if not column.text_of]
-    known = set(source_schema(copied).names if copied else names)
+    known = set(names if disclosed is None else disclosed)
     known |= {*selected.key, *(name for _, name in named_columns(rule.columns))}
     withheld = tuple(name for name in names if name not in known)
     include = tuple(name for name in names if name in known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -71,11 +71,12 @@ class Selection:
         control: ControlRecord | None = None,
         ignored: Sequence[str] = (),
         renamed_to: str = "",
+        disclosed: Mapping[str, str] | None = None,
     ) -> TableTask:
         """``ignored``: columns of the source that are not copied by an operator's decision. ``renamed_to``: the name in
-        the source, if it is another one."""
-        copied = control.schema if control else None
-        rule, withheld = withhold(self.rule, self.selected, copied)
+        the source, if it is another one. ``disclosed``: the columns of a sensitive table that may be copied; None:
+        all."""
+        rule, withheld = withhold(self.rule, self.selected, disclosed)
         own = _without(rule, ignored)
         return TableTask(
             self.table,

@@ -50,13 +50,24 @@ class TablePartition:
 
 
 @dataclass(frozen=True)
+class StreamSettings:
+    """Which changes of a table the stream carries. ``carried``: the settings that decide that; ``others``: those that a
+    statement may change without an effect on the table; ``altered``: a number that changes with each statement about
+    any of them, also if it is taken back."""
+
+    carried: str
+    others: str = ""
+    altered: str = ""
+
+
+@dataclass(frozen=True)
 class TableIdentity:
     """``table``: the id of the table, different for a new table of the same name. ``last_number``: the highest number
     of all present and former columns. ``labels``: of the enum types in use; ``composites``: attributes of the composite
     types in use; ``partitions``: a table that is not partitioned has one, itself; all three by the catalog's ids.
     ``positional``: column numbers are positions, which change if an earlier column is added or dropped.
     ``membership``: changes each time that the stream starts to carry the table; empty if it does not, and for sources
-    without such lists."""
+    without such lists. ``sent``: which of its changes the stream carries; None if that is not known."""
 
     table: str
     columns: Mapping[str, ColumnIdentity]
@@ -66,6 +77,7 @@ class TableIdentity:
     partitions: Mapping[str, TablePartition] = field(default_factory=dict)
     positional: bool = False
     membership: str = ""
+    sent: StreamSettings | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +213,10 @@ def _added_columns(
 def _not_carried(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
     if known.membership and known.membership != now.membership:
         yield "the stream did not carry its changes for some time"
+    elif known.sent and now.sent and known.sent.carried != now.sent.carried:
+        yield f"the stream carried other changes ({known.sent.carried}) than now ({now.sent.carried})"
+    elif known.sent and now.sent and known.sent.altered != now.sent.altered and known.sent.others == now.sent.others:
+        yield "what the stream carries was altered, and may have lacked changes for some time"
 
 
 def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:

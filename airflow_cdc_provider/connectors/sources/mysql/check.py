@@ -26,6 +26,7 @@ from airflow_cdc_provider.connectors.sources.mysql.check_tables import missing_t
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, error_details
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
 from airflow_cdc_provider.connectors.sources.mysql.replication import find_channels, logging_problems, stopped_problems
+from airflow_cdc_provider.connectors.sources.mysql.watched_facts import watched_problems
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -75,7 +76,8 @@ def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[Ta
             problems += stopped_problems(find_channels(connection), client.address)
             problems += logging_problems(connection, client.address, client.replicator)
             problems += _server_id_problems(connection, variables, options, client)
-            problems += _privilege_problems(connection, options, variables, client)
+            denied = [*_privilege_problems(connection, options, variables, client)]
+            problems += denied or dict.fromkeys(watched_problems(connection, tasks, client.address).values())
             unreadable, user = _unreadable_tables(connection, tasks, tables), read_user(connection)
             problems += table_problems(tasks, tables, unreadable, user, client.address, variables)
             problems += cascade_problems(connection, tasks)

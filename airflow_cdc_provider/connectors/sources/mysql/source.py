@@ -30,6 +30,7 @@ from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs,
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
 from airflow_cdc_provider.connectors.sources.mysql.replication import applied_until
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
+from airflow_cdc_provider.connectors.sources.mysql.watched_facts import watched_problems
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -114,6 +115,10 @@ class MysqlSource(KeepsNoState):
             return {}
         with self.client.session("describe") as connection:
             return names_now(connection, known) or {}
+
+    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
+        with self.client.session("status") as connection:
+            return watched_problems(connection, tasks, self.client.address)
 
     def renames_hidden(self) -> Problem | None:
         with self.client.session("check") as connection:

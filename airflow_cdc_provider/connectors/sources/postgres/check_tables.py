@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.declared_keys import declared_key_problem
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
-from airflow_cdc_provider.connectors.sources.postgres.table_facts import PublicationFacts, TableFacts
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import ALL_OPERATIONS, PublicationFacts, TableFacts
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 
@@ -36,6 +37,7 @@ def _table_problems(task: TableTask, table: TableFacts, role: str) -> Iterator[P
     yield from kind
     yield from _grants(task, table, role)
     if not kind:
+        yield from key_problems(task, table)
         yield from _identity(task, table)
         yield from operand_problems(task)
 
@@ -96,6 +98,14 @@ def _grants(task: TableTask, table: TableFacts, role: str) -> Iterator[Problem]:
             "a role that sees every row",
             f"ALTER ROLE {quoted(role)} BYPASSRLS;",
         )
+
+
+def key_problems(task: TableTask, table: TableFacts) -> Iterator[Problem]:
+    columns = [quoted(name) for name in task.rule.key]
+    fill = ", ".join(f"ALTER COLUMN {column} SET NOT NULL" for column in columns)
+    index = f"CREATE UNIQUE INDEX ON {_name(table)} ({', '.join(columns)});"
+    if problem := declared_key_problem(task, table.unique_keys, f"ALTER TABLE {_name(table)} {fill}; {index}"):
+        yield problem
 
 
 def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
@@ -162,14 +172,6 @@ def _publication(
     if facts is None:
         yield no_publication(name, [_name(table) for table in tables if table.persistence == "p"], location)
         return
-    if not facts.all_operations:
-        yield Problem(
-            "SRC005",
-            f"publication {name} does not publish all operations",
-            location,
-            "not all of insert, update, delete, truncate",
-            do=f"{alter} SET (publish = 'insert, update, delete, truncate');",
-        )
     if facts.generated:
         yield Problem(
             "SRC005",
@@ -178,7 +180,30 @@ def _publication(
             "publish_generated_columns is on",
             do=f"{alter} SET (publish_generated_columns = none);",
         )
-    if not facts.via_root and any(table.kind == "p" for table in tables):
+    yield from dict.fromkeys(problem for table in tables for problem in _settings(facts, name, table, location))
+    for table in tables:
+        yield from of_table(table.table, _membership(facts, name, table))
+
+
+def sent_problems(facts: PublicationFacts, name: str, table: TableFacts, location: str) -> Iterator[Problem]:
+    """What keeps changes of a table of the publication from the stream."""
+    yield from _settings(facts, name, table, location)
+    if table.narrowed:
+        yield from _membership(facts, name, table)
+
+
+def _settings(facts: PublicationFacts, name: str, table: TableFacts, location: str) -> Iterator[Problem]:
+    alter = f"ALTER PUBLICATION {quoted(name)}"
+    if not facts.all_operations:
+        yield Problem(
+            "SRC005",
+            f"publication {name} does not publish all operations",
+            location,
+            f"publish = '{facts.operations}'",
+            ALL_OPERATIONS,
+            f"{alter} SET (publish = '{ALL_OPERATIONS}');",
+        )
+    if not facts.via_root and table.kind == "p":
         yield Problem(
             "SRC007",
             f"publication {name} publishes changes under the names of partitions instead of their table",
@@ -186,8 +211,6 @@ def _publication(
             "publish_via_partition_root = false",
             do=f"{alter} SET (publish_via_partition_root = true);",
         )
-    for table in tables:
-        yield from of_table(table.table, _membership(facts, name, table))
 
 
 def _membership(facts: PublicationFacts, name: str, table: TableFacts) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
     no_table,
     not_a_member,
     quoted,
+    stream_settings,
     table_sql,
 )
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
@@ -93,10 +94,11 @@ def open_copy(
             table = catalog.tables[name]
             copy = _copy(connection, table, snapshot, task, epoch, cores, lasting)
             members = memberships(connection, publication, [name])
+            settings = stream_settings(connection, publication, [table])
             if not members:
                 raise CheckFailed(not_a_member(publication, table, client.location))
             identities = read_identities(connection, [table], catalog.domains)
-        yield replace(copy, identity=with_memberships(identities, members)[name])
+        yield replace(copy, identity=with_memberships(identities, members, settings)[name])
 
 
 def parts(blocks: int, size: int, cores: int) -> int:

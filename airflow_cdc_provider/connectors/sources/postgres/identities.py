@@ -8,7 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains
-from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition, UnloggedChanges
+from airflow_cdc_provider.core.table.identity import (
+    ColumnIdentity,
+    StreamSettings,
+    TableIdentity,
+    TablePartition,
+    UnloggedChanges,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -102,11 +108,15 @@ def read_identities(connection: Session, tables: Sequence[CatalogTable], domains
 
 
 def with_memberships(
-    identities: Mapping[str, TableIdentity], memberships: Mapping[str, int]
+    identities: Mapping[str, TableIdentity], memberships: Mapping[str, int], settings: Mapping[str, StreamSettings]
 ) -> dict[str, TableIdentity]:
-    """``memberships``: table -> oid of its membership in the publication."""
+    """``memberships``: table -> oid of its membership in the publication. ``settings``: of the publication, by
+    table."""
     members = {name: str(memberships.get(name, "")) for name in identities}
-    return {name: replace(identity, membership=members[name]) for name, identity in identities.items()}
+    return {
+        name: replace(identity, membership=members[name], sent=settings.get(name))
+        for name, identity in identities.items()
+    }
 
 
 def had_rows_when_attached(connection: Connection[Any], partition: str, oid: str) -> bool:

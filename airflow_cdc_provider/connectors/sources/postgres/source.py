@@ -30,10 +30,11 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
-from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
+from airflow_cdc_provider.connectors.sources.postgres.publication import memberships, stream_settings
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, under_view
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
+from airflow_cdc_provider.connectors.sources.postgres.watched_facts import watched_problems
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -167,7 +168,12 @@ class PostgresSource:
             catalog = read_catalog(connection, tables)
             identities = read_identities(connection, list(catalog.tables.values()), catalog.domains)
             members = memberships(connection, self.options.publication, list(identities))
-            return with_memberships(identities, members)
+            settings = stream_settings(connection, self.options.publication, catalog.tables.values())
+            return with_memberships(identities, members, settings)
+
+    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
+        with self.client.session("status") as connection:
+            return watched_problems(connection, self.options.publication, tasks, self.client.location)
 
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ALL_OPERATIONS = "insert, update, delete, truncate"
+
 # Newer versions have more columns in these catalogs; as JSON a missing one is NULL.
 PUBLICATION = """
-SELECT p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AS all_operations, p.pubviaroot AS via_root,
+SELECT concat_ws(', ', CASE WHEN p.pubinsert THEN 'insert' END, CASE WHEN p.pubupdate THEN 'update' END,
+                 CASE WHEN p.pubdelete THEN 'delete' END, CASE WHEN p.pubtruncate THEN 'truncate' END) AS operations,
+       p.pubviaroot AS via_root, p.xmin::text AS altered, p.pubowner::text AS owner,
        coalesce(to_jsonb(p) ->> 'pubgencols', 'n') NOT IN ('n', 'false') AS generated
 FROM pg_publication p WHERE p.pubname = %s
 """
@@ -35,6 +39,13 @@ SELECT n.nspname || '.' || c.relname AS table, n.nspname::text AS namespace, c.r
        ARRAY(SELECT a.attname::text FROM pg_index i
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate) AS primary_key,
+       (SELECT coalesce(jsonb_agg(columns), '[]') FROM (
+           SELECT jsonb_agg(a.attname::text ORDER BY k.position) AS columns
+           FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
+           LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum
+           WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+             AND k.position <= i.indnkeyatts
+           GROUP BY i.indexrelid HAVING bool_and(k.attnum > 0 AND a.attnotnull)) unique_index) AS unique_keys,
        ARRAY(SELECT a.attname::text FROM pg_index i
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
              WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate) AS deferrable_key,
@@ -56,17 +67,25 @@ WHERE n.nspname || '.' || c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p
 
 @dataclass(frozen=True)
 class PublicationFacts:
-    """``generated``: it also publishes generated columns."""
+    """``operations``: those that it sends. ``altered``: changes with each statement that alters it, except those about
+    its tables. ``generated``: it also publishes generated columns."""
 
-    all_operations: bool
+    operations: str
     via_root: bool
+    altered: str
+    owner: str
     generated: bool
+
+    @property
+    def all_operations(self) -> bool:
+        return self.operations == ALL_OPERATIONS
 
 
 @dataclass(frozen=True)
 class TableFacts:
     """``kind``, ``persistence`` and ``identity`` are the catalog's letters. ``mismatched_partitions`` have another
-    replica identity than their root. ``narrowed``: the publication has only some of the rows or columns."""
+    replica identity than their root. ``unique_keys``: the columns of each unique index without nullable columns.
+    ``narrowed``: the publication has only some of the rows or columns."""
 
     table: str
     namespace: str
@@ -82,6 +101,7 @@ class TableFacts:
     published: bool
     narrowed: bool
     primary_key: list[str]
+    unique_keys: list[list[str]]
     deferrable_key: list[str]
     identity_index: list[str]
     mismatched_partitions: list[str]
