@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import DEFAULT_SCHEMA
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type, logical_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
@@ -28,7 +29,7 @@ def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str =
     """``schema.table`` -> table of these schemas; only ``table`` if it is set. The number of queries is independent of
     the number of tables."""
     inspector = sa.inspect(connection)
-    namespaces = list(schemas) or [inspector.default_schema_name or ""]
+    namespaces = list(schemas) or [connection.info.get(DEFAULT_SCHEMA) or inspector.default_schema_name or ""]
     tables: dict[str, PolledTable] = {}
     for namespace in namespaces:
         names = None

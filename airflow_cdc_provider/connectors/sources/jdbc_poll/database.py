@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import fix_settings
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, NotInstalled, SourceUnavailable
@@ -27,14 +28,6 @@ CLOCKS: Mapping[str, str] = {
     "sqlite": "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')",
 }
 """The server's time in UTC."""
-
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "postgresql": ("SET TIME ZONE 'UTC'", "SET intervalstyle TO 'iso_8601'", "SET row_security TO off"),
-    "mysql": ("SET time_zone = '+00:00'",),
-    "mariadb": ("SET time_zone = '+00:00'",),
-    "oracle": ("ALTER SESSION SET TIME_ZONE = '+00:00'",),
-}
-"""Values are read as stored, in UTC. Row-level security raises an error instead of filtering rows."""
 
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
 """Default ports."""
@@ -73,7 +66,7 @@ class Database:
                 info.schema or None,
                 extra.query,
             )
-            return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
+            engine = sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
         except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
             raise NotInstalled.of(
                 "ENV010",
@@ -82,6 +75,8 @@ class Database:
                 found=f"{self.options.driver}: {_first_line(error)}",
                 do="install its Python package on workers and executors, or correct the name",
             ) from error
+        fix_settings(engine)
+        return engine
 
     @property
     def system(self) -> str:
@@ -89,12 +84,10 @@ class Database:
 
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
-        """A session in UTC. Streamed results require a transaction, that is ``autocommit=False``."""
+        """A session under the fixed settings. Streamed results require a transaction, so ``autocommit=False``."""
         with self.errors(), self.engine.connect() as connection:
             if autocommit:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for statement in SETTINGS.get(self.system, ()):
-                connection.exec_driver_sql(statement)
             yield connection
 
     @contextmanager

@@ -19,25 +19,6 @@ if TYPE_CHECKING:
 NONE_FREE = "SRC026"
 """All slots or senders are in use: the only error that a short wait can resolve."""
 
-# Output functions depend on these settings, in the stream and in a copy. With an empty search_path they print qualified
-# names. With row_security off a policy that would hide rows is an error. No timeouts: the session that exports the
-# snapshot of a copy is idle for the duration of the copy.
-SETTINGS = {
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "iso_8601",
-    "timezone": "UTC",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "xmloption": "content",
-    "lc_monetary": "C",
-    "search_path": "",
-    "row_security": "off",
-    "statement_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "idle_session_timeout": "0",
-}
-
 
 class PostgresClient:
     """Opens sessions for one replicator. Their application name contains the replicator and the purpose."""
@@ -59,10 +40,10 @@ class PostgresClient:
     def session(self, purpose: str, *, autocommit: bool = True, replication: bool = False) -> Iterator[Connection]:
         """A session under the fixed settings. Errors of the server are raised as CdcError."""
         name = application_name(self.replicator, purpose)
-        parameters = {"replication": "database"} if replication else {}
+        parameters: dict[str, Any] = {"replication": "database"} if replication else {}
         with (
             self.errors(),
-            open_session(_psycopg(), self.info, name, SETTINGS, self._not_connected, **parameters) as connection,
+            open_session(_psycopg(), self.info, name, self._not_connected, **parameters) as connection,
         ):
             connection.autocommit = autocommit
             yield connection

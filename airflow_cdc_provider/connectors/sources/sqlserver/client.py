@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.sqlserver.tls_socket import TlsSocket
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.sqlserver_access import SqlServerTls, sqlserver_tls
+from airflow_cdc_provider.core.connections.sqlserver_settings import AUTOCOMMIT, settings_batch
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, PositionLost, Problem
 from airflow_cdc_provider.core.registry import load_library
@@ -65,6 +66,7 @@ class SqlServerClient:
         pytds = load_library("pytds", "source", "sqlserver")
         with self._connect(pytds, tls, purpose) as connection:
             session = _PytdsSession(pytds, connection, self.address)
+            session.run(f"{settings_batch()}; {AUTOCOMMIT}")
             session.run(f"SET TRANSACTION ISOLATION LEVEL {'SNAPSHOT' if snapshot else 'READ COMMITTED'}")
             yield session
 
