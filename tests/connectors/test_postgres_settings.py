@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_settings import SETTINGS
 from airflow_cdc_provider.core.errors import CheckFailed, PositionLost
 from airflow_cdc_provider.targets.database.server import COMMITTING
-from airflow_cdc_provider.targets.postgres.server import OWN_SETTINGS, PostgresServer
+from airflow_cdc_provider.targets.postgres.server import PostgresServer
 from tests.connectors.conftest import Database, records
 from tests.connectors.polled_database import Polling, images
 from tests.connectors.postgres_inherited import INHERITED
@@ -118,7 +118,8 @@ def sessions(database: Database, info: ConnectionInfo) -> Iterator[tuple[str, Ma
     server = PostgresServer(info, "public", "r")
     for purpose in ("commit", "load", "read"):
         idle = "60s" if purpose in COMMITTING else "0"
-        yield purpose, {**OWN_SETTINGS, "idle_in_transaction_session_timeout": idle}, server.session(purpose)
+        own = {"lock_timeout": "120s", "idle_in_transaction_session_timeout": idle}
+        yield purpose, {**SETTINGS, **own}, server.session(purpose)
 
 
 def test_every_setting_of_the_server_is_fixed_or_may_be_inherited_for_a_reason(database: Database) -> None:
