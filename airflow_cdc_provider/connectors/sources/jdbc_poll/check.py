@@ -79,6 +79,7 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             allowed="a primary key, or `key` in the table's rule",
             do="list columns that are unique and not NULL under `key`",
         )
+    yield from _refused_types(queries)
     yield from _inexact_casts(queries)
     nullable = [name for name in schema.key if name in queries.described.nullable]
     if nullable:
@@ -89,6 +90,21 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             found=", ".join(nullable),
             allowed="key columns that are declared NOT NULL",
             do="declare them NOT NULL, or list other columns under `key`",
+        )
+
+
+def _refused_types(queries: TableQueries) -> Iterator[Problem]:
+    table, types = queries.schema.table, queries.described.types
+    names = dict.fromkeys([*(column.text_of or column.name for column in queries.schema.columns), *queries.schema.key])
+    if refused := tuple(filter(queries.is_refused, names)):
+        yield Problem(
+            "SRC118",
+            f"{table} has columns of a type that cannot be copied",
+            where=table,
+            found=", ".join(f"{name} ({types[name]!r})" for name in refused),
+            allowed=f"the types of {queries.system} that docs/guides/timestamp-windows.md lists",
+            do="leave them out with `columns.exclude`, or let a column of another type hold their values",
+            columns=refused,
         )
 
 

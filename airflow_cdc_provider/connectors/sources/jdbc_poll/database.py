@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
@@ -15,6 +16,7 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import fix_settings
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NAMES
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, NotInstalled, SourceUnavailable
@@ -76,6 +78,8 @@ class Database:
                 do="install its Python package on workers and executors, or correct the name",
             ) from error
         fix_settings(engine)
+        dialect: Any = engine.dialect
+        dialect.ischema_names = {**dialect.ischema_names, **REFLECTED_NAMES.get(dialect.name, {})}
         return engine
 
     @property

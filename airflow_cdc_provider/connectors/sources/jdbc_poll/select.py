@@ -17,7 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type, binds_zone, is_text_in_driver
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
@@ -96,8 +97,11 @@ class TableQueries:
         kind = self.described.schema.column(self.timestamp_column).type.kind
         if kind is Kind.TIMESTAMP:
             return timestamp.replace(tzinfo=None) + self.offset
-        zoned = binds_zone(self._type(self.timestamp_column), self.system)
-        return timestamp if zoned else timestamp.replace(tzinfo=None)
+        return timestamp if self._source_type(self.timestamp_column).binds_zone else timestamp.replace(tzinfo=None)
+
+    def is_refused(self, name: str) -> bool:
+        """Whether no value of the column's type can be copied."""
+        return self._source_type(name).select is Select.REFUSED
 
     @cached_property
     def _keys(self) -> list[Expression]:
@@ -115,10 +119,15 @@ class TableQueries:
         NULL or another date."""
         kind = self.described.schema.column(name).type.kind
         column: Expression = self.table.c[name]
-        decimal = isinstance(self._type(name), sa.Numeric)
-        as_text = kind in TEXTUAL and not decimal and not is_text_in_driver(self._type(name))
-        if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
+        select = self._source_type(name).select
+        if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
             return sa.cast(column, sa.Text)
+        if select is Select.NUMBER:
+            return sa.type_coerce(column, sa.Numeric(asdecimal=True))
+        if select is Select.BYTES:
+            return sa.type_coerce(column, sa.LargeBinary())
+        if select is Select.UTC:
+            return sa.func.sys_extract_utc(column, type_=sa.TIMESTAMP())
         return self._all_digits(column) if kind in FLOATS else column
 
     def _all_digits(self, column: Expression) -> Expression:
@@ -158,13 +167,16 @@ class TableQueries:
         """A key column that is cast to text is compared in its type at the source."""
         kind = self.described.schema.column(name).type
         if not self.is_cast(name):
-            return parameter(kind, value, binds_zone(self._type(name), self.system))
+            return parameter(kind, value, self._source_type(name).binds_zone)
         if kind.kind in INTEGERS:
             return int(value)
         return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value
 
     def _type(self, name: str) -> Type:
         return self.described.types[name]
+
+    def _source_type(self, name: str) -> SourceType:
+        return source_type(self._type(name), self.system)
 
     def _condition(self, condition: Condition) -> Expression:
         column, given = self.table.c[condition.column], condition.value
