@@ -57,10 +57,13 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
 
 def has_index_on(connection: sa.Connection, table: PolledTable, column: str) -> bool:
     """Whether an index starts with the column."""
-    with _unknown_types():
-        indexes = sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
-    leading = [index["column_names"][0] for index in indexes if index["column_names"]]
+    leading = [index["column_names"][0] for index in indexes_of(connection, table) if index["column_names"]]
     return column in (*leading, *table.schema.key[:1])
+
+
+def indexes_of(connection: sa.Connection, table: PolledTable) -> Sequence[Any]:
+    with _unknown_types():
+        return sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
 
 
 @contextmanager
