@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sqlite3
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -20,6 +21,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFUSED, TYPES, source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
+from airflow_cdc_provider.connectors.sources.polling.pages import Query, read_pages
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed
@@ -28,7 +30,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema, parse_ty
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import Polling, images
-from tests.mariadb import IS_MYSQL
+from tests.mariadb import IS_MYSQL, series
 
 DIALECTS: dict[str, Any] = {
     "postgresql": postgresql.dialect,
@@ -215,3 +217,84 @@ def test_types_of_postgresql_are_read_as_the_server_prints_them(database: Databa
         "updated_at": "",
     }  # fmt: skip
     assert polling.rows["public.t"]['["happy", 1]']["p"] == happy["p"]
+
+
+LISTED = "updated_at timestamptz DEFAULT timestamptz '2026-01-01 00:00Z'"
+KEYS = {
+    "int[]": "ARRAY[n]",
+    "int4range": "int4range(n, n + 1)",
+    "interval": "n * interval '1 hour'",
+    "oid": "n::oid",
+    "numeric": "n::numeric / 3",
+    "real": "(n / 9)::real / 3",
+    "mood": "(ARRAY['sad', 'happy', 'calm'])[1 + n % 3]::mood",
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_pages_follow_a_key_of_any_type_of_postgresql(database: Database, kind: str) -> None:
+    database.sql(
+        "CREATE TYPE mood AS ENUM ('sad', 'happy', 'calm')",
+        f"CREATE TABLE t (k {kind}, j int, {LISTED}, PRIMARY KEY (k, j))",
+        f"INSERT INTO t (k, j) SELECT {KEYS[kind]}, n FROM generate_series(1, 950) n",
+    )
+    server = database.server
+    info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, database.name)
+    assert keys_by_pages(Polling("postgresql+psycopg", info, page_rows=100), "public.t") == (950, 950)
+
+
+@pytest.mark.parametrize("kind", ["enum('z', 'm', 'a')", "set('z', 'm', 'a')", "decimal(60, 30)", "float", "time"])
+def test_pages_follow_a_key_of_any_type_of_mariadb(mariadb: EmbeddedMariaDB, kind: str) -> None:
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password, "paged")
+    with pymysql.connect(
+        host=info.host, port=info.port or 0, user=info.login, password=info.password, autocommit=True
+    ) as connection:
+        cursor = connection.cursor()
+        cursor.execute("CREATE DATABASE IF NOT EXISTS paged")
+        cursor.execute(
+            f"CREATE OR REPLACE TABLE paged.t (k {kind}, j int, PRIMARY KEY (k, j), "
+            "updated_at datetime(6) DEFAULT '2026-01-01')"
+        )
+        value = "1 + n % 3" if "'" in kind else "(n DIV 9) / 3" if kind != "time" else "sec_to_time(n DIV 9)"
+        cursor.execute(f"INSERT INTO paged.t (k, j) SELECT {value}, n FROM {series(950).replace('seq', 'n')}")
+    assert keys_by_pages(Polling("mysql+pymysql", info, page_rows=100, time_zone="UTC"), "paged.t") == (950, 950)
+
+
+def keys_by_pages(polling: Polling, table: str) -> tuple[int, int]:
+    """The number of rows that the pages have, and of keys."""
+    begin, end = datetime(2025, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+    asked = polling.source._queries(table)
+    converter = RowConverter(asked)
+    with polling.source.database.session() as connection:
+
+        def run(query: Query) -> list[Any]:
+            return [converter.page_row(tuple(row)) for row in connection.execute(asked.page(query))]
+
+        pages = list(read_pages(run, Query(begin, end, polling.source.options.page_rows), False))
+    keys = [row.key for page in pages for row in page.rows]
+    return len(keys), len(set(keys))
+
+
+def test_a_key_whose_operators_are_not_the_servers_is_refused(database: Database) -> None:
+    database.sql(f"CREATE TABLE t (k pg_lsn PRIMARY KEY, {LISTED})", "CREATE INDEX ON t (updated_at)")
+    server = database.server
+    info = ConnectionInfo("db", server.host, server.port, "postgres", server.password, database.name)
+    polling = Polling("postgresql+psycopg", info, key_audit=86400)
+    assert [problem.code for problem in polling.source.check([polling.task("public.t")])] == ["SRC063"]
+    require_pageable(queries("postgresql", id=postgresql.INTEGER(), at=postgresql.TIMESTAMP(timezone=True)))
+    with pytest.raises(CheckFailed, match="SRC063"):
+        require_pageable(queries("postgresql", id=postgresql.CITEXT(), at=postgresql.TIMESTAMP(timezone=True)))
+
+
+class _Unknown(sqlite.base.SQLiteDialect):
+    name = "unknown"
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return sqlite3
+
+
+def test_a_system_whose_types_are_not_known_is_refused() -> None:
+    sa.dialects.registry.register("unknown.driver", __name__, "_Unknown")
+    with pytest.raises(CheckFailed, match=r"SRC161.*postgresql"):
+        Polling("unknown+driver", ConnectionInfo()).source.tables()

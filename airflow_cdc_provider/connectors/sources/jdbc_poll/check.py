@@ -118,6 +118,15 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             do="list columns that are unique and not NULL under `key`",
         )
     yield from _refused_types(queries)
+    if unordered := tuple(filter(queries.has_no_order, schema.key)):
+        yield Problem(
+            "SRC063",
+            f"the pages of {schema.table} cannot follow its key: the server sorts and compares its values in two ways",
+            where=schema.table,
+            found=", ".join(f"{name} ({queries.described.types[name]!r})" for name in unordered),
+            allowed="numbers, texts, times and other types of the server itself",
+            do="list other unique columns under `key`",
+        )
     yield from _inexact_casts(queries)
     nullable = [name for name in schema.key if name in queries.described.nullable]
     if nullable:

@@ -27,6 +27,15 @@ class Select(StrEnum):
     REFUSED = "refused"
 
 
+class Order(StrEnum):
+    """How the pages of a table follow a key column: by its values, as the server compares them with a parameter; by
+    their texts, if it sorts and compares in two ways; or not at all."""
+
+    VALUE = "value"
+    TEXT = "text"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class SourceType:
     """``binds_zone``: query parameters of the type have a time zone. Those without are in UTC."""
@@ -34,13 +43,14 @@ class SourceType:
     type: LogicalType
     select: Select = Select.VALUE
     binds_zone: bool = False
+    order: Order = Order.VALUE
 
 
 Rule = SourceType | Callable[[Any], SourceType]
 
 
-def value(kind: Kind, select: Select = Select.VALUE) -> SourceType:
-    return SourceType(LogicalType(kind), select)
+def value(kind: Kind, select: Select = Select.VALUE, order: Order = Order.VALUE) -> SourceType:
+    return SourceType(LogicalType(kind), select, order=order)
 
 
 def decimal(precision: int, scale: int) -> SourceType:

@@ -16,10 +16,10 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import fix_settings
-from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NAMES
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NAMES, TYPES
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, NotInstalled, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, SourceUnavailable
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -77,6 +77,15 @@ class Database:
                 found=f"{self.options.driver}: {_first_line(error)}",
                 do="install its Python package on workers and executors, or correct the name",
             ) from error
+        if engine.dialect.name not in TYPES:
+            raise CheckFailed.of(
+                "SRC161",
+                "this system cannot be polled: its types and settings are not known",
+                where="`driver` under `source`",
+                found=f"{self.options.driver}, a driver of {engine.dialect.name}",
+                allowed=f"drivers of {', '.join(TYPES)}",
+                do="name another driver, or write a source of your own: docs/guides/write-your-own-source.md",
+            )
         fix_settings(engine)
         dialect: Any = engine.dialect
         dialect.ischema_names = {**dialect.ischema_names, **REFLECTED_NAMES.get(dialect.name, {})}

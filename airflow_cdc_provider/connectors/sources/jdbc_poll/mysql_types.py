@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll import column_rules as rules
-from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Rule, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Rule, Select, SourceType, Type
 from airflow_cdc_provider.core.table.schema import Kind
 
 REFLECTED: Mapping[str, type[Type]] = {
@@ -50,10 +50,11 @@ MYSQL: Mapping[type[Type], Rule] = {
     mysql.TEXT: rules.TEXT,
     mysql.MEDIUMTEXT: rules.TEXT,
     mysql.LONGTEXT: rules.TEXT,
-    mysql.ENUM: rules.TEXT,
-    mysql.SET: rules.CAST_TEXT,
+    # Sorted by their numbers, and compared by their texts.
+    mysql.ENUM: rules.value(Kind.TEXT, order=Order.TEXT),
+    mysql.SET: rules.value(Kind.TEXT, Select.TEXT, Order.TEXT),
     mysql.JSON: rules.JSON,
-    mysql.BIT: rules.value(Kind.BYTES, Select.BYTES),  # a number to SQLAlchemy
+    mysql.BIT: rules.value(Kind.BYTES, Select.BYTES, Order.NONE),  # a number to SQLAlchemy
     mysql.BINARY: rules.BYTES,
     mysql.VARBINARY: rules.BYTES,
     mysql.TINYBLOB: rules.BYTES,

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll import column_rules as rules
-from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Rule, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Rule, Select, Type
+from airflow_cdc_provider.core.table.schema import Kind
 
 RANGES: tuple[type[Type], ...] = (
     postgresql.INT4RANGE,
@@ -24,6 +25,9 @@ RANGES: tuple[type[Type], ...] = (
     postgresql.TSMULTIRANGE,
     postgresql.TSTZMULTIRANGE,
 )
+
+OF_EXTENSIONS = rules.value(Kind.TEXT, Select.TEXT, Order.NONE)
+"""Their operators are in a schema that our sessions do not search."""
 
 POSTGRESQL: Mapping[type[Type], Rule] = {
     postgresql.BOOLEAN: rules.BOOLEAN,
@@ -43,7 +47,7 @@ POSTGRESQL: Mapping[type[Type], Rule] = {
     postgresql.CHAR: rules.TEXT,
     postgresql.VARCHAR: rules.TEXT,
     postgresql.TEXT: rules.TEXT,
-    postgresql.CITEXT: rules.TEXT,
+    postgresql.CITEXT: rules.value(Kind.TEXT, order=Order.NONE),
     sa.String: rules.TEXT,  # name, "char"
     **dict.fromkeys(RANGES, rules.CAST_TEXT),
     postgresql.ARRAY: rules.CAST_TEXT,
@@ -51,18 +55,18 @@ POSTGRESQL: Mapping[type[Type], Rule] = {
     postgresql.CIDR: rules.CAST_TEXT,
     postgresql.DOMAIN: rules.CAST_TEXT,
     postgresql.ENUM: rules.CAST_TEXT,
-    postgresql.HSTORE: rules.CAST_TEXT,
+    postgresql.HSTORE: OF_EXTENSIONS,
     postgresql.INET: rules.CAST_TEXT,
     postgresql.INTERVAL: rules.CAST_TEXT,
     postgresql.JSONPATH: rules.CAST_TEXT,
     postgresql.MACADDR: rules.CAST_TEXT,
     postgresql.MACADDR8: rules.CAST_TEXT,
-    postgresql.MONEY: rules.CAST_TEXT,
+    postgresql.MONEY: rules.value(Kind.TEXT, Select.TEXT, Order.NONE),
     postgresql.OID: rules.CAST_TEXT,
     postgresql.REGCLASS: rules.CAST_TEXT,
     postgresql.REGCONFIG: rules.CAST_TEXT,
     postgresql.TIME: rules.CAST_TEXT,
     postgresql.TSQUERY: rules.CAST_TEXT,
     postgresql.TSVECTOR: rules.CAST_TEXT,
-    sa.types.NullType: rules.CAST_TEXT,  # composite types, and those of extensions
+    sa.types.NullType: OF_EXTENSIONS,  # composite types, too
 }

@@ -11,13 +11,14 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Select, SourceType, Type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
@@ -82,7 +83,7 @@ class TableQueries:
 
     def rows(self, low: int | None = None, high: int | None = None) -> sa.Select[Any]:
         """The rows of a copy, with leading key values in ``[low, high)``."""
-        first = self._keys[0]
+        first = self.table.c[self.schema.key[0]]
         bounds = [first >= low] if low is not None else []
         bounds += [first < high] if high is not None else []
         return self._select().where(*(self._condition(condition) for condition in self.where), *bounds)
@@ -103,9 +104,17 @@ class TableQueries:
         """Whether no value of the column's type can be copied."""
         return self._source_type(name).select is Select.REFUSED
 
+    def has_no_order(self, name: str) -> bool:
+        """Whether pages cannot follow the column."""
+        return self._source_type(name).order is Order.NONE
+
     @cached_property
     def _keys(self) -> list[Expression]:
-        return [self.table.c[name] for name in self.schema.key]
+        return [self._ordered(name) for name in self.schema.key]
+
+    def _ordered(self, name: str) -> Expression:
+        column: Expression = self.table.c[name]
+        return sa.cast(column, sa.Text) if self._source_type(name).order is Order.TEXT else column
 
     def _select(self) -> sa.Select[Any]:
         matches = sa.and_(sa.true(), *(self._condition(condition) for condition in self.where))
@@ -164,13 +173,16 @@ class TableQueries:
         )
 
     def _key_value(self, name: str, value: Any) -> Any:
-        """A key column that is cast to text is compared in its type at the source."""
-        kind = self.described.schema.column(name).type
-        if not self.is_cast(name):
-            return parameter(kind, value, self._source_type(name).binds_zone)
-        if kind.kind in INTEGERS:
+        """A key column is compared in its type at the source, whatever it is read as."""
+        kind, read = self.described.schema.column(name).type, self._source_type(name)
+        as_text = self.is_cast(name) or read.select is Select.TEXT
+        if as_text and kind.kind in INTEGERS:
             return int(value)
-        return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value
+        if self.system == POSTGRESQL and (as_text or read.select is Select.NUMBER or kind.kind is Kind.FLOAT32):
+            return sa.cast(sa.literal(str(value), sa.Text), self._type(name))
+        if read.select is Select.NUMBER:
+            return Decimal(value)
+        return value if as_text else parameter(kind, value, read.binds_zone)
 
     def _type(self, name: str) -> Type:
         return self.described.types[name]
