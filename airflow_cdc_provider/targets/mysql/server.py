@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, tls_warnings
+from airflow_cdc_provider.core.connections.mysql_errors import meaning
 from airflow_cdc_provider.core.connections.mysql_session import (
     DEFAULT_PORT,
-    MISSING_PRIVILEGE,
     code_and_message,
     error_code,
     open_session,
@@ -213,8 +213,6 @@ class MysqlServer(NamedLocks):
     def _translate(self, error: Any) -> CdcError:
         pymysql = _pymysql()
         code, text = error_code(error), code_and_message(error)
-        if code in MISSING_PRIVILEGE:
-            return errors.missing_privilege(self.address, text)
         if code in LOCK_WAIT:
             return errors.busy(self.address, text)
         if code in VALUE_REJECTED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
@@ -222,7 +220,7 @@ class MysqlServer(NamedLocks):
             if self.floats is Floats.NUMBER:
                 do += "; NaN and Infinity need `floats: text` in the target"
             return errors.value_rejected(self.address, text, do)
-        return errors.failed(self.address, text)
+        return errors.failed(self.address, text, meaning(code, text))
 
 
 def own_settings(purpose: str) -> dict[str, str]:

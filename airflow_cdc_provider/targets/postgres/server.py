@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, tls_warnings
+from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.connections.postgres_session import (
     DEFAULT_PORT,
     application_name,
@@ -216,8 +217,6 @@ class PostgresServer(NamedLocks):
         psycopg = _psycopg()
         text = state_and_message(error)
         match error:
-            case psycopg.errors.InsufficientPrivilege():
-                return errors.missing_privilege(self.address, text)
             case psycopg.errors.DependentObjectsStillExist():
                 return errors.dependent_objects(self.address, error.diag.message_detail or text)
             case psycopg.errors.LockNotAvailable():
@@ -226,7 +225,7 @@ class PostgresServer(NamedLocks):
                 do = "exclude the column in tables.columns, or correct the value at the source and resync"
                 return errors.value_rejected(self.address, text, do)
             case _:
-                return errors.failed(self.address, text)
+                return errors.failed(self.address, text, meaning(error.sqlstate))
 
 
 def _psycopg() -> Any:

@@ -13,13 +13,15 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from airflow_cdc_provider.connectors import server_errors
+from airflow_cdc_provider.connectors.sources.jdbc_poll.error_codes import error_codes, meaning_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import fix_settings
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NAMES, TYPES
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.error_classes import ErrorClass
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -36,10 +38,6 @@ PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "ms
 
 IDENTITY_EXTRAS = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
 """Extras of a connection that select the server or the database."""
-
-FORBIDDEN = frozenset({"42501", "28000", "28P01"})
-FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
-"""Errors for missing permissions: SQLSTATEs of PostgreSQL, error numbers of MySQL."""
 
 
 class Database:
@@ -130,17 +128,17 @@ class Database:
 
     def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
         original = error.orig
-        state = str(getattr(original, "sqlstate", None) or "")
-        number = next(iter(getattr(original, "args", ())), None)
-        found = f"{state} {_first_line(original or error)}".strip()
+        state, number = error_codes(original)
+        words = _first_line(original or error)
+        found = f"{state or number or ''} {words}".strip()
         if UNTRUSTED.search(found):
             authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
             return untrusted(self.location, self.info.connection_id, found, authority)
-        if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
+        meaning = meaning_of(self.system, state, number, words)
+        if meaning.kind is ErrorClass.PERMISSION:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)
-        what = "the database failed, or cannot be reached"
-        return SourceUnavailable.of("CON013", what, where=self.location, found=found, do="try again")
+        return server_errors.server_failed(self.location, found, meaning)
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.mysql_errors import meaning
 from airflow_cdc_provider.core.connections.mysql_session import (
-    MISSING_PRIVILEGE,
     code_and_message,
     error_code,
     open_session,
@@ -84,9 +84,7 @@ class MysqlClient:
         code, text = error_details(error)
         if code == BINLOG_READ_ERROR and any(part in text.lower() for part in POSITION_TEXTS):
             return self.position_lost(text)
-        if code in MISSING_PRIVILEGE:
-            return server_errors.missing_privilege(self.address, text)
-        return server_errors.server_failed(self.address, text)
+        return server_errors.server_failed(self.address, text, meaning(code, text))
 
 
 def _abandon(connection: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.core.connections import postgres_session
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.connections.postgres_session import application_name, open_session, server_address
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.registry import load_library
@@ -53,10 +54,9 @@ class PostgresClient:
         psycopg = _psycopg()
         try:
             yield
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise server_errors.missing_privilege(self.location, postgres_session.first_line(error)) from error
         except psycopg.Error as error:
-            raise server_errors.server_failed(self.location, postgres_session.state_and_message(error)) from error
+            found = postgres_session.state_and_message(error)
+            raise server_errors.server_failed(self.location, found, meaning(error.sqlstate)) from error
 
     def _not_connected(self, text: str) -> CdcError:
         """libpq has only a text and no SQLSTATE for a failed connection, so the text is parsed."""
@@ -72,9 +72,14 @@ class PostgresClient:
             return CheckFailed.of("CON011", "the database does not exist", self.location, text, do=do)
         if "max_wal_senders" in text:
             return self.none_free("replication session", "max_wal_senders")
+        if any(phrase in text for phrase in ("too many connections", "remaining connection slots")):
+            return server_errors.server_failed(self.location, text, meaning("53300"))
+        if any(phrase in text for phrase in ("starting up", "shutting down", "not yet accepting connections")):
+            return server_errors.server_failed(self.location, text, meaning("57P03"))
         if any(phrase in text for phrase in ("replication", "WAL sender", "walsender")):
-            what, do = "a replication session cannot be opened", "see `airflow cdc check`"
-            return SourceUnavailable.of("SRC011", what, self.location, text, do=do)
+            what = "a replication session cannot be opened"
+            do = "connect to the server itself, not to a pooler, with a role that has REPLICATION"
+            return CheckFailed.of("SRC011", what, self.location, text, do=do)
         return server_errors.unreachable(self.location, text)
 
     def none_free(self, what: str, setting: str) -> SourceUnavailable:

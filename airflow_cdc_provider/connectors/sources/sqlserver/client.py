@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.sqlserver.tls_socket import TlsSocket
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.sqlserver_access import SqlServerTls, sqlserver_tls
+from airflow_cdc_provider.core.connections.sqlserver_errors import meaning
 from airflow_cdc_provider.core.connections.sqlserver_settings import AUTOCOMMIT, settings_batch
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, PositionLost, Problem
@@ -25,7 +26,6 @@ READ_LIMIT_S = 600
 FETCHED_ROWS = 10_000
 
 LOGIN_REJECTED = frozenset({4060, 18452, 18456, 18486, 18487, 18488})
-DENIED = frozenset({229, 230, 262, 297, 300, 916})
 NO_SUCH_OBJECT = 208
 
 
@@ -134,8 +134,6 @@ def describe(error: BaseException) -> str:
 def translated(error: BaseException, address: str) -> CdcError:
     """Conflicts of a snapshot with DDL, deadlocks and lost connections are among the errors that can be retried."""
     number, text = error_number(error), describe(error)
-    if number in DENIED:
-        return server_errors.missing_privilege(address, text)
     if number == NO_SUCH_OBJECT:
         return CheckFailed.of(
             "SRC123",
@@ -145,7 +143,7 @@ def translated(error: BaseException, address: str) -> CdcError:
             allowed="a database with Change Data Capture, and its change tables",
             do="run `airflow cdc check`: it shows the statements",
         )
-    return server_errors.server_failed(address, text)
+    return server_errors.server_failed(address, text, meaning(number))
 
 
 def position_lost(address: str, replicator: str, found: str) -> PositionLost:
