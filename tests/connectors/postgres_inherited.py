@@ -35,7 +35,7 @@ REASONS: dict[str, str] = {
     "delays the start of a session only": "post_auth_delay",
     "libraries are loaded before the first statement": """
         dynamic_library_path extension_control_path local_preload_libraries session_preload_libraries""",
-    "errors are told apart by their SQLSTATE": "lc_messages",
+    "errors are distinguished by their SQLSTATE": "lc_messages",
     "what the server logs and measures": """
         application_name backtrace_functions compute_query_id debug_pretty_print debug_print_parse debug_print_plan
         debug_print_rewritten jit_debugging_support jit_dump_bitcode jit_profiling_support log_connections

@@ -39,7 +39,7 @@ def west(database: Database, zone: str) -> None:
 @pytest.mark.parametrize(
     ("zone", "offset"), [("America/New_York", "-05:00"), ("Asia/Kolkata", "+05:30"), ("Europe/Berlin", "+01:00")]
 )
-def test_a_zone_that_nobody_named_is_refused_by_check_and_by_each_run(
+def test_a_zone_that_is_not_named_is_refused_by_check_and_by_each_run(
     database: Database, zone: str, offset: str
 ) -> None:
     polling = of(database)

@@ -95,7 +95,7 @@ def test_a_byte_that_is_no_text_stops_its_table_alone(database: Database) -> Non
     assert "encoding" in caught.value.problems[0].do
 
 
-def test_a_login_without_a_free_session_is_told_to_raise_its_limit(database: Database) -> None:
+def test_a_login_without_a_free_session_has_a_limit(database: Database) -> None:
     name = f"few_{database.name}"
     database.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'secret' CONNECTION LIMIT 0")
     with pytest.raises(SourceUnavailable, match=r"CON016.*CONNECTION LIMIT"):
@@ -149,7 +149,7 @@ def test_more_columns_than_mariadb_can_hold_are_refused_for_good(mariadb: Embedd
         connection.cursor().execute(f"CREATE TABLE mysql.wide ({columns}) ENGINE=InnoDB")
 
 
-def test_a_driver_of_odbc_tells_the_number_of_sql_server() -> None:
+def test_a_driver_of_odbc_has_the_number_of_sql_server_in_its_text() -> None:
     error = psycopg.Error(
         "42S02", "[42S02] [Microsoft][ODBC Driver 18] Invalid object name 'x'. (208) (SQLExecDirectW)"
     )

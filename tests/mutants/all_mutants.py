@@ -32,7 +32,7 @@ from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
-from tests.mutants.sessions import SESSIONS
+from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
 from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
@@ -48,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SALESFORCE,
     *POLLING,
     *SESSIONS,
+    *SERVER_ERRORS,
     *EVENT_FORMATS,
     *BINLOG,
     *CHANGE_TABLES,

@@ -80,3 +80,50 @@ SESSIONS = (
         ("tests/spark/test_warehouse_settings.py",),
     ),
 )
+
+ERRORS = ("tests/connectors/test_server_errors.py",)
+
+SERVER_ERRORS = (
+    Mutant(
+        "a byte that is no text is retried for ever",
+        f"{SETTINGS}/postgres_errors.py",
+        '    **permanent("22", VALUES),\n    **permanent("22021 22P05", TEXTS),\n',
+        "",
+        ERRORS,
+    ),
+    Mutant(
+        "what the storage engine says about a table is not read",
+        f"{SETTINGS}/mysql_errors.py",
+        "    if str(code) == CREATE_FAILED and",
+        "    if not code and",
+        ERRORS,
+    ),
+    Mutant(
+        "an unknown error of a source is one to try again",
+        f"{SETTINGS}/error_classes.py",
+        "UNKNOWN = Meaning(\n    ErrorClass.UNKNOWN,",
+        "UNKNOWN = Meaning(\n    ErrorClass.RETRY,",
+        ERRORS,
+    ),
+    Mutant(
+        "the check opens no session as the stream needs it",
+        "airflow_cdc_provider/connectors/sources/postgres/check.py",
+        '        with client.session("check", replication=True):',
+        '        with client.session("check"):',
+        ERRORS,
+    ),
+    Mutant(
+        "the reason of a failed bulk query is not read",
+        "airflow_cdc_provider/connectors/sources/salesforce/bulk.py",
+        "    if known and not known[0].error.retryable:",
+        "    if not known:",
+        ("tests/connectors/test_salesforce_bulk.py",),
+    ),
+    Mutant(
+        "a wide table is not tried in the check",
+        "airflow_cdc_provider/targets/database/check.py",
+        "    if len(task.schema.columns) > MANY_COLUMNS:",
+        "    if False:",
+        ("tests/spark/test_database_check.py",),
+    ),
+)

@@ -37,8 +37,9 @@ STATEMENTS: Mapping[str, str] = {
     "client_min_messages": "notice",
     "exit_on_error": "off",
 }
-"""What a statement means. With an empty ``search_path``, names are printed qualified, and nobody's functions and
-operators take the place of the server's. A warning tells that the stream lacks changes, so warnings are sent."""
+"""What a statement means. With an empty ``search_path``, names are printed qualified, and no other
+functions and operators are found than the server's. The server warns that the stream lacks changes, so warnings are
+sent."""
 
 ROWS: Mapping[str, str] = {
     "row_security": "off",

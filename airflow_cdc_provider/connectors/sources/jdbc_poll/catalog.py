@@ -68,7 +68,7 @@ def indexes_of(connection: sa.Connection, table: PolledTable) -> Sequence[Any]:
 
 @contextmanager
 def _unknown_types() -> Iterator[None]:
-    """A type that SQLAlchemy does not know is read as text, or refused, so its warning tells nothing."""
+    """A type that SQLAlchemy does not know is read as text, or refused, so its warning is of no use."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Did not recognize type", sa.exc.SAWarning)
         yield

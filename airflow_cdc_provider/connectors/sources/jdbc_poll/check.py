@@ -81,7 +81,7 @@ def require_readable(database: Database, queries: TableQueries) -> None:
 
 
 def unnamed_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
-    """The problem of timestamps whose time zone nobody has named, at a server with another one than UTC."""
+    """The problem of timestamps whose time zone the definition does not name, at a server with another one than UTC."""
     return _zone_problem(connection, queries, options) if options.time_zone is None else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.dialects import oracle
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll import column_rules as rules
@@ -57,5 +58,5 @@ ORACLE: Mapping[type[Type], Rule] = {
     oracle.BLOB: rules.BYTES,
     oracle.BOOLEAN: rules.BOOLEAN,
     # SQLAlchemy's name of NUMBER(*, 0), which INTEGER is.
-    oracle.base.INTEGER: rules.decimal(MAX_DIGITS, 0),
+    sa.INTEGER: rules.decimal(MAX_DIGITS, 0),
 }

@@ -51,7 +51,7 @@ PRESENT_ONLY = frozenset({"mssql", "oracle"})
 
 @dataclass(frozen=True)
 class ServerZone:
-    """``offsets``: those that `time_zone` may have; the first is that of the winter, if the server tells it."""
+    """``offsets``: those that `time_zone` may have; the first is that of the winter, if the server has its name."""
 
     name: str
     offsets: tuple[timedelta, ...]

@@ -35,7 +35,7 @@ NO_QUERY = (
 )
 NO_EVENTS = "run `airflow cdc check`; if it finds nothing, ask Salesforce's support what its words mean"
 DEFER = "the next run continues from the same position; run less often or raise the limit"
-LOOK_UP = "look up Salesforce's words, unknown to this provider: correct what they name, or leave the object out"
+FIND_OUT = "look up Salesforce's words, unknown to this provider: correct what they name, or leave the object out"
 TOO_LARGE = Failure(
     CheckFailed, "SRC042", "the object is too large for the query", "leave columns out: columns.exclude"
 )
@@ -91,7 +91,7 @@ REST: dict[str, Failure] = {
 
 BACK_OFF = Failure(SourceUnavailable, "CON013", "the Pub/Sub API failed", "try again")
 MISUSE = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request, and will refuse it each time", NO_EVENTS)
-UNKNOWN = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request for an unknown reason", LOOK_UP)
+UNKNOWN = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request for an unknown reason", FIND_OUT)
 NO_PERMISSION = Failure(
     CheckFailed, "SRC048", "the user has no permission to read the channel", "grant View All Records on the object"
 )
@@ -173,7 +173,7 @@ def _mapping_of_status(status: int, code: str) -> Failure:
         return REST["INSUFFICIENT_ACCESS"]
     if status == 404 or code.startswith("INVALID_"):
         return REST["NOT_FOUND"]
-    return Failure(CheckFailed, "SRC042", "the org refuses the request for an unknown reason", LOOK_UP)
+    return Failure(CheckFailed, "SRC042", "the org refuses the request for an unknown reason", FIND_OUT)
 
 
 def _first_line(message: str) -> str:
