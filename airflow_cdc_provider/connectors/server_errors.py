@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
+from airflow_cdc_provider.core.connections.error_classes import ErrorClass, Meaning
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
 
 
 def login_rejected(where: str, found: str, connection_id: str) -> CheckFailed:
@@ -19,8 +20,21 @@ def unreachable(where: str, found: str) -> SourceUnavailable:
     return SourceUnavailable.of("CON010", "the server cannot be reached", where, found, do=do)
 
 
-def server_failed(where: str, found: str) -> SourceUnavailable:
-    return SourceUnavailable.of("CON013", "the server returned an error", where, found, do="try again")
+def server_failed(where: str, found: str, meaning: Meaning) -> CdcError:
+    """``found``: the server's own code and words."""
+    do = meaning.do
+    match meaning.kind:
+        case ErrorClass.PERMISSION:
+            return missing_privilege(where, found)
+        case ErrorClass.PERMANENT:
+            what = "the server refuses a statement, and will refuse it each time"
+            return CheckFailed.of("CON015", what, where, found, do=do)
+        case ErrorClass.LIMIT:
+            return SourceUnavailable.of("CON016", "a limit of the server stands in the way", where, found, do=do)
+        case ErrorClass.RETRY:
+            return SourceUnavailable.of("CON013", "the server returned an error", where, found, do=do)
+        case ErrorClass.UNKNOWN:
+            return SourceUnavailable.of("CON017", "the server returned an unknown error", where, found, do=do)
 
 
 def missing_privilege(where: str, found: str, do: str = "run `airflow cdc check`: it shows the GRANT") -> CheckFailed:

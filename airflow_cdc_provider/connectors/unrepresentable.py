@@ -15,6 +15,7 @@ T = TypeVar("T")
 INFINITE = "an infinite time"
 OTHER_YEAR = "a year before 1 or after 9999"
 NOT_A_NUMBER = "NaN or an infinite number"
+MORE_DIGITS = "a number with more digits than the type of its column"
 NO_DATE = "an invalid date, such as a zero date"
 
 

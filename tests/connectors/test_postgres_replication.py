@@ -133,9 +133,6 @@ class Scripted:
         self.statuses: list[tuple[Any, ...]] = []
         self.pgconn = self
 
-    def execute(self, statement: str) -> None:
-        assert statement == "SET wal_sender_timeout TO 0"
-
     def exec_(self, command: bytes) -> SimpleNamespace:
         assert command == (
             b"START_REPLICATION SLOT \"s\" LOGICAL 0/10 (proto_version '1', publication_names '\"it''s\"')"

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.connectors.sources.salesforce.bulk import TRIES_PER_PAGE, Bulk, BulkJob, BulkNotSupported
 from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns, convert_rows
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import IncompletePage, read_page
+from airflow_cdc_provider.connectors.sources.salesforce.failures import rest_failure
 from airflow_cdc_provider.connectors.sources.salesforce.fetch import row_image
-from airflow_cdc_provider.core.errors import SourceUnavailable
+from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from tests.connectors import salesforce_events as org
 from tests.connectors.salesforce_http import ROOT, VERSION, Answer, HttpServer, http, refused
 
@@ -163,6 +164,16 @@ def test_a_failed_job_is_reported_with_the_message_of_the_server_and_deleted(
     with pytest.raises(SourceUnavailable, match=f"SRC046.*{state}: InternalServerError"), bulk.query(INVOICE):
         pass
     assert server.paths("DELETE") == [JOB]
+
+
+@pytest.mark.server
+def test_an_object_that_answers_only_with_a_filter_is_not_asked_again(server: HttpServer, bulk: Bulk) -> None:
+    message = "InvalidBatch : MALFORMED_QUERY: Implementation restriction: ContentDocumentLink requires a filter"
+    server.on("GET", JOB, Answer({"state": "Failed", "errorMessage": message}))
+    with pytest.raises(CheckFailed, match=r"SRC046.*leave the object out"), bulk.query(INVOICE):
+        pass
+    refusal = rest_failure(400, "MALFORMED_QUERY", "Implementation restriction: a filter is required", "w")
+    assert isinstance(refusal, CheckFailed) and "leave the object out" in str(refusal)
 
 
 @pytest.mark.server

@@ -184,7 +184,9 @@ def test_texts_are_quoted_exactly() -> None:
         ("notFound", "no table", Cause.MISSING, "TGT067"),
         ("bytesBilledLimitExceeded", "too much", Cause.BILLED, "TGT070"),
         ("invalid", "Bad value: 'secret'", Cause.VALUE, "TGT063"),
-        ("timeout", "6 hours", Cause.OTHER, "TGT064"),
+        ("timeout", "6 hours", Cause.OTHER, "TGT092"),
+        ("notImplemented", "no", Cause.OTHER, "TGT091"),
+        ("something", "new", Cause.OTHER, "TGT093"),
     ],
 )
 def test_causes_of_failed_jobs(reason: str, message: str, cause: Cause, code: str) -> None:

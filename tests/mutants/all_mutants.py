@@ -32,6 +32,7 @@ from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
+from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
 from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
@@ -46,6 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *MEANINGS,
     *SALESFORCE,
     *POLLING,
+    *SESSIONS,
+    *SERVER_ERRORS,
     *EVENT_FORMATS,
     *BINLOG,
     *CHANGE_TABLES,

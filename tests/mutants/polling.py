@@ -6,6 +6,8 @@ from tests.mutants.mutant import Mutant
 
 FOLDER = "airflow_cdc_provider/connectors/sources/polling"
 WINDOWS = ("tests/connectors/test_polling.py",)
+TYPES = ("tests/connectors/test_jdbc_poll_types.py",)
+ZONES = ("tests/connectors/test_jdbc_poll_zones_and_keys.py",)
 TABLES = ("tests/connectors/test_jdbc_poll.py",)
 
 POLLING = (
@@ -29,6 +31,69 @@ POLLING = (
         "elif not lo.after:",
         "else:",
         WINDOWS,
+    ),
+    Mutant(
+        "a type counts for its subclasses",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/types.py",
+        "TYPES[system].get(type(sa.types.to_instance(kind)), REFUSED)",
+        "next((rule for one, rule in TYPES[system].items() if isinstance(kind, one)), REFUSED)",
+        TYPES,
+    ),
+    Mutant(
+        "a zoned timestamp of Oracle is read without its zone",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/oracle_types.py",
+        "SourceType(LogicalType(Kind.TIMESTAMPTZ), Select.UTC)",
+        "SourceType(LogicalType(Kind.TIMESTAMPTZ))",
+        TYPES,
+    ),
+    Mutant(
+        "digits that a column does not declare are cut",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/values.py",
+        "    if rounded != number:",
+        "    if rounded != number and not rounded:",
+        TYPES,
+    ),
+    Mutant(
+        "pages follow an ENUM of MySQL by its texts, in the order of its numbers",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/select.py",
+        "return sa.cast(column, sa.Text) if self._source_type(name).order is Order.TEXT else column",
+        "return column",
+        TYPES,
+    ),
+    Mutant(
+        "a key of PostgreSQL is compared with a text",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/select.py",
+        "or read.select is Select.NUMBER or kind.kind is Kind.FLOAT32)",
+        "or read.select is Select.NUMBER)",
+        TYPES,
+    ),
+    Mutant(
+        "a run does not ask for the time zone of the server",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/source.py",
+        "if unnamed_zone(connection, queries, self.options):",
+        "if False:",
+        ZONES,
+    ),
+    Mutant(
+        "the offset of the summer is that of the server",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/server_zone.py",
+        "else (winter,))",
+        "else (now,))",
+        ZONES,
+    ),
+    Mutant(
+        "a unique index of nullable columns proves a key",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
+        "if columns and not columns & described.nullable:",
+        "if columns:",
+        ZONES,
+    ),
+    Mutant(
+        "a unique index that was never finished proves a key",
+        "airflow_cdc_provider/connectors/sources/jdbc_poll/unique_keys.py",
+        "i.indisunique AND i.indisvalid AND",
+        "i.indisunique AND",
+        ZONES,
     ),
     Mutant(
         "intervals follow a clock that goes back",

@@ -43,14 +43,14 @@ SPECIAL_VALUES = (
     Mutant(
         "times of a polled table are those of the driver",
         f"{POLLED}/select.py",
-        "if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
-        "if as_text or self.is_cast(name):",
+        "if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):",
+        "if select is Select.TEXT or self.is_cast(name):",
         TABLES,
     ),
     Mutant(
         "pages after a key that is cast follow the order of its texts",
         f"{POLLED}/select.py",
-        "return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value",
+        "return sa.cast(sa.literal(str(value), sa.Text), self._type(name))",
         "return value",
         TABLES,
     ),

@@ -77,6 +77,17 @@ def test_a_wrong_password_a_missing_schema_and_an_unreachable_server_have_messag
     assert codes(nowhere) == (["TGT052"] if warehouse.kind == "postgres" else ["TGT061"])
 
 
+def test_more_columns_than_the_database_can_hold_are_found_before_a_job_starts(
+    warehouse: Database, tmp_path: Path
+) -> None:
+    target = opened(warehouse, tmp_path)
+    fitting, wide = ([f"c{number}" for number in range(count)] for count in (300, 1_650))
+    assert target.check([task(*fitting, key=["c0"])]) == []
+    (problem,) = target.check([task(*wide, key=["c0"])])
+    assert problem.code in ("TGT063", "TGT091") and "columns" in problem.do and problem.table == "public.t"
+    assert warehouse.tables() == []
+
+
 def test_a_role_that_may_not_create_tables_is_reported(warehouse: Database, tmp_path: Path) -> None:
     name = f"poor_{warehouse.schema}"[:30]
     if warehouse.kind == "postgres":

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls
+from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError
 
 DEFAULT_PORT = 3306
 CONNECT_LIMIT_S = 10
-MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370})
 LOGIN_REJECTED = frozenset({1045, 1049, 1698})
 
 

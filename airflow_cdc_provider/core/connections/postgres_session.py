@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import AUTHORITY, libpq_parameters
+from airflow_cdc_provider.core.connections.postgres_settings import SETTINGS, settings_statement
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError
 
@@ -36,8 +37,8 @@ def open_session(
     psycopg: Any,
     connection: ConnectionInfo,
     name: str,
-    settings: Mapping[str, str],
     not_connected: Callable[[str], CdcError],
+    settings: Mapping[str, str] = SETTINGS,
     **parameters: Any,
 ) -> Iterator[Any]:
     """A session with autocommit. ``not_connected``: the error for a message of the server or of libpq."""
@@ -62,7 +63,7 @@ def open_session(
             raise untrusted(where, connection.connection_id, text, f"`{AUTHORITY}`") from error
         raise not_connected(text) from error
     try:
-        session.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()))
+        session.execute(settings_statement(settings))
         yield session
     finally:
         session.close()

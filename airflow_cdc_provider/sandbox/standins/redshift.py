@@ -43,7 +43,7 @@ CREATE = re.compile(rf"CREATE TABLE (IF NOT EXISTS )?({grammar.NAME}) \((.*?)\)(
 ADD = re.compile(rf"(ALTER TABLE {grammar.NAME} ADD COLUMN )(.*)", re.DOTALL)
 COPY = re.compile(rf"COPY ({grammar.NAME}) FROM '(s3://[^']+)' ")
 UNLOAD = re.compile(r"UNLOAD \(('(?:[^'\\]|''|\\.)*')\) TO '(s3://[^']+)' ", re.DOTALL)
-OWN_PARAMETERS = re.compile(r"SET (query_group|error_on_nondeterministic_update) ")
+OWN_PARAMETERS = re.compile(rf"SET ({'|'.join(sorted(grammar.PARAMETERS - grammar.OF_POSTGRES))}) ", re.IGNORECASE)
 TABLE_TYPES = """SELECT format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid = '{}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
 

@@ -106,9 +106,15 @@ REFUSED_WORDS = {
     "GENERATE_SERIES": "generate_series",
 }
 PARAMETERS = words_of(
-    """query_group statement_timeout timezone datestyle extra_float_digits error_on_nondeterministic_update"""
+    """cast_super_null_on_error datestyle describe_field_name_in_uppercase downcase_delimited_identifier
+    enable_case_sensitive_identifier enable_case_sensitive_super_attribute enable_numeric_rounding
+    error_on_nondeterministic_update extra_float_digits json_serialization_enable
+    json_serialization_parse_nested_strings navigate_super_null_on_error parse_super_null_on_error query_group
+    search_path statement_timeout timezone"""
 )
 """Of SET, from the configuration reference."""
+OF_POSTGRES = words_of("datestyle extra_float_digits search_path statement_timeout timezone")
+"""Those that PostgreSQL has, too."""
 
 LONGEST_NAME = 127
 NAME = r'(?:"(?:[^"]|"")+"(?:\."(?:[^"]|"")+")?)'

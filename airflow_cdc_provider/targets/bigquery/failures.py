@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
+from airflow_cdc_provider.core.connections.error_classes import (
+    STATEMENT,
+    UNKNOWN,
+    Meaning,
+    limit,
+    permanent,
+    permission,
+    retry,
+)
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed
 from airflow_cdc_provider.targets.database import errors
 
@@ -26,6 +36,17 @@ PACED = frozenset(
 )
 QUOTAS = frozenset({"rateLimitExceeded", "jobRateLimitExceeded", "quotaExceeded"})
 DENIED = frozenset({"accessDenied", "forbidden", "insufficientPermissions"})
+
+
+ERRORS: Mapping[str, Meaning] = {
+    **retry(" ".join(PACED | {"resourceInUse", "stopped"})),
+    **limit("timeout resourcesExceeded", "give the project more slots, or leave large columns out: `columns.exclude`"),
+    **limit("billingTierLimitExceeded responseTooLarge", "raise the limit that BigQuery names"),
+    **permanent("billingNotEnabled", "enable billing of the project that pays"),
+    **permanent("notImplemented badRequest", STATEMENT),
+    **permission("blocked invalidUser"),
+}
+"""Reasons by what they mean, beside the causes below."""
 
 
 class Cause(StrEnum):
@@ -89,7 +110,7 @@ def problem_of(failed: JobFailed, address: str, grants: str) -> CdcError:
         case Cause.PACED if failed.reason in QUOTAS:
             return errors.over_quota(address, text)
         case _:
-            return errors.failed(address, text)
+            return errors.failed(address, text, ERRORS.get(failed.reason, UNKNOWN), grants)
 
 
 def first_line(message: str) -> str:

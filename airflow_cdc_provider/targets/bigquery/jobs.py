@@ -22,6 +22,9 @@ DELAYS_S = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Between the tries of a job that BigQuery rejected for its rate, cancelled for another one, or that failed inside
 BigQuery."""
 
+LONGEST_QUERY_MS = 6 * 3600 * 1000
+"""The most that BigQuery allows. A project can have a lower default, and another time zone."""
+
 Started = Callable[[], None]
 MayRetry = Callable[[JobFailed], bool]
 
@@ -43,7 +46,12 @@ class Jobs:
         """A statement or script. ``may_retry``: whether to try again after a failure. Returns the job, which has
         succeeded. Raises JobFailed."""
         limit = {} if self.limit is None else {"maximum_bytes_billed": self.limit}
-        config = library().QueryJobConfig(labels=dict(self.labels), **limit)
+        config = library().QueryJobConfig(
+            labels=dict(self.labels),
+            job_timeout_ms=LONGEST_QUERY_MS,
+            connection_properties=[library().ConnectionProperty(key="time_zone", value="UTC")],
+            **limit,
+        )
 
         def submit(full_id: str) -> Any:
             return self.client.query(sql, config, job_id=full_id, retry=request_retry(), job_retry=None)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pyarrow
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.error_classes import STATEMENT
 from airflow_cdc_provider.core.connections.google import google_account, google_endpoint, google_tls_warnings
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.registry import load_library
@@ -204,7 +205,7 @@ class BigQueryServer:
         found = (error.errors or [{}])[0]
         reason = str(found.get("reason") or (error.code and error.code.phrase) or type(error).__name__)
         if reason.startswith("invalid"):  # of a request, which has no rows
-            return errors.failed(self.address, f"{reason}: {found.get('message')}")
+            return errors.refused(self.address, f"{reason}: {found.get('message')}", STATEMENT)
         return problem_of(JobFailed(reason, str(found.get("message") or "")), self.address, self._grants_needed())
 
     def _grants_needed(self) -> str:

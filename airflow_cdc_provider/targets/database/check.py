@@ -20,6 +20,9 @@ from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
 from airflow_cdc_provider.targets.database.staging import create_staged_table, discard, run
 from airflow_cdc_provider.targets.target import TargetState
 
+MANY_COLUMNS = 200
+"""Fewer fit into a table of every database, whatever their types."""
+
 CHECKED = Column("n", LogicalType(Kind.INT64))
 
 
@@ -100,3 +103,17 @@ def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterato
     state = target.read_state(cursor, task.table, task.target)
     if state.exists and state.control is None and not task.rule.snapshot.takes_over:
         yield foreign_table(target.locate(task.target))
+    if len(task.schema.columns) > MANY_COLUMNS:
+        yield from _try_columns(target.server, task.schema)
+
+
+def _try_columns(server: Server, schema: TableSchema) -> Iterator[Problem]:
+    """Create the staging table of a wide table, and drop it again: how many columns fit depends on their types."""
+    name = f"{RESERVED_PREFIX}check_{secrets.token_hex(6)}"
+    try:
+        create_staged_table(server, name, schema)
+        with server.session("clean") as connection:
+            server.drop_if_unused(connection, name)
+            connection.commit()
+    except CdcError as error:
+        yield from error.problems

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from airflow_cdc_provider.core.errors import Blocked, CheckFailed, TargetUnavailable, TransactionConflict
+from airflow_cdc_provider.core.connections.error_classes import ErrorClass, Meaning
+from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, TargetUnavailable, TransactionConflict
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
@@ -51,8 +52,31 @@ def value_rejected(address: str, found: str, do: str) -> Blocked:
     )
 
 
-def failed(address: str, found: str) -> TargetUnavailable:
-    return TargetUnavailable.of("TGT064", "the target failed", address, found, do="try again")
+def failed(address: str, found: str, meaning: Meaning, grants: str = RIGHTS) -> CdcError:
+    """``found``: the server's own code and words."""
+    do = meaning.do
+    match meaning.kind:
+        case ErrorClass.PERMISSION:
+            return missing_privilege(address, found, grants)
+        case ErrorClass.PERMANENT:
+            return refused(address, found, do)
+        case ErrorClass.LIMIT:
+            return TargetUnavailable.of("TGT092", "a limit of the target stands in the way", address, found, do=do)
+        case ErrorClass.RETRY:
+            return TargetUnavailable.of("TGT064", "the target failed", address, found, do=do)
+        case ErrorClass.UNKNOWN:
+            return TargetUnavailable.of("TGT093", "the target returned an unknown error", address, found, do=do)
+
+
+def refused(address: str, found: str, do: str) -> Blocked:
+    return Blocked.of(
+        "TGT091",
+        "the target refuses a statement, and will refuse it each time",
+        address,
+        QUOTED_VALUE.sub(r"\1…", found),
+        do=do,
+        data="nothing of the batch was applied; the change log keeps it",
+    )
 
 
 def over_quota(address: str, found: str) -> TargetUnavailable:

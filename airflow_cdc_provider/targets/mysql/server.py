@@ -15,14 +15,15 @@ from urllib.parse import quote
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import mysql_tls, tls_warnings
+from airflow_cdc_provider.core.connections.mysql_errors import meaning
 from airflow_cdc_provider.core.connections.mysql_session import (
     DEFAULT_PORT,
-    MISSING_PRIVILEGE,
     code_and_message,
     error_code,
     open_session,
     server_address,
 )
+from airflow_cdc_provider.core.connections.mysql_settings import SETTINGS, settings_statement
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
@@ -73,20 +74,13 @@ class MysqlServer(NamedLocks):
     @contextmanager
     def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         pymysql = _pymysql()
-        settings = {
-            "sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-            "time_zone": "'+00:00'",
-            "innodb_lock_wait_timeout": str(LOCK_LIMIT_S),
-            "lock_wait_timeout": str(SWAP_LIMIT_S),
-            **({"wait_timeout": str(IDLE_LIMIT_S)} if purpose in COMMITTING else {}),
-        }
         try:
             with open_session(
                 pymysql,
                 self.info,
                 errors,
                 database=self.schema,
-                init_command="SET SESSION " + ", ".join(f"{name} = {value}" for name, value in settings.items()),
+                init_command=settings_statement(own_settings(purpose)),
                 program_name=f"cdc:{self.replicator}:{purpose}",
                 # An UPDATE counts rows that it matches, even if it does not change them.
                 client_flag=pymysql.constants.CLIENT.FOUND_ROWS,
@@ -192,7 +186,7 @@ class MysqlServer(NamedLocks):
             "org.mariadb.jdbc.Driver",
             self.info.login,
             self.info.password,
-            "SET SESSION time_zone = '+00:00'",
+            settings_statement(own_settings("read")),
         )
 
     def server_problems(self, cursor: Any) -> Iterable[Problem]:
@@ -219,8 +213,6 @@ class MysqlServer(NamedLocks):
     def _translate(self, error: Any) -> CdcError:
         pymysql = _pymysql()
         code, text = error_code(error), code_and_message(error)
-        if code in MISSING_PRIVILEGE:
-            return errors.missing_privilege(self.address, text)
         if code in LOCK_WAIT:
             return errors.busy(self.address, text)
         if code in VALUE_REJECTED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
@@ -228,7 +220,17 @@ class MysqlServer(NamedLocks):
             if self.floats is Floats.NUMBER:
                 do += "; NaN and Infinity need `floats: text` in the target"
             return errors.value_rejected(self.address, text, do)
-        return errors.failed(self.address, text)
+        return errors.failed(self.address, text, meaning(code, text))
+
+
+def own_settings(purpose: str) -> dict[str, str]:
+    return {
+        **SETTINGS,
+        "sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+        "innodb_lock_wait_timeout": str(LOCK_LIMIT_S),
+        "lock_wait_timeout": str(SWAP_LIMIT_S),
+        **({"wait_timeout": str(IDLE_LIMIT_S)} if purpose in COMMITTING else {}),
+    }
 
 
 def _pymysql() -> Any:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import jdbc_parameters, tls_warnings
+from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.connections.postgres_session import (
     DEFAULT_PORT,
     application_name,
@@ -19,6 +20,7 @@ from airflow_cdc_provider.core.connections.postgres_session import (
     server_address,
     state_and_message,
 )
+from airflow_cdc_provider.core.connections.postgres_settings import SETTINGS, settings_statement
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
@@ -34,17 +36,7 @@ from airflow_cdc_provider.targets.database.server import (
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
 OLDEST_VERSION = 140000
-SETTINGS = {
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "timezone": "UTC",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "search_path": "",
-    "statement_timeout": "0",
-    "default_transaction_isolation": "read committed",
-    "lock_timeout": f"{LOCK_LIMIT_S}s",
-}
+OWN_SETTINGS = {**SETTINGS, "lock_timeout": f"{LOCK_LIMIT_S}s"}
 
 MEMORY = """
 SELECT set_config('work_mem', '64MB', false) WHERE pg_size_bytes(current_setting('work_mem')) < pg_size_bytes('64MB')
@@ -95,10 +87,10 @@ class PostgresServer(NamedLocks):
     def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
         psycopg = _psycopg()
         idle = f"{IDLE_LIMIT_S}s" if purpose in COMMITTING else "0"
-        settings = SETTINGS | {"idle_in_transaction_session_timeout": idle}
+        settings = {**OWN_SETTINGS, "idle_in_transaction_session_timeout": idle}
         name = application_name(self.replicator, purpose)
         try:
-            with open_session(psycopg, self.info, name, settings, self._not_connected) as connection:
+            with open_session(psycopg, self.info, name, self._not_connected, settings) as connection:
                 if purpose == "commit":
                     connection.execute(MEMORY)
                 connection.autocommit = False
@@ -196,7 +188,7 @@ class PostgresServer(NamedLocks):
             "org.postgresql.Driver",
             self.info.login,
             self.info.password,
-            "SET timezone TO 'UTC'; SET extra_float_digits TO 3",
+            settings_statement(OWN_SETTINGS),
         )
 
     def server_problems(self, cursor: Any) -> Iterable[Problem]:
@@ -225,8 +217,6 @@ class PostgresServer(NamedLocks):
         psycopg = _psycopg()
         text = state_and_message(error)
         match error:
-            case psycopg.errors.InsufficientPrivilege():
-                return errors.missing_privilege(self.address, text)
             case psycopg.errors.DependentObjectsStillExist():
                 return errors.dependent_objects(self.address, error.diag.message_detail or text)
             case psycopg.errors.LockNotAvailable():
@@ -235,7 +225,7 @@ class PostgresServer(NamedLocks):
                 do = "exclude the column in tables.columns, or correct the value at the source and resync"
                 return errors.value_rejected(self.address, text, do)
             case _:
-                return errors.failed(self.address, text)
+                return errors.failed(self.address, text, meaning(error.sqlstate))
 
 
 def _psycopg() -> Any:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import pyarrow
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.errors import CdcError, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -252,7 +253,7 @@ class RedshiftServer:
         if state.startswith(VALUE_CLASSES):
             do = "exclude the column in tables.columns, or correct the value at the source and resync"
             return errors.value_rejected(self.address, text, do)
-        return errors.failed(self.address, text)
+        return errors.failed(self.address, text, meaning(state), self.grants())
 
 
 def limit_statements(cursor: Any, seconds: int) -> None:

@@ -40,11 +40,25 @@ IGNORED = frozenset({"aws_conn_id", "serverless_token_duration_seconds", "tcp_ke
 """Keys of Airflow's own hook that have no effect here."""
 
 SETTINGS = {
+    "statement_timeout": "0",
     "timezone": "UTC",
     "datestyle": "ISO, YMD",
     "extra_float_digits": "2",
+    "search_path": "pg_catalog",
+    "enable_case_sensitive_identifier": "false",
+    "enable_case_sensitive_super_attribute": "false",
+    "downcase_delimited_identifier": "on",
+    "describe_field_name_in_uppercase": "off",
+    "enable_numeric_rounding": "on",
+    "cast_super_null_on_error": "true",
+    "parse_super_null_on_error": "false",
+    "navigate_super_null_on_error": "true",
+    "json_serialization_enable": "false",
+    "json_serialization_parse_nested_strings": "false",
     "error_on_nondeterministic_update": "true",
 }
+"""A user can have each of them by ALTER USER, so none may be inherited. Other settings of the configuration reference
+concern caches, queues, materialized views, external tables and cursors that we do not use."""
 
 
 def address(connection: ConnectionInfo) -> str:

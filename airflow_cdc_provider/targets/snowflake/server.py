@@ -25,6 +25,7 @@ from airflow_cdc_provider.targets.database.names import CUT, identity_in
 from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S
 from airflow_cdc_provider.targets.database.stage import Stage
 from airflow_cdc_provider.targets.snowflake import stage
+from airflow_cdc_provider.targets.snowflake.error_codes import meaning
 from airflow_cdc_provider.targets.snowflake.grants import grant_statements
 from airflow_cdc_provider.targets.snowflake.options import SnowflakeOptions
 from airflow_cdc_provider.targets.snowflake.session import address, library, open_session, tls_warnings
@@ -252,4 +253,4 @@ class SnowflakeServer:
         if code in DATA_ERRORS:
             do = "exclude the column in tables.columns, or correct the value at the source and resync"
             return errors.value_rejected(self.address, text, do)
-        return errors.failed(self.address, text)
+        return errors.failed(self.address, text, meaning(code or 0), grants)

@@ -34,15 +34,66 @@ IGNORED = frozenset({"database", "session_parameters", "insecure_mode", "ocsp_fa
 
 PLAIN = re.compile("[A-Z_][A-Z0-9_$]*")
 
-SETTINGS: dict[str, str | int | bool] = {
+LONGEST_STATEMENT_S = 604_800
+"""The most that Snowflake allows. The limit of a warehouse counts if it is lower."""
+
+TEXTS: dict[str, str | int | bool] = {
     "TIMEZONE": "UTC",
-    "LOCK_TIMEOUT": LOCK_TRY_S,
     "BINARY_INPUT_FORMAT": "HEX",
+    "BINARY_OUTPUT_FORMAT": "HEX",
     "DATE_INPUT_FORMAT": "YYYY-MM-DD",
+    "DATE_OUTPUT_FORMAT": "YYYY-MM-DD",
+    "TIME_INPUT_FORMAT": "AUTO",
+    "TIME_OUTPUT_FORMAT": "HH24:MI:SS.FF6",
     "TIMESTAMP_INPUT_FORMAT": "AUTO",
+    "TIMESTAMP_OUTPUT_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF6",
+    "TIMESTAMP_LTZ_OUTPUT_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF6 TZHTZM",
+    "TIMESTAMP_NTZ_OUTPUT_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF6",
+    "TIMESTAMP_TZ_OUTPUT_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF6 TZHTZM",
+    "TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ",
+    "CLIENT_TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ",
+    "TIMESTAMP_DAY_IS_ALWAYS_24H": False,
+    "TWO_DIGIT_CENTURY_START": 1970,
+    "JSON_INDENT": 2,
+    "STRICT_JSON_OUTPUT": False,
+}
+"""Values as text, and as the client binds them."""
+
+STATEMENTS: dict[str, str | int | bool] = {
+    "AUTOCOMMIT": False,
+    "TRANSACTION_ABORT_ON_ERROR": False,
+    "TRANSACTION_DEFAULT_ISOLATION_LEVEL": "READ COMMITTED",
+    "MULTI_STATEMENT_COUNT": 1,
+    "QUOTED_IDENTIFIERS_IGNORE_CASE": False,
+    "CLIENT_RESULT_COLUMN_CASE_INSENSITIVE": False,
+    "SEARCH_PATH": "$current, $public",
+    "ERROR_ON_NONDETERMINISTIC_MERGE": True,
     "ERROR_ON_NONDETERMINISTIC_UPDATE": True,
+    "UNSUPPORTED_DDL_ACTION": "IGNORE",
+    "DEFAULT_NULL_ORDERING": "LAST",
+    "WEEK_START": 0,
+    "WEEK_OF_YEAR_POLICY": 0,
+}
+"""What a statement means. The wait for a lock goes on in the transaction in which a statement has failed."""
+
+LIMITS: dict[str, str | int | bool] = {
+    "ROWS_PER_RESULTSET": 0,
+    "STATEMENT_TIMEOUT_IN_SECONDS": LONGEST_STATEMENT_S,
+    "STATEMENT_QUEUED_TIMEOUT_IN_SECONDS": 0,
+    "LOCK_TIMEOUT": LOCK_TRY_S,
+    "HYBRID_TABLE_LOCK_TIMEOUT": LOCK_TRY_S,
+    "ABORT_DETACHED_QUERY": False,
+}
+"""How many rows a result has, and how long a statement may take."""
+
+SETTINGS: dict[str, str | int | bool] = {
+    **TEXTS,
+    **STATEMENTS,
+    **LIMITS,
+    "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT": "ARROW",
     "CLIENT_TELEMETRY_ENABLED": False,
 }
+"""An account or a user can set each of them, so none may be inherited."""
 
 
 def account(connection: ConnectionInfo) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from airflow_cdc_provider.core.connections.error_classes import LATER, UNKNOWN, ErrorClass, Meaning
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
 
 QUOTED = re.compile(r"\[.*?\]|\{.*?\}|\".*?\"|'.*?'", re.DOTALL)
 TOO_MANY = "too many mutations"
+AGAIN = Meaning(ErrorClass.RETRY, LATER)
+QUOTA = Meaning(ErrorClass.LIMIT, "raise the quota that Spanner names, or the number of nodes of the instance")
 
 
 @contextmanager
@@ -44,5 +47,9 @@ def _translate(error: Any, google: Any, auth: Any, address: str, connection_id: 
             return errors.value_rejected(address, text, do)
         case google.ServiceUnavailable() | google.DeadlineExceeded() | google.RetryError():
             return errors.unreachable(address, text)
+        case google.ResourceExhausted():
+            return errors.failed(address, text, QUOTA)
+        case google.Cancelled() | google.InternalServerError() if not isinstance(error, google.Unknown):
+            return errors.failed(address, text, AGAIN)
         case _:
-            return errors.failed(address, text)
+            return errors.failed(address, text, UNKNOWN)

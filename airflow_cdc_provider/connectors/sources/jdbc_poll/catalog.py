@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type, logical_type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import DEFAULT_SCHEMA
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
@@ -27,8 +31,13 @@ class PolledTable:
 def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
     """``schema.table`` -> table of these schemas; only ``table`` if it is set. The number of queries is independent of
     the number of tables."""
+    with _unknown_types():
+        return _read_catalog(connection, schemas, table)
+
+
+def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str) -> dict[str, PolledTable]:
     inspector = sa.inspect(connection)
-    namespaces = list(schemas) or [inspector.default_schema_name or ""]
+    namespaces = list(schemas) or [connection.info.get(DEFAULT_SCHEMA) or inspector.default_schema_name or ""]
     tables: dict[str, PolledTable] = {}
     for namespace in namespaces:
         names = None
@@ -48,9 +57,21 @@ def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str =
 
 def has_index_on(connection: sa.Connection, table: PolledTable, column: str) -> bool:
     """Whether an index starts with the column."""
-    indexes = sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
-    leading = [index["column_names"][0] for index in indexes if index["column_names"]]
+    leading = [index["column_names"][0] for index in indexes_of(connection, table) if index["column_names"]]
     return column in (*leading, *table.schema.key[:1])
+
+
+def indexes_of(connection: sa.Connection, table: PolledTable) -> Sequence[Any]:
+    with _unknown_types():
+        return sa.inspect(connection).get_indexes(table.name, schema=table.namespace or None)
+
+
+@contextmanager
+def _unknown_types() -> Iterator[None]:
+    """A type that SQLAlchemy does not know is read as text, or refused, so its warning is of no use."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Did not recognize type", sa.exc.SAWarning)
+        yield
 
 
 def _polled_table(
@@ -58,7 +79,10 @@ def _polled_table(
 ) -> PolledTable:
     columns = tuple(
         Column(
-            column["name"], logical_type(column["type"], system), bool(column["nullable"]), native=repr(column["type"])
+            column["name"],
+            source_type(column["type"], system).type,
+            bool(column["nullable"]),
+            native=repr(column["type"]),
         )
         for column in reflected
     )

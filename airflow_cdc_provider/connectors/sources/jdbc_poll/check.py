@@ -10,6 +10,8 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTabl
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
+from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import is_without_zone, read_zone, zone_problem
+from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_keys import key_problem
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table, raise_problems
 from airflow_cdc_provider.core.table.schema import Kind
@@ -55,7 +57,9 @@ def _table_problems(
     except CheckFailed as error:
         return list(error.problems)
     queries = TableQueries(described, task.schema, column, options.offset, database.system)
-    problems = [*_paging_problems(queries)]
+    problems = [*_paging_problems(queries), *_catalog_problems(connection, queries, options)]
+    if other := _other_zone(connection, queries, options):
+        problems.append(other)
     if not has_index_on(connection, described, column):
         problems.append(_no_index(described, column))
     if options.key_audit is None and not task.rule.ignores_deletes:
@@ -66,6 +70,40 @@ def _table_problems(
 def require_pageable(queries: TableQueries) -> None:
     """Raises CheckFailed if the table cannot be read page by page."""
     raise_problems(_paging_problems(queries))
+
+
+def require_readable(database: Database, queries: TableQueries) -> None:
+    """Also raises CheckFailed if the source itself shows that rows would be missed, or overwrite each other. Each run
+    asks this again."""
+    require_pageable(queries)
+    with database.session() as connection:
+        raise_problems(_catalog_problems(connection, queries, database.options))
+
+
+def unnamed_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
+    """The problem of timestamps whose time zone the definition does not name, at a server with another one than UTC."""
+    return _zone_problem(connection, queries, options) if options.time_zone is None else None
+
+
+def _other_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
+    """A named offset that is not the server's: the summer's, perhaps. Many programs write UTC, whatever the server's
+    zone."""
+    return None if options.time_zone in (None, "UTC") else _zone_problem(connection, queries, options)
+
+
+def _zone_problem(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:
+    table, column = queries.described.schema, queries.timestamp_column
+    if not is_without_zone(table, column):
+        return None
+    return zone_problem(read_zone(connection), options, f"{table.table}.{column}")
+
+
+def _catalog_problems(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> list[Problem]:
+    found = (
+        key_problem(connection, queries.described, queries.schema),
+        unnamed_zone(connection, queries, options),
+    )
+    return [problem for problem in found if problem]
 
 
 def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
@@ -79,6 +117,16 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             allowed="a primary key, or `key` in the table's rule",
             do="list columns that are unique and not NULL under `key`",
         )
+    yield from _refused_types(queries)
+    if unordered := tuple(filter(queries.has_no_order, schema.key)):
+        yield Problem(
+            "SRC063",
+            f"the pages of {schema.table} cannot follow its key: the server sorts and compares its values in two ways",
+            where=schema.table,
+            found=", ".join(f"{name} ({queries.described.types[name]!r})" for name in unordered),
+            allowed="numbers, texts, times and other types of the server itself",
+            do="list other unique columns under `key`",
+        )
     yield from _inexact_casts(queries)
     nullable = [name for name in schema.key if name in queries.described.nullable]
     if nullable:
@@ -89,6 +137,21 @@ def _paging_problems(queries: TableQueries) -> Iterator[Problem]:
             found=", ".join(nullable),
             allowed="key columns that are declared NOT NULL",
             do="declare them NOT NULL, or list other columns under `key`",
+        )
+
+
+def _refused_types(queries: TableQueries) -> Iterator[Problem]:
+    table, types = queries.schema.table, queries.described.types
+    names = dict.fromkeys([*(column.text_of or column.name for column in queries.schema.columns), *queries.schema.key])
+    if refused := tuple(filter(queries.is_refused, names)):
+        yield Problem(
+            "SRC118",
+            f"{table} has columns of a type that cannot be copied",
+            where=table,
+            found=", ".join(f"{name} ({types[name]!r})" for name in refused),
+            allowed=f"the types of {queries.system} that docs/guides/timestamp-windows.md lists",
+            do="leave them out with `columns.exclude`, or let a column of another type hold their values",
+            columns=refused,
         )
 
 

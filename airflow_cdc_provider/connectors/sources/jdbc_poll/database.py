@@ -6,17 +6,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from airflow_cdc_provider.connectors import server_errors
+from airflow_cdc_provider.connectors.sources.jdbc_poll.error_codes import error_codes, meaning_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import POSTGRES, read_extra
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import fix_settings
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import REFLECTED_NAMES, TYPES
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.error_classes import ErrorClass
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
-from airflow_cdc_provider.core.errors import CdcError, NotInstalled, SourceUnavailable
+from airflow_cdc_provider.core.errors import CdcError, CheckFailed, NotInstalled
 
 CLOCKS: Mapping[str, str] = {
     "postgresql": "SELECT clock_timestamp()",
@@ -28,23 +33,11 @@ CLOCKS: Mapping[str, str] = {
 }
 """The server's time in UTC."""
 
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "postgresql": ("SET TIME ZONE 'UTC'", "SET intervalstyle TO 'iso_8601'", "SET row_security TO off"),
-    "mysql": ("SET time_zone = '+00:00'",),
-    "mariadb": ("SET time_zone = '+00:00'",),
-    "oracle": ("ALTER SESSION SET TIME_ZONE = '+00:00'",),
-}
-"""Values are read as stored, in UTC. Row-level security raises an error instead of filtering rows."""
-
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "oracle": 1521, "mssql": 1433}
 """Default ports."""
 
 IDENTITY_EXTRAS = frozenset({"host", "service_name", "sid", "instance", "unix_socket"})
 """Extras of a connection that select the server or the database."""
-
-FORBIDDEN = frozenset({"42501", "28000", "28P01"})
-FORBIDDEN_NUMBERS = frozenset({1044, 1045, 1142, 1143, 1227})
-"""Errors for missing permissions: SQLSTATEs of PostgreSQL, error numbers of MySQL."""
 
 
 class Database:
@@ -73,7 +66,7 @@ class Database:
                 info.schema or None,
                 extra.query,
             )
-            return sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
+            engine = sa.create_engine(url, poolclass=NullPool, connect_args=dict(extra.arguments))
         except (sa.exc.NoSuchModuleError, sa.exc.ArgumentError, ModuleNotFoundError) as error:
             raise NotInstalled.of(
                 "ENV010",
@@ -82,6 +75,19 @@ class Database:
                 found=f"{self.options.driver}: {_first_line(error)}",
                 do="install its Python package on workers and executors, or correct the name",
             ) from error
+        if engine.dialect.name not in TYPES:
+            raise CheckFailed.of(
+                "SRC161",
+                "this system cannot be polled: its types and settings are not known",
+                where="`driver` under `source`",
+                found=f"{self.options.driver}, a driver of {engine.dialect.name}",
+                allowed=f"drivers of {', '.join(TYPES)}",
+                do="name another driver, or write a source of your own: docs/guides/write-your-own-source.md",
+            )
+        fix_settings(engine)
+        dialect: Any = engine.dialect
+        dialect.ischema_names = {**dialect.ischema_names, **REFLECTED_NAMES.get(dialect.name, {})}
+        return engine
 
     @property
     def system(self) -> str:
@@ -89,12 +95,10 @@ class Database:
 
     @contextmanager
     def session(self, autocommit: bool = True) -> Iterator[sa.Connection]:
-        """A session in UTC. Streamed results require a transaction, that is ``autocommit=False``."""
+        """A session under the fixed settings. Streamed results require a transaction, so ``autocommit=False``."""
         with self.errors(), self.engine.connect() as connection:
             if autocommit:
                 connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for statement in SETTINGS.get(self.system, ()):
-                connection.exec_driver_sql(statement)
             yield connection
 
     @contextmanager
@@ -124,17 +128,17 @@ class Database:
 
     def _failure(self, error: sa.exc.DBAPIError) -> CdcError:
         original = error.orig
-        state = str(getattr(original, "sqlstate", None) or "")
-        number = next(iter(getattr(original, "args", ())), None)
-        found = f"{state} {_first_line(original or error)}".strip()
+        state, number = error_codes(original)
+        words = _first_line(original or error)
+        found = f"{state or number or ''} {words}".strip()
         if UNTRUSTED.search(found):
             authority = "`sslrootcert`" if self.options.driver in POSTGRES else '`"ssl": {"ca": …}`'
             return untrusted(self.location, self.info.connection_id, found, authority)
-        if state in FORBIDDEN or number in FORBIDDEN_NUMBERS:
+        meaning = meaning_of(self.system, state, number, words)
+        if meaning.kind is ErrorClass.PERMISSION:
             do = f"grant SELECT on the tables to {self.info.login}, or correct connection {self.info.connection_id}"
             return server_errors.missing_privilege(self.location, found, do)
-        what = "the database failed, or cannot be reached"
-        return SourceUnavailable.of("CON013", what, where=self.location, found=found, do="try again")
+        return server_errors.server_failed(self.location, found, meaning)
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
 from airflow_cdc_provider.connectors.sources.postgres.catalog import DOMAINS
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities as read_postgres
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable as PostgresTable

@@ -26,10 +26,10 @@ class JdbcPollOptions(PollingOptions):
     schemas: tuple[str, ...] = doc(
         "Schemas whose tables can be copied; by default the default schema of a session.", tuple, non_empty=True
     )
-    time_zone: str = doc(
+    time_zone: str | None = doc(
         "Time zone of timestamps without time zone: `UTC` or an offset (`+02:00`); with daylight saving time, the "
-        "offset of the winter.",
-        "UTC",
+        "offset of the winter. Without it they are in UTC, and a server with another time zone is refused.",
+        None,
     )
 
     @staticmethod
@@ -42,7 +42,7 @@ class JdbcPollOptions(PollingOptions):
 
     @property
     def offset(self) -> timedelta:
-        match = OFFSET.fullmatch(self.time_zone)
+        match = OFFSET.fullmatch(self.time_zone or "")
         if not match:
             return timedelta(0)
         length = timedelta(hours=int(match[2]), minutes=int(match[3]))

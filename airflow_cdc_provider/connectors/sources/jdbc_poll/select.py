@@ -11,13 +11,15 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
-from airflow_cdc_provider.connectors.sources.jdbc_poll.types import Type, binds_zone, is_text_in_driver
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Order, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import parameter
 from airflow_cdc_provider.connectors.sources.polling.pages import Query
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
@@ -81,7 +83,7 @@ class TableQueries:
 
     def rows(self, low: int | None = None, high: int | None = None) -> sa.Select[Any]:
         """The rows of a copy, with leading key values in ``[low, high)``."""
-        first = self._keys[0]
+        first = self.table.c[self.schema.key[0]]
         bounds = [first >= low] if low is not None else []
         bounds += [first < high] if high is not None else []
         return self._select().where(*(self._condition(condition) for condition in self.where), *bounds)
@@ -96,12 +98,23 @@ class TableQueries:
         kind = self.described.schema.column(self.timestamp_column).type.kind
         if kind is Kind.TIMESTAMP:
             return timestamp.replace(tzinfo=None) + self.offset
-        zoned = binds_zone(self._type(self.timestamp_column), self.system)
-        return timestamp if zoned else timestamp.replace(tzinfo=None)
+        return timestamp if self._source_type(self.timestamp_column).binds_zone else timestamp.replace(tzinfo=None)
+
+    def is_refused(self, name: str) -> bool:
+        """Whether no value of the column's type can be copied."""
+        return self._source_type(name).select is Select.REFUSED
+
+    def has_no_order(self, name: str) -> bool:
+        """Whether pages cannot follow the column."""
+        return self._source_type(name).order is Order.NONE
 
     @cached_property
     def _keys(self) -> list[Expression]:
-        return [self.table.c[name] for name in self.schema.key]
+        return [self._ordered(name) for name in self.schema.key]
+
+    def _ordered(self, name: str) -> Expression:
+        column: Expression = self.table.c[name]
+        return sa.cast(column, sa.Text) if self._source_type(name).order is Order.TEXT else column
 
     def _select(self) -> sa.Select[Any]:
         matches = sa.and_(sa.true(), *(self._condition(condition) for condition in self.where))
@@ -115,10 +128,15 @@ class TableQueries:
         NULL or another date."""
         kind = self.described.schema.column(name).type.kind
         column: Expression = self.table.c[name]
-        decimal = isinstance(self._type(name), sa.Numeric)
-        as_text = kind in TEXTUAL and not decimal and not is_text_in_driver(self._type(name))
-        if as_text or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
+        select = self._source_type(name).select
+        if select is Select.TEXT or self.is_cast(name) or (kind in TIMES and self.system in EXACT_TEXT):
             return sa.cast(column, sa.Text)
+        if select is Select.NUMBER:
+            return sa.type_coerce(column, sa.Numeric(asdecimal=True))
+        if select is Select.BYTES:
+            return sa.type_coerce(column, sa.LargeBinary())
+        if select is Select.UTC:
+            return sa.func.sys_extract_utc(column, type_=sa.TIMESTAMP())
         return self._all_digits(column) if kind in FLOATS else column
 
     def _all_digits(self, column: Expression) -> Expression:
@@ -155,16 +173,22 @@ class TableQueries:
         )
 
     def _key_value(self, name: str, value: Any) -> Any:
-        """A key column that is cast to text is compared in its type at the source."""
-        kind = self.described.schema.column(name).type
-        if not self.is_cast(name):
-            return parameter(kind, value, binds_zone(self._type(name), self.system))
-        if kind.kind in INTEGERS:
+        """A key column is compared in its type at the source, whatever it is read as."""
+        kind, read = self.described.schema.column(name).type, self._source_type(name)
+        as_text = self.is_cast(name) or read.select is Select.TEXT
+        if as_text and kind.kind in INTEGERS:
             return int(value)
-        return sa.cast(sa.literal(value, sa.Text), self._type(name)) if self.system == POSTGRESQL else value
+        if self.system == POSTGRESQL and (as_text or read.select is Select.NUMBER or kind.kind is Kind.FLOAT32):
+            return sa.cast(sa.literal(str(value), sa.Text), self._type(name))
+        if read.select is Select.NUMBER:
+            return Decimal(value)
+        return value if as_text else parameter(kind, value, read.binds_zone)
 
     def _type(self, name: str) -> Type:
         return self.described.types[name]
+
+    def _source_type(self, name: str) -> SourceType:
+        return source_type(self._type(name), self.system)
 
     def _condition(self, condition: Condition) -> Expression:
         column, given = self.table.c[condition.column], condition.value

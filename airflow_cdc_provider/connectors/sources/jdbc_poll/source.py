@@ -12,7 +12,12 @@ import sqlalchemy as sa
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, read_catalog
-from airflow_cdc_provider.connectors.sources.jdbc_poll.check import find_problems, require_pageable, timestamp_column_of
+from airflow_cdc_provider.connectors.sources.jdbc_poll.check import (
+    find_problems,
+    require_readable,
+    timestamp_column_of,
+    unnamed_zone,
+)
 from airflow_cdc_provider.connectors.sources.jdbc_poll.copy import open_copy, read_split
 from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import tls_warnings
@@ -109,6 +114,8 @@ class JdbcPollSource(PollingSource):
             def has_changes(table: str, lo: PollPosition, limit: PollPosition) -> bool:
                 queries = self._queries(table)
                 query = first_query(lo, limit, self.options)
+                if unnamed_zone(connection, queries, self.options):
+                    return True  # reading the table reports the problem
                 with self.database.errors():
                     row = connection.execute(queries.any_row(query, self._timestamp_nullable(queries))).first()
                 return row is not None
@@ -151,7 +158,7 @@ class JdbcPollSource(PollingSource):
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         task = task_of(split, tables)
         queries = self._queries(task.table, task.schema, task.rule.where)
-        require_pageable(queries)
+        require_readable(self.database, queries)
         require_visible_timestamp(task, queries.timestamp_column)
         yield from read_items(split, task, epoch, partial(self._read_pages, queries))
 
@@ -162,7 +169,7 @@ class JdbcPollSource(PollingSource):
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         queries = self._queries(table.table, table.schema, table.rule.where)
-        require_pageable(queries)
+        require_readable(self.database, queries)
         return open_copy(self.database, queries, epoch, sealed, cores)
 
     def _read_pages(self, queries: TableQueries, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:

@@ -1,77 +1,39 @@
-"""Map SQLAlchemy types to logical types. Pure.
+"""The logical type of a reflected column, and how it is selected. Pure.
 
-A type without exact counterpart is text, as the database prints it: arrays, intervals, times of day.
+Each system has a closed list of SQLAlchemy's type classes. A class counts for itself alone, never for its subclasses:
+Oracle's NUMBER is both a number and an integer to SQLAlchemy. A column of another class cannot be copied.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Rule, Select, SourceType, Type
+from airflow_cdc_provider.connectors.sources.jdbc_poll.mssql_types import MSSQL
+from airflow_cdc_provider.connectors.sources.jdbc_poll.mysql_types import MYSQL, REFLECTED
+from airflow_cdc_provider.connectors.sources.jdbc_poll.oracle_types import ORACLE
+from airflow_cdc_provider.connectors.sources.jdbc_poll.postgres_types import POSTGRESQL
+from airflow_cdc_provider.connectors.sources.jdbc_poll.sqlite_types import SQLITE
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType
 
-MAX_PRECISION = 38
-Type = sa.types.TypeEngine[Any]
+TYPES: Mapping[str, Mapping[type[Type], Rule]] = {
+    "postgresql": POSTGRESQL,
+    "mysql": MYSQL,
+    "mariadb": MYSQL,
+    "mssql": MSSQL,
+    "oracle": ORACLE,
+    "sqlite": SQLITE,
+}
+"""By SQLAlchemy's dialect names: the systems that can be polled."""
+
+REFLECTED_NAMES: Mapping[str, Mapping[str, type[Type]]] = {"mysql": REFLECTED, "mariadb": REFLECTED}
+"""Names in the catalog of classes that SQLAlchemy does not reflect."""
+
+REFUSED = SourceType(LogicalType(Kind.TEXT), Select.REFUSED)
 
 
-def logical_type(kind: Type, system: str) -> LogicalType:
-    match kind:
-        case sa.Boolean():
-            return LogicalType(Kind.BOOLEAN)
-        case sa.Integer():
-            return LogicalType(*_integer(kind))
-        case sa.REAL() if system == "postgresql":
-            return LogicalType(Kind.FLOAT32)
-        case sa.Float():
-            return LogicalType(Kind.FLOAT64)
-        case sa.Numeric():
-            precision, scale = kind.precision, kind.scale or 0
-            if precision and 0 <= scale <= precision <= MAX_PRECISION:
-                return LogicalType(Kind.DECIMAL, precision, scale)
-            return LogicalType(Kind.TEXT)
-        case sa.Date():
-            return LogicalType(Kind.DATE)
-        case sa.DateTime():
-            return LogicalType(Kind.TIMESTAMPTZ if is_zoned(kind, system) else Kind.TIMESTAMP)
-        case sa.Uuid():
-            return LogicalType(Kind.UUID)
-        case sa.LargeBinary() | mysql.BIT() | sa.BINARY() | sa.VARBINARY():
-            return LogicalType(Kind.BYTES)
-        case sa.JSON():
-            return LogicalType(Kind.JSON)
-        case _:
-            return LogicalType(Kind.TEXT)
-
-
-def is_text_in_driver(kind: Type) -> bool:
-    """Whether the driver returns the text. All other columns of kind TEXT or JSON are cast to text."""
-    return isinstance(kind, sa.String) and not isinstance(kind, mysql.SET)
-
-
-def is_zoned(kind: Type, system: str) -> bool:
-    """MySQL stores TIMESTAMP in UTC, and returns it in the session's time zone, which is UTC."""
-    if system in ("mysql", "mariadb"):
-        return isinstance(kind, sa.TIMESTAMP)
-    return bool(getattr(kind, "timezone", False))
-
-
-def binds_zone(kind: Type, system: str) -> bool:
-    """Whether query parameters of the type have a time zone. Those without are in UTC."""
-    return system not in ("mysql", "mariadb", "sqlite") and is_zoned(kind, system)
-
-
-def _integer(kind: sa.Integer) -> tuple[Any, ...]:
-    unsigned = bool(getattr(kind, "unsigned", False))
-    match kind:
-        case sa.BigInteger():
-            return (Kind.DECIMAL, 20, 0) if unsigned else (Kind.INT64,)
-        case mysql.TINYINT():
-            return (Kind.INT16,)
-        case sa.SmallInteger():
-            return (Kind.INT32,) if unsigned else (Kind.INT16,)
-        case mysql.MEDIUMINT():
-            return (Kind.INT32,)
-        case _:
-            return (Kind.INT64,) if unsigned else (Kind.INT32,)
+def source_type(kind: Type, system: str) -> SourceType:
+    rule = TYPES[system].get(type(sa.types.to_instance(kind)), REFUSED)
+    return rule if isinstance(rule, SourceType) else rule(kind)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from airflow_cdc_provider.connectors.unrepresentable import (
     INFINITE,
+    MORE_DIGITS,
     NO_DATE,
     NOT_A_NUMBER,
     OTHER_YEAR,
@@ -30,7 +31,7 @@ def column_value(kind: LogicalType, value: Any) -> Any:
         case Kind.BOOLEAN:
             return bool(value)
         case Kind.INT16 | Kind.INT32 | Kind.INT64:
-            return int(value)
+            return value if type(value) is int else _integer(value)
         case Kind.FLOAT32 | Kind.FLOAT64:
             return float(value)
         case Kind.DECIMAL:
@@ -72,13 +73,22 @@ def in_utc(timestamp: datetime) -> datetime:
     return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
 
 
+def _integer(value: Any) -> int:
+    """Not every system keeps what a column declares."""
+    if (number := int(value)) != value:
+        raise Unrepresentable(MORE_DIGITS, str(value))
+    return number
+
+
 def _decimal(kind: LogicalType, value: Any) -> Decimal:
     assert kind.scale is not None
-    number = value if isinstance(value, Decimal) else Decimal(value)
+    number = value if isinstance(value, Decimal) else Decimal(str(value))
     if not number.is_finite():
         raise Unrepresentable(NOT_A_NUMBER, str(value))
-    number = number.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
-    return number if number else abs(number)
+    rounded = number.quantize(Decimal(1).scaleb(-kind.scale), context=EXACT)
+    if rounded != number:
+        raise Unrepresentable(MORE_DIGITS, str(value))
+    return rounded if rounded else abs(rounded)
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.positions import file_number
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
-from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEGE, error_code
+from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
+from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.table_size import TableSize
 

@@ -8,22 +8,20 @@ from typing import Any
 
 from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.mysql_errors import meaning
 from airflow_cdc_provider.core.connections.mysql_session import (
-    MISSING_PRIVILEGE,
     code_and_message,
     error_code,
     open_session,
     server_address,
 )
+from airflow_cdc_provider.core.connections.mysql_settings import WAIT_LIMIT_S, settings_statement
 from airflow_cdc_provider.core.errors import CdcError, PositionLost
 from airflow_cdc_provider.core.registry import load_library
 
-READ_LIMIT_S = 600
 BINLOG_READ_ERROR = 1236
 POSITION_TEXTS = ("first log file name", "file size", "impossible position", "bogus data", "truncated")
 """Texts of that error when the position does not exist. Others: the reader was disconnected, or memory was short."""
-
-SETTINGS = "SET SESSION time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600"
 
 
 class MysqlClient:
@@ -51,8 +49,8 @@ class MysqlClient:
                 server_errors,
                 database=self.info.schema or None,
                 autocommit=True,
-                init_command=SETTINGS,
-                read_timeout=READ_LIMIT_S,
+                init_command=settings_statement(),
+                read_timeout=WAIT_LIMIT_S,
                 program_name=f"cdc:{self.replicator}:{purpose}",
                 cursorclass=pymysql.cursors.SSCursor if unbuffered else pymysql.cursors.Cursor,
             ) as connection,
@@ -86,9 +84,7 @@ class MysqlClient:
         code, text = error_details(error)
         if code == BINLOG_READ_ERROR and any(part in text.lower() for part in POSITION_TEXTS):
             return self.position_lost(text)
-        if code in MISSING_PRIVILEGE:
-            return server_errors.missing_privilege(self.address, text)
-        return server_errors.server_failed(self.address, text)
+        return server_errors.server_failed(self.address, text, meaning(code, text))
 
 
 def _abandon(connection: Any) -> None:

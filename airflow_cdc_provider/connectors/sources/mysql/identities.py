@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all, read_server, read_user
-from airflow_cdc_provider.core.connections.mysql_session import MISSING_PRIVILEGE, error_code
+from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
+from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.table.identity import THE_TABLE, TableIdentity, TablePartition
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.sources.postgres.capacity import Capacity, capacity_problems, read_capacity
 from airflow_cdc_provider.connectors.sources.postgres.check_tables import table_problems
-from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
+from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN
 from airflow_cdc_provider.connectors.sources.postgres.options import PostgresOptions
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_publication, read_table_facts, typed_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
 
 OLDEST_VERSION = 140000
 
@@ -71,9 +71,24 @@ def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequ
         return list(error.problems)
     return [
         *server_problems(server, capacity, client.location),
+        *stream_problems(client, server),
         *slot_problems(slot, options.slot, client),
         *table_problems(tables, facts, publication, options.publication, server.role, client.location),
     ]
+
+
+def stream_problems(client: PostgresClient, server: ServerFacts) -> Iterator[Problem]:
+    """Of a session as the stream needs it, which a pooler does not pass on. That none is free is a problem of the
+    server's capacity."""
+    if not server.may_replicate or server.standby:
+        return
+    try:
+        with client.session("check", replication=True):
+            pass
+    except CheckFailed as error:
+        yield from error.problems
+    except SourceUnavailable as error:
+        yield from (problem for problem in error.problems if problem.code != NONE_FREE)
 
 
 def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> Iterator[Problem]:

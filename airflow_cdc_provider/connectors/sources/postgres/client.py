@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.core.connections import postgres_session
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.connections.postgres_errors import meaning
 from airflow_cdc_provider.core.connections.postgres_session import application_name, open_session, server_address
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.registry import load_library
@@ -18,25 +19,6 @@ if TYPE_CHECKING:
 
 NONE_FREE = "SRC026"
 """All slots or senders are in use: the only error that a short wait can resolve."""
-
-# Output functions depend on these settings, in the stream and in a copy. With an empty search_path they print qualified
-# names. With row_security off a policy that would hide rows is an error. No timeouts: the session that exports the
-# snapshot of a copy is idle for the duration of the copy.
-SETTINGS = {
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "iso_8601",
-    "timezone": "UTC",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "xmloption": "content",
-    "lc_monetary": "C",
-    "search_path": "",
-    "row_security": "off",
-    "statement_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "idle_session_timeout": "0",
-}
 
 
 class PostgresClient:
@@ -59,10 +41,10 @@ class PostgresClient:
     def session(self, purpose: str, *, autocommit: bool = True, replication: bool = False) -> Iterator[Connection]:
         """A session under the fixed settings. Errors of the server are raised as CdcError."""
         name = application_name(self.replicator, purpose)
-        parameters = {"replication": "database"} if replication else {}
+        parameters: dict[str, Any] = {"replication": "database"} if replication else {}
         with (
             self.errors(),
-            open_session(_psycopg(), self.info, name, SETTINGS, self._not_connected, **parameters) as connection,
+            open_session(_psycopg(), self.info, name, self._not_connected, **parameters) as connection,
         ):
             connection.autocommit = autocommit
             yield connection
@@ -72,10 +54,9 @@ class PostgresClient:
         psycopg = _psycopg()
         try:
             yield
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise server_errors.missing_privilege(self.location, postgres_session.first_line(error)) from error
         except psycopg.Error as error:
-            raise server_errors.server_failed(self.location, postgres_session.state_and_message(error)) from error
+            found = postgres_session.state_and_message(error)
+            raise server_errors.server_failed(self.location, found, meaning(error.sqlstate)) from error
 
     def _not_connected(self, text: str) -> CdcError:
         """libpq has only a text and no SQLSTATE for a failed connection, so the text is parsed."""
@@ -91,9 +72,14 @@ class PostgresClient:
             return CheckFailed.of("CON011", "the database does not exist", self.location, text, do=do)
         if "max_wal_senders" in text:
             return self.none_free("replication session", "max_wal_senders")
+        if any(phrase in text for phrase in ("too many connections", "remaining connection slots")):
+            return server_errors.server_failed(self.location, text, meaning("53300"))
+        if any(phrase in text for phrase in ("starting up", "shutting down", "not yet accepting connections")):
+            return server_errors.server_failed(self.location, text, meaning("57P03"))
         if any(phrase in text for phrase in ("replication", "WAL sender", "walsender")):
-            what, do = "a replication session cannot be opened", "see `airflow cdc check`"
-            return SourceUnavailable.of("SRC011", what, self.location, text, do=do)
+            what = "a replication session cannot be opened"
+            do = "connect to the server itself, not to a pooler, with a role that has REPLICATION"
+            return CheckFailed.of("SRC011", what, self.location, text, do=do)
         return server_errors.unreachable(self.location, text)
 
     def none_free(self, what: str, setting: str) -> SourceUnavailable:

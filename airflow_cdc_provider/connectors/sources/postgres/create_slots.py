@@ -47,7 +47,7 @@ def create_main_slot(client: PostgresClient, connection: Connection[Any], slot: 
         row = connection.execute(
             "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)", (slot, PLUGIN)
         ).fetchone()
-    connection.execute(b"RESET lock_timeout")
+    connection.execute(b"SET lock_timeout TO 0")
     assert row is not None
     return parse_lsn(row[0])
 

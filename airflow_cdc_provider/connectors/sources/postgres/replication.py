@@ -33,8 +33,6 @@ def stream_messages(
 
     ``connection`` is a replication session and cannot be used for anything else afterwards. ``publications``: a list of
     SQL identifiers. Raises psycopg.Error."""
-    # No timeout for a slow reader; keepalives of TCP detect a dead one.
-    connection.execute("SET wal_sender_timeout TO 0")
     pgconn = connection.pgconn
     _start(pgconn, slot, publications, lo)
     readable = select.poll()

@@ -3,10 +3,11 @@ number of times."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from airflow_cdc_provider.connectors.sources.salesforce.columns import cast_columns
 from airflow_cdc_provider.connectors.sources.salesforce.csv_result import IncompletePage, read_page
+from airflow_cdc_provider.connectors.sources.salesforce.failures import REST
 from airflow_cdc_provider.connectors.sources.salesforce.http import Http
 from airflow_cdc_provider.connectors.sources.salesforce.query import select
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem, SourceUnavailable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 MIN_PAUSE_S, MAX_PAUSE_S = 0.5, 20.0
 TRIES_PER_PAGE = 3
 NOT_SUPPORTED = "not supported by the bulk api"
+CODE = re.compile(r"\b[A-Z][A-Z_]{5,}\b")
 RUNNING = frozenset({"UploadComplete", "InProgress", "Open"})
 
 
@@ -108,7 +111,7 @@ class Bulk:
                 message = str(status.get("errorMessage", ""))
                 if NOT_SUPPORTED in message.lower():
                     raise BulkNotSupported(message)
-                raise SourceUnavailable(_job_problem(table, job, status["state"], message))
+                raise _job_failure(table, job, status["state"], message)
             progress(int(status.get("numberRecordsProcessed", 0)))
             self._sleep(pause)
             pause = min(MAX_PAUSE_S, 1.5 * pause)
@@ -127,6 +130,15 @@ class Bulk:
             if state in RUNNING:
                 self._http.send("PATCH", f"{self._jobs}/{job}", json={"state": "Aborted"})
             self._http.send("DELETE", f"{self._jobs}/{job}")
+
+
+def _job_failure(table: str, job: str, state: str, message: str) -> CdcError:
+    """The message begins with the code of the failure, if there is one: ``InvalidBatch : MALFORMED_QUERY: …``."""
+    problem = _job_problem(table, job, state, message)
+    known = [REST[code] for code in CODE.findall(message) if code in REST]
+    if known and not known[0].error.retryable:
+        return CheckFailed(replace(problem, do=known[0].do))
+    return SourceUnavailable(problem)
 
 
 def _job_problem(table: str, job: str, state: str, message: str) -> Problem:

@@ -29,8 +29,16 @@ class Failure:
     do: str
 
 
+NO_QUERY = (
+    "leave the object out: Salesforce answers its queries only with a filter, or not at all; if it names a field, "
+    "leave that out: `columns.exclude`"
+)
+NO_EVENTS = "run `airflow cdc check`; if it finds nothing, ask Salesforce's support what its words mean"
 DEFER = "the next run continues from the same position; run less often or raise the limit"
-REPORT = "report this as a bug"
+FIND_OUT = "look up Salesforce's words, unknown to this provider: correct what they name, or leave the object out"
+TOO_LARGE = Failure(
+    CheckFailed, "SRC042", "the object is too large for the query", "leave columns out: columns.exclude"
+)
 REST: dict[str, Failure] = {
     "REQUEST_LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "the org's daily API requests are used up", DEFER),
     "LIMIT_EXCEEDED": Failure(SourceUnavailable, "SRC040", "a limit of the org is used up", DEFER),
@@ -61,7 +69,12 @@ REST: dict[str, Failure] = {
         "a field was deleted, or is hidden from the user",
         "wait for the next try, which describes the object again",
     ),
-    "MALFORMED_QUERY": Failure(CheckFailed, "SRC042", "the query is refused", REPORT),
+    "MALFORMED_QUERY": Failure(CheckFailed, "SRC042", "the query is refused, and will be refused each time", NO_QUERY),
+    "EXTERNAL_OBJECT_UNSUPPORTED_EXCEPTION": Failure(
+        CheckFailed, "SRC042", "the query is refused, and will be refused each time", NO_QUERY
+    ),
+    "OPERATION_TOO_LARGE": TOO_LARGE,
+    "QUERY_TOO_COMPLICATED": TOO_LARGE,
     "NOT_FOUND": Failure(
         CheckFailed, "SRC042", "the requested resource does not exist", "run `airflow cdc check` for details"
     ),
@@ -77,7 +90,8 @@ REST: dict[str, Failure] = {
 }
 
 BACK_OFF = Failure(SourceUnavailable, "CON013", "the Pub/Sub API failed", "try again")
-MISUSE = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request", REPORT)
+MISUSE = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request, and will refuse it each time", NO_EVENTS)
+UNKNOWN = Failure(CheckFailed, "SRC049", "the Pub/Sub API refuses the request for an unknown reason", FIND_OUT)
 NO_PERMISSION = Failure(
     CheckFailed, "SRC048", "the user has no permission to read the channel", "grant View All Records on the object"
 )
@@ -130,10 +144,16 @@ def rest_failure(status: int, code: str, message: str, where: str) -> CdcError:
 
 def pubsub_failure(code: str, status: str, message: str, where: str) -> CdcError:
     """``code`` is without prefix, empty if the trailer is missing. ``status`` is gRPC's status."""
-    mapping = PUBSUB.get(code, BACK_OFF if not code and status in TRANSIENT else MISUSE)
+    mapping = PUBSUB.get(code) or _mapping_of_grpc(code, status)
     found = f"{code or status}: {_first_line(message)}".rstrip(": ")
     data = "nothing was read after the last window" if mapping is POSITION_LOST else ""
     return mapping.error(Problem(mapping.code, mapping.what, where=where, found=found, do=mapping.do, data=data))
+
+
+def _mapping_of_grpc(code: str, status: str) -> Failure:
+    if code:
+        return UNKNOWN
+    return BACK_OFF if status in TRANSIENT else MISUSE
 
 
 TRANSIENT = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "ABORTED", "UNKNOWN"})
@@ -153,7 +173,7 @@ def _mapping_of_status(status: int, code: str) -> Failure:
         return REST["INSUFFICIENT_ACCESS"]
     if status == 404 or code.startswith("INVALID_"):
         return REST["NOT_FOUND"]
-    return REST["MALFORMED_QUERY"]
+    return Failure(CheckFailed, "SRC042", "the org refuses the request for an unknown reason", FIND_OUT)
 
 
 def _first_line(message: str) -> str:

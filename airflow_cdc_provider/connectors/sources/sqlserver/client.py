@@ -14,6 +14,8 @@ from airflow_cdc_provider.connectors import server_errors
 from airflow_cdc_provider.connectors.sources.sqlserver.tls_socket import TlsSocket
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.sqlserver_access import SqlServerTls, sqlserver_tls
+from airflow_cdc_provider.core.connections.sqlserver_errors import meaning
+from airflow_cdc_provider.core.connections.sqlserver_settings import AUTOCOMMIT, settings_batch
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, PositionLost, Problem
 from airflow_cdc_provider.core.registry import load_library
@@ -24,7 +26,6 @@ READ_LIMIT_S = 600
 FETCHED_ROWS = 10_000
 
 LOGIN_REJECTED = frozenset({4060, 18452, 18456, 18486, 18487, 18488})
-DENIED = frozenset({229, 230, 262, 297, 300, 916})
 NO_SUCH_OBJECT = 208
 
 
@@ -65,6 +66,7 @@ class SqlServerClient:
         pytds = load_library("pytds", "source", "sqlserver")
         with self._connect(pytds, tls, purpose) as connection:
             session = _PytdsSession(pytds, connection, self.address)
+            session.run(f"{settings_batch()}; {AUTOCOMMIT}")
             session.run(f"SET TRANSACTION ISOLATION LEVEL {'SNAPSHOT' if snapshot else 'READ COMMITTED'}")
             yield session
 
@@ -132,8 +134,6 @@ def describe(error: BaseException) -> str:
 def translated(error: BaseException, address: str) -> CdcError:
     """Conflicts of a snapshot with DDL, deadlocks and lost connections are among the errors that can be retried."""
     number, text = error_number(error), describe(error)
-    if number in DENIED:
-        return server_errors.missing_privilege(address, text)
     if number == NO_SUCH_OBJECT:
         return CheckFailed.of(
             "SRC123",
@@ -143,7 +143,7 @@ def translated(error: BaseException, address: str) -> CdcError:
             allowed="a database with Change Data Capture, and its change tables",
             do="run `airflow cdc check`: it shows the statements",
         )
-    return server_errors.server_failed(address, text)
+    return server_errors.server_failed(address, text, meaning(number))
 
 
 def position_lost(address: str, replicator: str, found: str) -> PositionLost:

@@ -1,0 +1,90 @@
+"""The time zone of a server, compared with the one of the definition.
+
+Timestamps without time zone are mostly written by the server's clock. Read as UTC, those of a zone west of it would
+always be older than what was read last, so no row would ever arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import sqlalchemy as sa
+
+from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.table.schema import Kind, TableSchema
+
+MYSQL = """
+SELECT @@global.time_zone, MIN(seconds), MAX(seconds) FROM (
+  SELECT TIMESTAMPDIFF(SECOND, CONVERT_TZ(moment, @@global.time_zone, '+00:00'), moment) AS seconds FROM (
+    SELECT UTC_TIMESTAMP() AS moment UNION ALL SELECT MAKEDATE(YEAR(UTC_TIMESTAMP()), 1)
+    UNION ALL SELECT MAKEDATE(YEAR(UTC_TIMESTAMP()), 183)
+  ) AS moments
+) AS offsets
+"""
+
+ZONES: Mapping[str, str] = {
+    "postgresql": """
+SELECT zone.reset_val, min(seconds)::int, max(seconds)::int
+FROM pg_settings zone
+CROSS JOIN (VALUES (now()), (date_trunc('year', now())), (date_trunc('year', now()) + interval '6 months')) m (moment)
+CROSS JOIN LATERAL (
+  SELECT extract(epoch FROM (m.moment AT TIME ZONE zone.reset_val) - (m.moment AT TIME ZONE 'UTC'))
+) AS offsets (seconds)
+WHERE zone.name = 'TimeZone' GROUP BY zone.reset_val
+""",
+    "mysql": MYSQL,
+    "mariadb": MYSQL,
+    "mssql": "SELECT 'SYSDATETIMEOFFSET()', 60 * DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) - 3600, "
+    "60 * DATEPART(TZOFFSET, SYSDATETIMEOFFSET())",
+    "oracle": "SELECT 'SYSTIMESTAMP', 3600 * EXTRACT(TIMEZONE_HOUR FROM SYSTIMESTAMP) + "
+    "60 * EXTRACT(TIMEZONE_MINUTE FROM SYSTIMESTAMP) - 3600, 3600 * EXTRACT(TIMEZONE_HOUR FROM SYSTIMESTAMP) + "
+    "60 * EXTRACT(TIMEZONE_MINUTE FROM SYSTIMESTAMP) FROM DUAL",
+}
+"""Name, and the least and the greatest UTC offset of the year in seconds. PostgreSQL: what a session has by default,
+because ours is in UTC. SQL Server and Oracle only tell the present offset, which may be that of a summer."""
+
+PRESENT_ONLY = frozenset({"mssql", "oracle"})
+
+
+@dataclass(frozen=True)
+class ServerZone:
+    """``offsets``: those that `time_zone` may have; the first is that of the winter, if the server has its name."""
+
+    name: str
+    offsets: tuple[timedelta, ...]
+
+
+def read_zone(connection: sa.Connection) -> ServerZone | None:
+    """None for a system without time zone."""
+    system = connection.dialect.name
+    if system not in ZONES:
+        return None
+    name, least, most = connection.exec_driver_sql(ZONES[system]).one()
+    winter, now = timedelta(seconds=int(least)), timedelta(seconds=int(most))
+    return ServerZone(str(name), (now, winter) if system in PRESENT_ONLY else (winter,))
+
+
+def is_without_zone(schema: TableSchema, column: str) -> bool:
+    return schema.column(column).type.kind is Kind.TIMESTAMP
+
+
+def zone_problem(zone: ServerZone | None, options: JdbcPollOptions, where: str) -> Problem | None:
+    if zone is None or options.offset in zone.offsets:
+        return None
+    server = offset_text(zone.offsets[0])
+    return Problem(
+        "SRC160",
+        "the time zone of the server is not the one in which its timestamps are read",
+        where=where,
+        found=f"{zone.name} ({server}) at the server; `time_zone` {options.time_zone or 'is not set, so UTC'}",
+        allowed="the offset of the zone in which timestamps without time zone are written, in winter",
+        do=f'time_zone: "{server}" under `source`; if the programs that write them use another zone, name that one',
+    )
+
+
+def offset_text(offset: timedelta) -> str:
+    minutes = round(offset.total_seconds() / 60)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"

@@ -1,0 +1,57 @@
+"""SQLSTATEs of PostgreSQL, by what they mean. A code that is not listed has the meaning of its class, the first two
+characters, if that is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_cdc_provider.core.connections.error_classes import (
+    CHANGED,
+    DAMAGED,
+    LATER,
+    STATEMENT,
+    UNKNOWN,
+    Meaning,
+    limit,
+    permanent,
+    permission,
+    retry,
+)
+
+VALUES = "correct the value at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
+TEXTS = (
+    "the text is not valid in the encoding of the database: correct it at the source, or leave its column out: "
+    "`columns.exclude`; then `airflow cdc resume`"
+)
+TIMEOUT = "ALTER ROLE … RESET transaction_timeout, or the same of the database; a pooler may keep our sessions from it"
+
+ERRORS: Mapping[str, Meaning] = {
+    **retry("08 40 57P01 57P02 57P03 57P05 25P03 55006 55P03 72000 HV00N"),
+    **retry("57014", "nothing: the next run tries again; somebody, or a proxy, cancels our statements"),
+    **retry("42P06 42P07 42701 42710"),
+    **retry("42P01 42703 42704 3F000", CHANGED),
+    **limit("53 53000", "free memory, connections or disk space of the server, or raise its limits"),
+    **limit("53100", "free disk space on the server"),
+    **limit("53300", "raise max_connections of the server, or CONNECTION LIMIT of the role"),
+    **limit("53400", "raise the setting that the server names"),
+    **limit("25006", "connect to a server that accepts writes: this one is a standby, or its disk is full"),
+    **permanent("22", VALUES),
+    **permanent("22021 22P05", TEXTS),
+    **permanent("25P04", TIMEOUT),
+    **permanent("54", "the server cannot run a statement of this size: leave columns out with `columns.exclude`"),
+    **permanent("54001", "raise max_stack_depth of the server"),
+    **permanent("54011", "the table has more columns than PostgreSQL can hold: `columns.exclude`"),
+    **permanent("0A 42", STATEMENT),
+    **permanent("57P04 3D000", "name a database that exists in the Airflow connection"),
+    **permanent("XX001 XX002", DAMAGED),
+    **permission("42501 28 0L 0P"),
+}
+
+CONNECTION_LOST = Meaning(retry("08")["08"].kind, LATER)
+
+
+def meaning(sqlstate: str | None) -> Meaning:
+    """An error without a code is one of the connection."""
+    if not sqlstate:
+        return CONNECTION_LOST
+    return ERRORS.get(sqlstate) or ERRORS.get(sqlstate[:2]) or UNKNOWN
