@@ -23,6 +23,7 @@ from tests.mutants.meanings import MEANINGS
 from tests.mutants.measuring import MEASURING_MUTANTS
 from tests.mutants.monitoring import MONITORING_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.mysql_texts import MYSQL_TEXTS
 from tests.mutants.operating import OPERATING_MUTANTS
 from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
@@ -48,6 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *POLLING,
     *EVENT_FORMATS,
     *BINLOG,
+    *MYSQL_TEXTS,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

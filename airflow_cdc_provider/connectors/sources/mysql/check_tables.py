@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
-from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
+from airflow_cdc_provider.connectors.sources.mysql.charsets import has_conversion
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
@@ -83,7 +83,7 @@ def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]
     undecodable = [
         column
         for column in table.columns
-        if column.name in task.schema.names and column.charset and not has_codec(column.charset)
+        if column.name in task.schema.names and column.charset and not has_conversion(column.charset)
     ]
     if undecodable:
         yield Problem(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.rows import Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.mysql.binlog import UPDATES, WRITES
+from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText
 from airflow_cdc_provider.connectors.sources.mysql.row_event import RowChange, fill_absent, parse_rows, uncompressed
 from airflow_cdc_provider.connectors.sources.mysql.row_images import UNREADABLE, KeyNotLogged, RowReader
 from airflow_cdc_provider.connectors.sources.mysql.schemas import BinlogSchema, cell_indexes
@@ -54,6 +55,8 @@ def undecoded_record(
         why = f"bytes that are not a value of their column's type: {listed}"
         if isinstance(error, Unrepresentable):
             why = reason(columns, str(error), reader.schema.key)
+        elif isinstance(error, NoText):
+            why = f"{listed}: {error}; {CORRECT_TEXT}"
         record = replace(record, reason=why, columns=columns, known=new.values)
     return split_undecoded(old, new, record)
 

@@ -71,6 +71,11 @@ class CatalogColumn:
         return "unsigned" in self.column_type
 
     @property
+    def is_compressed(self) -> bool:
+        """Of MariaDB: the server stores and logs its values compressed."""
+        return self.data_type not in ("enum", "set") and "compressed" in self.column_type
+
+    @property
     def members(self) -> tuple[str, ...]:
         """The members of an enum or a set."""
         inner = self.column_type.partition("(")[2].rpartition(")")[0]
@@ -126,11 +131,13 @@ def matches_field(field: Field, column: CatalogColumn, charset: str | None) -> b
         same_members = field.members is None or len(field.members) == len(column.members)
         return field.type == (T.ENUM if name == "enum" else T.SET) and same_members
     if name in BLOBS:
-        return field.type == T.BLOB and field.meta == BLOBS[name]
+        return field.type == (T.BLOB_COMPRESSED if column.is_compressed else T.BLOB) and field.meta == BLOBS[name]
     if name in ("char", "binary"):
         return field.type == T.STRING and field.length == column.octets
     if name in ADDRESSES:
         return field.type == T.STRING and field.length == ADDRESSES[name]
+    if name in ("varchar", "varbinary") and column.is_compressed:
+        return field.type == T.VARCHAR_COMPRESSED and field.meta == column.octets + 1
     if name in ("varchar", "varbinary"):
         return field.type == T.VARCHAR and field.meta == column.octets
     if name in GEOMETRIES:
@@ -167,7 +174,7 @@ def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None
         name = "enum" if field.type == T.ENUM else "set"
         return _column(field, name, name, charset=charset)
     names = ("binary", "varbinary", "blob") if charset == BINARY else ("char", "varchar", "text")
-    name = names[{T.STRING: 0, T.VARCHAR: 1}.get(T(field.type), 2)]
+    name = names[{T.STRING: 0, T.VARCHAR: 1, T.VARCHAR_COMPRESSED: 1}.get(T(field.type), 2)]
     size = field.length if field.type == T.STRING else field.meta
     return _column(field, name, name, charset="" if charset == BINARY else charset, octets=size)
 
