@@ -11,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
     HasFormerNames,
     HasIdentities,
+    RefusesTables,
     StreamHoldsSnapshots,
 )
 from airflow_cdc_provider.control.column_comments import with_comments
@@ -112,6 +114,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
+    tables = _with_refusals(replicator, tables)
     tables = _with_former_names(replicator, tables)
     tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
@@ -166,6 +169,14 @@ def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tup
         return asks and not is_followed(task.control, task.renamed_to, decisions)
 
     return tuple(replace(table, renamed=waits(table.task)) for table in tables)
+
+
+def _with_refusals(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
+    source = replicator.source
+    if not isinstance(source, RefusesTables):
+        return tables
+    refused = source.refused([*map(source_task, source_tasks([table.task for table in tables]))])
+    return tuple(replace(table, refused=refused.get(table.task.source_table)) for table in tables)
 
 
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:

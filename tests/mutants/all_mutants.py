@@ -30,6 +30,7 @@ from tests.mutants.polling import POLLING
 from tests.mutants.proofs import PROOFS
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
+from tests.mutants.refused_tables import REFUSED_TABLES
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
@@ -50,6 +51,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *EVENT_FORMATS,
     *BINLOG,
     *MYSQL_TEXTS,
+    *REFUSED_TABLES,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

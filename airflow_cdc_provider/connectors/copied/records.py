@@ -193,7 +193,8 @@ class CopiedRecords:
 
 
 def drops_bytes(rule: TableRule) -> bool:
-    return bool(rule.columns.hidden or rule.columns.exclude or rule.sensitive)
+    """Whether the bytes of a record may have values of columns that the copy does not have, or not in clear."""
+    return bool(rule.columns.hidden or rule.columns.exclude or rule.columns.include or rule.sensitive)
 
 
 def without_bytes(content: UndecodedRecord) -> UndecodedRecord:

@@ -83,6 +83,8 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
         return TableDecision(name, TableAction.FAILING, table.problem.what, table.problem)
     if table.copied_by:
         return TableDecision(name, TableAction.COPYING, f"run {table.copied_by} is copying the table")
+    if table.refused and not _is_paused(table):
+        return _blocked(name, table.refused)
     if control is None:
         return _decide_without_control(facts, table, command)
     if problem := check_owner(facts, table, control):
@@ -90,6 +92,11 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
     if command:
         return TableDecision(name, TableAction.RECONCILE, "a resync was requested", command=command)
     return _decide_by_state(facts, table, control)
+
+
+def _is_paused(table: TableFacts) -> bool:
+    control = table.task.control
+    return table.paused is not None or (control is not None and control.state.name is TableState.PAUSED)
 
 
 def _pending_resync(facts: Facts, table: TableFacts) -> str:

@@ -243,7 +243,10 @@ class BinlogDecoder:
                 self.items += records.build(row)
 
     def _reader(self, event: BinlogEvent, task: TableTask, raw: bytes) -> tuple[RowReader, TableMap] | None:
-        """None, and a hole, if the columns at this position cannot be determined."""
+        """None, and a hole, if the columns at this position cannot be determined, or the login may not select them."""
+        if task.table in self._settings.limited:
+            self._add_holes(event, [task.table], "the login may not select all columns of the table")
+            return None
         try:
             table_map = parse_table_map(raw, self._settings.mariadb)
         except binlog.Malformed as error:

@@ -53,7 +53,7 @@ BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "lon
 class CatalogColumn:
     """A column of the catalog. ``octets``: of a text or binary type. ``digits``: precision and scale of a decimal.
     ``fraction``: fractional digits of a second. ``generated``: its value is computed from other columns. ``default``:
-    in rows older than the column its value may not be NULL."""
+    in rows older than the column its value may not be NULL. ``readable``: the login may select it."""
 
     name: str
     data_type: str
@@ -65,6 +65,7 @@ class CatalogColumn:
     fraction: int = 0
     generated: bool = False
     default: bool = False
+    readable: bool = True
 
     @property
     def unsigned(self) -> bool:
@@ -87,6 +88,16 @@ class CatalogColumn:
         type_ = logical_type(self)
         nullable = self.nullable or type_.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
         return Column(self.name, type_, nullable, self.column_type)
+
+
+KNOWN = frozenset({*INTEGERS, *TIMES, *BLOBS, *ADDRESSES, *GEOMETRIES, *SIMPLE}) | frozenset(
+    {"decimal", "bit", "enum", "set", "char", "binary", "varchar", "varbinary"}
+)
+
+
+def is_known(column: CatalogColumn, mariadb: bool) -> bool:
+    """Whether the values of the type are read from the binlog. MariaDB's vector is not MySQL's."""
+    return column.data_type in KNOWN and not (mariadb and column.data_type == "vector")
 
 
 def logical_type(column: CatalogColumn) -> LogicalType:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.sources.postgres.catalog import (
     read_catalog,
     read_comments,
     read_identity,
+    read_other_kinds,
     table_names,
 )
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
@@ -31,17 +32,20 @@ from airflow_cdc_provider.connectors.sources.postgres.options import read_option
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
+from airflow_cdc_provider.connectors.sources.postgres.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
-from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, under_view
+from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, split_of, under_view
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_role, read_table_facts
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -85,6 +89,24 @@ class PostgresSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        names = [task.name_in_source for task in tables]
+        with self.client.session("check") as connection:
+            facts = read_table_facts(connection, self.options.publication, names)
+            catalog = read_catalog(connection, names).tables
+            role = read_role(connection)
+        found: dict[str, Problem] = {}
+        for task in tables:
+            name = task.name_in_source
+            problems = refused_problems(task, facts[name], catalog.get(name), role) if name in facts else ()
+            for problem in of_table(task.table, problems):
+                found.setdefault(task.table, problem)
+        return found
+
+    def other_kinds(self) -> Mapping[str, OtherKind]:
+        with self.client.session("describe") as connection:
+            return read_other_kinds(connection)
 
     def tls_warnings(self) -> list[Problem]:
         return tls_warnings(self.client.info)
@@ -200,7 +222,8 @@ class PostgresSource:
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
         with open_copy(self.client, self.options.publication, table, epoch, cores, lasting=False) as copy:
-            yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy))
+            provable = not split_of(copy.read.splits[0]).viewed.limited
+            yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy) if provable else None)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)
