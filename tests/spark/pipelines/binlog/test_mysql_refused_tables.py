@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -116,3 +117,33 @@ def test_a_copied_table_whose_name_a_view_takes_is_blocked(kinds: PollingPipelin
     run = kinds.run()
     assert "TBL004" in str(run.problems) and "kinds.a is a view" in str(run.problems)
     assert states(kinds)["a"] == (TableState.BLOCKED, "kinds.a is a view, which is not copied")
+
+
+def test_a_table_with_columns_that_the_login_may_not_select_is_blocked_before_a_value_is_written(
+    kinds: PollingPipeline, server: Server
+) -> None:
+    sql(
+        server,
+        "DROP TABLE kept",
+        "CREATE TABLE t (id int PRIMARY KEY, n int, secret varchar(20))",
+        "CREATE OR REPLACE USER limited@'127.0.0.1' IDENTIFIED BY 'sesame-42'",
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO limited@'127.0.0.1'",
+        "GRANT SELECT ON a TO limited@'127.0.0.1'",
+        "GRANT SELECT ON b TO limited@'127.0.0.1'",
+        "GRANT SELECT ON t TO limited@'127.0.0.1'",
+    )
+    kinds.connection = replace(kinds.connection, login="limited", password="sesame-42")
+    kinds.run_successfully()
+    sql(
+        server,
+        "REVOKE SELECT ON t FROM limited@'127.0.0.1'",
+        "GRANT SELECT (id, n) ON t TO limited@'127.0.0.1'",
+        "INSERT INTO t VALUES (1, 1, 'hidden-value')",
+        "UPDATE a SET n = 5",
+    )
+    run = kinds.run()
+    assert not run.green and "SRC010" in str(run.problems)
+    assert states(kinds)["t"][0] is TableState.BLOCKED
+    assert kinds.copied_rows("kinds.a", "id", "id", "n") == {1: {"id": 1, "n": 5}}
+    files = [path for path in kinds.folder.rglob("*") if path.is_file()]
+    assert [path for path in files if b"hidden-value" in path.read_bytes()] == []
