@@ -44,7 +44,8 @@ PYTHON = {
 """The codec that is like the server's; others have the server's name."""
 
 CHARSETS = """
-SELECT character_set_name, id FROM information_schema.collations WHERE is_default = 'Yes' ORDER BY character_set_name
+SELECT character_set_name, GROUP_CONCAT(id ORDER BY id SEPARATOR ', ') FROM information_schema.collations
+WHERE id IS NOT NULL GROUP BY character_set_name ORDER BY character_set_name
 """
 HEAD = '''"""How the conversions of character sets differ between the server and Python.
 
@@ -58,10 +59,10 @@ from typing import NamedTuple
 
 
 class CharsetTable(NamedTuple):
-    """``collation``: the number of the default one. ``codec``: of Python. ``differences``: see ``charsets``.
-    ``checksum``: CRC-32, in UTF-8, of the server's conversion of all codes."""
+    """``collations``: their numbers. ``codec``: of Python. ``differences``: see ``charsets``. ``checksum``: CRC-32, in
+    UTF-8, of the server's conversion of all codes."""
 
-    collation: int
+    collations: tuple[int, ...]
     codec: str
     differences: str
     checksum: int
@@ -82,8 +83,8 @@ def main() -> None:
 def generated(connection: pymysql.Connection[Any]) -> str:
     with connection.cursor() as cursor:
         cursor.execute(CHARSETS)
-        charsets = [(name, number) for name, number in cursor.fetchall() if name not in UNICODE and name != "binary"]
-    lines = chain.from_iterable(_table(connection, name, number) for name, number in charsets)
+        charsets = [(name, numbers) for name, numbers in cursor.fetchall() if name not in UNICODE and name != "binary"]
+    lines = chain.from_iterable(_table(connection, name, numbers) for name, numbers in charsets)
     return HEAD + "\n".join([*lines, "}", ""])
 
 
@@ -96,13 +97,13 @@ def converted(connection: pymysql.Connection[Any], charset: str) -> dict[bytes, 
     return dict(zip(codes, text, strict=True))
 
 
-def _table(connection: pymysql.Connection[Any], charset: str, collation: int) -> Iterator[str]:
+def _table(connection: pymysql.Connection[Any], charset: str, collations: str) -> Iterator[str]:
     found, codec = converted(connection, charset), PYTHON.get(charset, charset)
     differing = [code for code, character in found.items() if character != _python(code, codec)]
     listed = " ".join(_entries(list(found), differing, found))
     lines = wrap(listed, WIDTH, drop_whitespace=False) or [""]
     yield f'    "{charset}": CharsetTable('
-    yield f"        {collation},"
+    yield f"        ({collations}),"
     yield f'        "{codec}",'
     yield "\n".join(f'        "{line}"' for line in lines) + ","
     yield f"        0x{crc32(''.join(found.values()).encode()):08X},"

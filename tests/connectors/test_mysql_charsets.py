@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
+import pymysql
 import pytest
 
 from airflow_cdc_provider.connectors.sources.mysql import charset_tables, charsets, server_charsets
@@ -184,12 +185,12 @@ def test_statements_of_a_session_with_another_character_set_name_the_same_tables
     shop.sql("CREATE TABLE `bücher` (id int PRIMARY KEY)", "INSERT INTO `bücher` VALUES (1)")
     task = shop.task("bücher")
     shop.window(task)
-    for charset in ("latin1", "cp1250", "utf8mb4"):
-        with shop.connect() as other, other.cursor() as cursor:
-            cursor.execute(f"SET NAMES {charset}")
-            other.encoding = {"latin1": "cp1252"}.get(charset, "utf8" if charset == "utf8mb4" else charset)
-            cursor.execute(f"TRUNCATE {shop.name}.`bücher`")
-        assert [record.op for record in records(shop.window(task))] == [Operation.TRUNCATE], charset
+    server = shop.server
+    login = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
+    for charset, collation in (("latin1", None), ("latin1", "latin1_bin"), ("cp1250", None), ("utf8mb4", None)):
+        with pymysql.connect(charset=charset, collation=collation, **login) as other:  # type: ignore[call-overload]
+            other.cursor().execute(f"TRUNCATE {shop.name}.`bücher`")
+        assert [record.op for record in records(shop.window(task))] == [Operation.TRUNCATE], (charset, collation)
 
 
 @pytest.fixture(params=["FULL", WITHOUT_NAMES])

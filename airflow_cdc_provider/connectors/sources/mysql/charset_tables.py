@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class CharsetTable(NamedTuple):
-    """``collation``: the number of the default one. ``codec``: of Python. ``differences``: see ``charsets``.
-    ``checksum``: CRC-32, in UTF-8, of the server's conversion of all codes."""
+    """``collations``: their numbers. ``codec``: of Python. ``differences``: see ``charsets``. ``checksum``: CRC-32, in
+    UTF-8, of the server's conversion of all codes."""
 
-    collation: int
+    collations: tuple[int, ...]
     codec: str
     differences: str
     checksum: int
@@ -21,7 +21,7 @@ class CharsetTable(NamedTuple):
 
 TABLES: Mapping[str, CharsetTable] = {
     "armscii8": CharsetTable(
-        32,
+        (32, 64, 1056, 1088),
         "latin_1",
         "a1=2741 a2=a7 a3=589 a4=29 a5=28 a6=bb a7=ab a8=2014 a9=2e aa=55d ab=2c*2 ad=55f ae=2026 af=55c b0=55b b1=55e "
         "b2=531 b3=561 b4=532 b5=562 b6=533 b7=563 b8=534 b9=564 ba=535 bb=565 bc=536 bd=566 be=537 bf=567 c0=538 "
@@ -33,74 +33,74 @@ TABLES: Mapping[str, CharsetTable] = {
         0x5D747105,
     ),
     "ascii": CharsetTable(
-        11,
+        (11, 65, 1035, 1089),
         "ascii",
         "",
         0x595BAB8D,
     ),
     "big5": CharsetTable(
-        1,
+        (1, 84, 1025, 1108),
         "big5",
         "a15a=fffd a1c3=fffd a1c5=fffd a1fe=fffd a240=fffd a2cc=fffd a2ce=fffd f9d6=7881 f9d7=92b9 f9d8=88cf f9d9=58bb "
         "f9da=6052 f9db=7ca7 f9dc=5afa",
         0xD898B3BA,
     ),
     "cp1250": CharsetTable(
-        26,
+        (26, 34, 44, 66, 99, 1050, 1090),
         "cp1250",
         "",
         0xFF79F064,
     ),
     "cp1251": CharsetTable(
-        51,
+        (14, 23, 50, 51, 52, 1074, 1075),
         "cp1251",
         "",
         0xB65226FB,
     ),
     "cp1256": CharsetTable(
-        57,
+        (57, 67, 1081, 1091),
         "cp1256",
         "8a= 8f= 98= 9a= 9f= aa= c0= ff=",
         0x2B463039,
     ),
     "cp1257": CharsetTable(
-        59,
+        (29, 58, 59, 1082, 1083),
         "cp1257",
         "",
         0x9AAFE8AA,
     ),
     "cp850": CharsetTable(
-        4,
+        (4, 80, 1028, 1104),
         "cp850",
         "",
         0x3C57DB7E,
     ),
     "cp852": CharsetTable(
-        40,
+        (40, 81, 1064, 1105),
         "cp852",
         "",
         0xE98B5CDE,
     ),
     "cp866": CharsetTable(
-        36,
+        (36, 68, 1060, 1092),
         "cp866",
         "fc=207f fd=b2",
         0x61149CE1,
     ),
     "cp932": CharsetTable(
-        95,
+        (95, 96, 1119, 1120),
         "cp932",
         "",
         0x586387E2,
     ),
     "dec8": CharsetTable(
-        3,
+        (3, 69, 1027, 1093),
         "latin_1",
         "a4= a6= a8=a4 ac=*4 b4= b8= be= d0= d7=152 dd=178 de= f0= f7=153 fd=ff fe=*2",
         0x2453A83F,
     ),
     "eucjpms": CharsetTable(
-        97,
+        (97, 98, 1121, 1122),
         "euc_jp",
         "a1c1=ff5e a1c2=2225 a1dd=ff0d a1f1=ffe0*2 a2cc=ffe2 ada1=2460*20 adb5=2160*10 adc0=3349 adc1=3314 adc2=3322 "
         "adc3=334d adc4=3318 adc5=3327 adc6=3303 adc7=3336 adc8=3351 adc9=3357 adca=330d adcb=3326 adcc=3323 adcd=332b "
@@ -120,50 +120,50 @@ TABLES: Mapping[str, CharsetTable] = {
         0x0125C835,
     ),
     "euckr": CharsetTable(
-        19,
+        (19, 85, 1043, 1109),
         "cp949",
         "",
         0x91B7DA36,
     ),
     "gb2312": CharsetTable(
-        24,
+        (24, 86, 1048, 1110),
         "gb2312",
         "",
         0x9A35AD93,
     ),
     "gbk": CharsetTable(
-        28,
+        (28, 87, 1052, 1111),
         "gbk",
         "",
         0x93D8C2A2,
     ),
     "geostd8": CharsetTable(
-        92,
+        (92, 93, 1116, 1117),
         "cp1252",
         "83= 88= 8a= 8c= 8e= 98=*3 9c= 9e=*2 c0=10d0*7 c7=10f1 c8=10d7*6 ce=10f2 cf=10dd*6 d5=10f3 d6=10e3*12 e2=10f4 "
         "e3=10ef*2 e5=10f5 e6=*23 fd=2116 fe=*2",
         0xD6F6304D,
     ),
     "greek": CharsetTable(
-        25,
+        (25, 70, 1049, 1094),
         "iso8859_7",
         "a1=2bd a2=2bc a4=*2 aa=",
         0x29732872,
     ),
     "hebrew": CharsetTable(
-        16,
+        (16, 71, 1040, 1095),
         "iso8859_8",
         "af=203e",
         0x45161F41,
     ),
     "hp8": CharsetTable(
-        6,
+        (6, 72, 1030, 1096),
         "hp_roman8",
         "",
         0x30781C16,
     ),
     "keybcs2": CharsetTable(
-        37,
+        (37, 73, 1061, 1097),
         "cp852",
         "80=10c 83=10f 85=10e 86=164 87=10d 88=11b 89=11a 8a=139 8b=cd 8c=13e 8d=13a 8f=c1 91=17e 92=17d 95=d3 96=16f "
         "97=da 98=fd 9b=160 9c=13d 9d=dd 9e=158 9f=165 a4=148 a5=147 a6=16e a7=d4 a8=161 a9=159 aa=155 ab=154 ac=bc "
@@ -174,73 +174,73 @@ TABLES: Mapping[str, CharsetTable] = {
         0xB2CD760F,
     ),
     "koi8r": CharsetTable(
-        7,
+        (7, 74, 1031, 1098),
         "koi8_r",
         "",
         0x4C6B86EB,
     ),
     "koi8u": CharsetTable(
-        22,
+        (22, 75, 1046, 1099),
         "koi8_u",
         "95=2022",
         0x5A38B755,
     ),
     "latin1": CharsetTable(
-        8,
+        (5, 8, 15, 31, 47, 48, 49, 94, 1032, 1071),
         "cp1252",
         "81=81 8d=8d 8f=8f*2 9d=9d",
         0x040EC49F,
     ),
     "latin2": CharsetTable(
-        9,
+        (2, 9, 21, 27, 77, 1033, 1101),
         "iso8859_2",
         "",
         0xEC22F3A0,
     ),
     "latin5": CharsetTable(
-        30,
+        (30, 78, 1054, 1102),
         "iso8859_9",
         "",
         0xC188A953,
     ),
     "latin7": CharsetTable(
-        41,
+        (20, 41, 42, 79, 1065, 1103),
         "iso8859_13",
         "",
         0xFE9A6B74,
     ),
     "macce": CharsetTable(
-        38,
+        (38, 43, 1062, 1067),
         "mac_latin2",
         "",
         0x4778E750,
     ),
     "macroman": CharsetTable(
-        39,
+        (39, 53, 1063, 1077),
         "mac_roman",
         "",
         0xE21E6838,
     ),
     "sjis": CharsetTable(
-        13,
+        (13, 88, 1037, 1112),
         "shift_jis",
         "815f=5c",
         0xA2E8E5F3,
     ),
     "swe7": CharsetTable(
-        10,
+        (10, 82, 1034, 1106),
         "ascii",
         "40=c9 5b=c4 5c=d6 5d=c5 5e=dc 60=e9 7b=e4 7c=f6 7d=e5 7e=fc 7f=",
         0xB60E6A1E,
     ),
     "tis620": CharsetTable(
-        18,
+        (18, 89, 1042, 1113),
         "tis_620",
         "a0=fffd db=fffd dc=fffd dd=fffd de=fffd fc=fffd fd=fffd fe=fffd ff=fffd",
         0x022A3D12,
     ),
     "ujis": CharsetTable(
-        12,
+        (12, 91, 1036, 1115),
         "euc_jp",
         "a1c0=5c f5a1=e000*940 8ff5a1=e3ac*940",
         0xF756FB4E,

@@ -53,6 +53,9 @@ UNDEFINED, REPLACEMENT = "\ufffe", "\ufffd"
 NO_CHARACTER = "?"
 """What the server makes of a code without a character."""
 
+OF_GB18030 = frozenset({248, 249, 250})
+"""Numbers of MySQL's collations."""
+
 CHARACTERS_AT_ONCE = 1 << 17
 CORRECT_TEXT = "correct the text at the source, or leave out the column"
 
@@ -84,9 +87,9 @@ def decoder(charset: str) -> Decode:
 
 def statement_text(collation: int, data: bytes) -> str:
     """The text of a statement. ``collation``: that of the client. Binary values in it may be no characters."""
-    charset = next((name for name, table in TABLES.items() if table.collation == collation), "")
+    charset = next((name for name, table in TABLES.items() if collation in table.collations), "")
     if not charset:
-        return data.decode("utf_8", "replace")
+        return data.decode("gb18030" if collation in OF_GB18030 else "utf_8", "replace")
     table = conversion(charset)
     return "".join(table.get(code, REPLACEMENT) for code in _split(charset, data))
 

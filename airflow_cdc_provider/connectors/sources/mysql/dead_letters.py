@@ -18,7 +18,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, reason
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
-from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded, without_bytes
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -35,10 +35,17 @@ class RowContext:
 
 
 def undecoded_record(
-    reader: RowReader, table_map: bytes, mariadb: bool, kind: int, change: RowChange, error: Exception
+    reader: RowReader,
+    table_map: bytes,
+    mariadb: bool,
+    kind: int,
+    change: RowChange,
+    error: Exception,
+    withheld: bool = False,
 ) -> tuple[Row | None, UndecodedRow]:
     """A row that raised ``error``, with the parts that can be decoded. First the departed row, if the change moved the
-    row to another key and both keys can be decoded."""
+    row to another key and both keys can be decoded. ``withheld``: its bytes have values that the login may not
+    select."""
     context = RowContext(base64_of(table_map), mariadb, reader.found.described)
     record = UndecodedRecord(
         CODEC,
@@ -58,7 +65,7 @@ def undecoded_record(
         elif isinstance(error, NoText):
             why = f"{listed}: {error}; {CORRECT_TEXT}"
         record = replace(record, reason=why, columns=columns, known=new.values)
-    return split_undecoded(old, new, record)
+    return split_undecoded(old, new, without_bytes(record) if withheld else record)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:

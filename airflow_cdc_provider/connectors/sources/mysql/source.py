@@ -86,8 +86,11 @@ class MysqlSource(KeepsNoState):
         return find_problems(self.client, self.options, tables)
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        if not tables:
+            return {}
+        databases = sorted({task.name_in_source.partition(".")[0] for task in tables})
         with self.client.session("check") as connection:
-            catalog = read_tables(connection, self.options.databases)
+            catalog = read_tables(connection, databases)
             problems = list(refused_problems(connection, self.client.address, tables, catalog))
         return {problem.table: problem for problem in reversed(problems)}
 

@@ -31,7 +31,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder
 from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
-from airflow_cdc_provider.connectors.sources.mysql.grants import limited_tables, may_hold_others
+from airflow_cdc_provider.connectors.sources.mysql.grants import limited_tables
 from airflow_cdc_provider.connectors.sources.mysql.gtids import GTIDS, parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, renamed_meanwhile
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
@@ -274,11 +274,9 @@ class Binlog:
 
 
 def _limited(connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable]) -> frozenset[str]:
-    """Tasks that would also read columns that the login may not select."""
     of_task = {task.table: tables[task.name_in_source] for task in tasks if task.name_in_source in tables}
     limited = limited_tables(connection, of_task.values())
-    names = {name for name, table in of_task.items() if table.schema.table in limited}
-    return frozenset(task.table for task in tasks if task.table in names and may_hold_others(task))
+    return frozenset(name for name, table in of_task.items() if table.schema.table in limited)
 
 
 def _has_names(body: bytes, server: ServerInfo) -> bool:
