@@ -91,7 +91,7 @@ def test_a_generated_column_as_the_key_is_refused_unless_another_key_is_named(sh
     assert [record.key for record in records(shop.window(task))] == ["[1]"]
 
 
-def test_a_column_of_a_type_that_no_table_knows_is_refused_unless_it_is_excluded(shop: Shop) -> None:
+def test_a_column_of_an_unknown_type_is_refused(shop: Shop) -> None:
     assert not is_known(CatalogColumn("v", "vector", "vector(3)", True), mariadb=True)
     assert is_known(CatalogColumn("v", "vector", "vector(3)", True), mariadb=False)
     assert not is_known(CatalogColumn("x", "xmltype", "xmltype", True), mariadb=True)

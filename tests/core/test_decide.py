@@ -391,19 +391,3 @@ def test_a_decision_is_deterministic_and_is_read_back_from_its_file() -> None:
     decision = decide(known)
     assert decide(known) == decision
     assert from_plain(RunDecision, to_plain(decision)) == decision
-
-
-REFUSED = Problem("SRC151", "a keeps earlier versions of its rows", "a")
-
-
-@pytest.mark.parametrize("record", [None, control("a"), control("a", state=TableState.RESYNCING)])
-def test_a_table_that_the_source_refuses_is_blocked_and_the_others_go_on(record: ControlRecord | None) -> None:
-    decision = decide(facts(table("a", record, refused=REFUSED), table("b", control("b"))))
-    refused, other = decision.table_decisions
-    assert (refused.action, refused.problem) == (TableAction.BLOCKED, REFUSED)
-    assert other.action is TableAction.STREAM and "a" not in decision.plan.copy + decision.plan.stream
-
-
-def test_a_paused_table_stays_paused_whatever_the_source_refuses() -> None:
-    paused = table("a", control("a", state=TableState.PAUSED), refused=REFUSED)
-    assert decide(facts(paused)).table_decisions[0].action is TableAction.PAUSED

@@ -10,7 +10,7 @@ MYSQL_KINDS = "tests/connectors/test_mysql_kinds.py"
 MYSQL_GRANTS = "tests/connectors/test_mysql_grants.py"
 POSTGRES_KINDS = "tests/connectors/test_postgres_kinds.py"
 LISTED = "tests/core/test_listed_tables.py"
-DECIDE = "tests/core/test_decide.py"
+DECIDE = "tests/core/test_refused_tables.py"
 
 REFUSED_TABLES = (
     Mutant(
