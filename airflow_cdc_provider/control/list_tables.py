@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.other_kinds import OtherKind
+from airflow_cdc_provider.core.spec.other_kinds import NOT_COPIED, OtherKind
 from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table
@@ -57,12 +57,13 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
         decisions = replicator.log.decisions() if asks else []
         selections, new = separate_new_tables(definition, selections, known, decisions)
     gone, problems = _gone_tables(replicator, described, rows, problems, others)
-    new += _left_out(replicator, left_out(definition, described, others), rows)
+    named = [problem for problem in problems if problem.code == NOT_COPIED]
+    new += _left_out(replicator, [*left_out(definition, described, others), *named], rows)
     return ListedTables(selections, problems, new, gone, renamed)
 
 
 def _left_out(replicator: Replicator, found: Sequence[Problem], rows: Mapping[str, TableRow]) -> tuple[NewTable, ...]:
-    """What patterns match beside tables, under names that no copy has."""
+    """What rules match beside tables, under names that no copy has."""
     copied = {source_table(copy) for copy, row in rows.items() if row.state is not TableState.NEW}
     return tuple(
         NewTable(one.where, replicator.targets.table_name(one.where), one.what, remedy=one.do)

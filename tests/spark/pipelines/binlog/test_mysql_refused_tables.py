@@ -147,3 +147,13 @@ def test_a_table_with_columns_that_the_login_may_not_select_is_blocked_before_a_
     assert kinds.copied_rows("kinds.a", "id", "id", "n") == {1: {"id": 1, "n": 5}}
     files = [path for path in kinds.folder.rglob("*") if path.is_file()]
     assert [path for path in files if b"hidden-value" in path.read_bytes()] == []
+
+
+def test_a_rule_that_names_a_view_is_a_problem_and_the_other_tables_go_on(
+    kinds: PollingPipeline, server: Server
+) -> None:
+    kinds.definition = replace(kinds.definition, tables=(TableRule("kinds.a"), TableRule("kinds.v")))
+    run = kinds.run()
+    assert not run.green and "SRC150" in str(run.problems)
+    assert states(kinds)["a"][0] is TableState.REPLICATING
+    assert states(kinds)["v"] == (TableState.NEW, "kinds.v is a view, which is not copied")
