@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from airflow_cdc_provider.connectors.sources.mysql.grants import whole_grants
 from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import Columns
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
@@ -101,6 +102,33 @@ def test_the_rights_of_a_role_count(shop: Shop) -> None:
     assert shop.source.refused([shop.task("t")]).keys() == {shop.table("t")}
     shop.sql(f"GRANT SELECT ON t TO {role}")
     assert shop.source.refused([shop.task("t")]) == {}
+
+
+def test_rights_on_whole_tables_are_read_from_grants() -> None:
+    tables = whole_grants(
+        [
+            "GRANT USAGE ON *.* TO `u`@`%`",
+            "GRANT INSERT, SELECT, UPDATE (`a`) ON `shop\\_1`.* TO `u`@`%`",
+            "GRANT SELECT (`id`, `t`), INSERT ON `limited`.`t` TO `u`@`%`",
+            "GRANT ALL PRIVILEGES ON `my_%`.* TO `u`@`%` WITH GRANT OPTION",
+            "GRANT SELECT, INSERT (`SELECT`) ON `a``b`.`c_d` TO `u`@`%`",
+            "GRANT INSERT (`x`, `SELECT`) ON `other`.`t` TO `u`@`%`",
+            "GRANT `r` TO `u`@`%`",
+            "GRANT PROXY ON ''@'%' TO 'root'@'localhost'",
+        ]
+    )
+    readable = {"shop_1.t", "my1x.t", "my_.x.y", "a`b.c_d"}
+    assert {name for name in readable if tables.fullmatch(name)} == readable
+    assert not any(map(tables.fullmatch, ("shopx1.t", "limited.t", "my.t", "a`b.cxd", "a`b.e", "other.t", "t")))
+    assert whole_grants(["GRANT SELECT ON *.* TO `u`@`%`"]).fullmatch("any.table")
+
+
+def test_a_locked_table_of_a_limited_login_is_not_read(shop: Shop) -> None:
+    reader(shop, "GRANT SELECT (id, t, n) ON t TO {user}")
+    tasks = [shop.task("t"), shop.task("other")]
+    with shop.connect() as other:
+        other.cursor().execute(f"LOCK TABLES {shop.table('t')} WRITE, {shop.table('other')} WRITE")
+        assert shop.source.refused(tasks).keys() == {shop.table("t")}
 
 
 @pytest.mark.parametrize("grant", ["*.*", "{shop}.*", "{shop}.t"])

@@ -72,8 +72,15 @@ REFUSED_TABLES = (
     Mutant(
         "rights on some columns are rights on the table",
         f"{MYSQL}/grants.py",
-        "        return error_code(error) in MISSING_PRIVILEGE",
-        "        return error_code(error) == 0",
+        "        return error_code(error) in MISSING_PRIVILEGE | {LOCKED}",
+        "        return error_code(error) == LOCKED",
+        (MYSQL_GRANTS,),
+    ),
+    Mutant(
+        "a grant of columns counts as one of the table",
+        f"{MYSQL}/grants.py",
+        "SELECT(?:,|$))",
+        "SELECT(?:,| |$))",
         (MYSQL_GRANTS,),
     ),
     Mutant(

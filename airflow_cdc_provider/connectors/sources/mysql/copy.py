@@ -186,7 +186,7 @@ def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[obj
     kind = schema.column(condition.column).type.kind
     is_text = kind in (Kind.TEXT, Kind.JSON, Kind.UUID)
     name = quoted(condition.column).replace("%", "%%")
-    name = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if is_text else name
+    name = f"CONVERT(CONVERT({name} USING utf8mb4) USING binary)" if is_text else name
     operands = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         is_null = f"{name} <=> NULL"  # `IS NULL` is true for a zero date in a NOT NULL column

@@ -23,7 +23,7 @@ def refused_problems(
     """``server``: as problems name it. ``tables``: the catalog. A missing table is none of these problems."""
     found = [(task, table) for task in tasks if (table := tables.get(task.name_in_source))]
     mariadb, user = read_server(connection).is_mariadb, read_user(connection)
-    limited = limited_tables(connection, (table for _, table in found))
+    limited = limited_tables(connection, (table for _, table in found), mariadb)
     charsets = {column.charset for task, table in found for column in _copied(task, table) if column.charset}
     known = convertible(connection, charsets)
     for task, table in found:

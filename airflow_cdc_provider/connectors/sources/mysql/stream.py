@@ -137,7 +137,7 @@ class Binlog:
             collations = read_collations(connection, server)
             end = read_binlog_end(connection, self.client)
             row_image = read_variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper()
-            limited = _limited(connection, tasks, tables)
+            limited = _limited(connection, tasks, tables, server)
         binlog_end = BinlogPosition(file_number(end.file), end.pos)
         names = {task.table: (task.table,) for task in tasks} | self._names_of_renamed(split.lo, tasks)
         altered = self._last_alterations(split.lo, binlog_end, names, server, row_image == "FULL")
@@ -273,9 +273,11 @@ class Binlog:
             )
 
 
-def _limited(connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable]) -> frozenset[str]:
+def _limited(
+    connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable], server: ServerInfo
+) -> frozenset[str]:
     of_task = {task.table: tables[task.name_in_source] for task in tasks if task.name_in_source in tables}
-    limited = limited_tables(connection, of_task.values())
+    limited = limited_tables(connection, of_task.values(), server.is_mariadb)
     return frozenset(name for name, table in of_task.items() if table.schema.table in limited)
 
 
