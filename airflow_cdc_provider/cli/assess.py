@@ -11,6 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.control.assessments import assess_replicator, only
+from airflow_cdc_provider.control.examine import other_kinds
 from airflow_cdc_provider.core.assessment.copy_rate import CopyRate
 from airflow_cdc_provider.core.assessment.plain import plain_assessment
 from airflow_cdc_provider.core.assessment.support import (
@@ -21,7 +22,7 @@ from airflow_cdc_provider.core.assessment.support import (
     TableAssessment,
 )
 from airflow_cdc_provider.core.assessment.texts import duration_text, size_text
-from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.spec.selection import left_out, select
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.states import TableState
 
@@ -35,7 +36,8 @@ ASSESSED_COLUMNS = ("table", "column", "type", "target type", "support", "reason
 def tables(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
     described = replicator.source.tables()
-    selections, problems = select(replicator.definition, described, replicator.targets.table_name)
+    others = other_kinds(replicator.source)
+    selections, problems = select(replicator.definition, described, replicator.targets.table_name, others=others)
     rows = replicator.state.tables(replicator.name)
     plain: list[dict[str, Any]] = []
     for selection in selections:
@@ -52,11 +54,12 @@ def tables(args: argparse.Namespace) -> CommandOutput:
             }
         )
     selected = {selection.table for selection in selections}
-    others = sorted(schema.table for schema in described if schema.table not in selected)
-    body = {"replicator": replicator.name, "tables": plain, "not_selected": others}
+    unselected = sorted(schema.table for schema in described if schema.table not in selected)
+    body = {"replicator": replicator.name, "tables": plain, "not_selected": unselected}
     cells = [tuple(", ".join(row[c]) if c == "key" else row[c] for c in TABLES) for row in plain]
     code = exit_codes.CONFIGURATION if problems else exit_codes.OK
-    lines = [f"not selected: {len(others)} tables of the source"] if others else []
+    lines = [f"not selected: {len(unselected)} tables of the source"] if unselected else []
+    lines += [f"warning: {problem}" for problem in left_out(replicator.definition, described, others)]
     return CommandOutput(body, OutputTable(TABLES, cells), lines, problems, code)
 
 

@@ -53,7 +53,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
     problems = distinct([*examination.problems, *environment])
     warnings = _tls_warnings(replicator)
     warnings += replicator.source.warnings() if isinstance(replicator.source, WarnsUsers) else []
-    warnings += [*_rename_warnings(replicator), *_quota_warnings(replicator, tables)]
+    warnings += [*_rename_warnings(replicator), *_quota_warnings(replicator, tables), *examination.left_out]
     unsupported = [*_unsupported_values(replicator, tables)]
     body = {
         "replicator": replicator.name,

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.proof.key_intervals import IntervalSums, Key, KeyInterval
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import ReportedChanges
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -112,6 +113,23 @@ class StreamHoldsSnapshots(Protocol):
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
         """Whether the stream contains no record of the table up to ``start`` and still serves every record after
         ``end``; the change log contains the records between them."""
+
+
+@runtime_checkable
+class RefusesTables(Protocol):
+    """A source with tables of which a copy would not be exact, or that this login may not copy."""
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        """Those of ``tables`` that no run copies as they are now: ``check`` reports the same problems. By name of the
+        task. Raises SourceUnavailable."""
+
+
+@runtime_checkable
+class ListsOtherKinds(Protocol):
+    """A source with other things than tables that have a name like one, such as views."""
+
+    def other_kinds(self) -> Mapping[str, OtherKind]:
+        """By name. Raises SourceUnavailable."""
 
 
 @runtime_checkable
@@ -308,15 +326,6 @@ class HasIdentities(Protocol):
     ) -> UnloggedChanges:
         """``changes`` of ``table`` without those that the stream carries after ``position``. ``truncated``: the change
         log contains a TRUNCATE of the table that the copy does not have yet."""
-
-
-@runtime_checkable
-class WatchesFacts(Protocol):
-    """A source with settings that change what a copy gets, without an error of the server."""
-
-    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
-        """The problem of each table, by its name in the definition, as the settings are now. ``check`` reports the same
-        ones. Raises SourceUnavailable."""
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from airflow_cdc_provider.control.examine import Examination, examine
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.assessment.assess import TypeRules, assess_table, finding_of
 from airflow_cdc_provider.core.assessment.copy_rate import COPIES, DEFAULT_RATES, CopyRate, copy_seconds, measured_rate
-from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment, Support
+from airflow_cdc_provider.core.assessment.support import ReplicatorAssessment, Support, TableAssessment
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import UNREADABLE, CdcError
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
@@ -66,6 +66,10 @@ def assess(
         size = sizes.get(source_table(name), UNKNOWN_SIZE)
         seconds = None if table.support is Support.NO else copy_seconds(size, rate)
         tables.append(replace(table, size=size, copy_s=seconds))
+    tables += [
+        TableAssessment(one.where, "", Support.NO, findings=(replace(finding_of(one), code=""),))
+        for one in examination.left_out
+    ]
     findings = tuple(finding_of(problem) for problem in examination.problems if not problem.table)
     return ReplicatorAssessment(definition.name, tuple(tables), findings, rate, unknown)
 

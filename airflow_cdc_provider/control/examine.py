@@ -3,16 +3,18 @@ writes of a target's check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source import SourceConnector
+from airflow_cdc_provider.connectors.source_features import ListsOtherKinds
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.definition import Definition
-from airflow_cdc_provider.core.spec.selection import select
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
+from airflow_cdc_provider.core.spec.selection import left_out, select
 from airflow_cdc_provider.core.spec.target_tables import schema_collisions
 from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -22,11 +24,13 @@ from airflow_cdc_provider.targets.registry import Targets
 
 @dataclass(frozen=True)
 class Examination:
-    """``described``: all tables of the source. ``tasks``: the tables that a run would copy. ``problems``: each once."""
+    """``described``: all tables of the source. ``tasks``: the tables that a run would copy. ``problems``: each once.
+    ``left_out``: what patterns match beside tables."""
 
     described: tuple[TableSchema, ...]
     tasks: tuple[TableTask, ...]
     problems: tuple[Problem, ...]
+    left_out: tuple[Problem, ...] = ()
 
 
 def examine(
@@ -38,18 +42,23 @@ def examine(
 ) -> Examination:
     """``target_exists``: False if the target of the definition is only an example, and is not checked. ``hash_key``:
     the key of hashes."""
-    described: list[TableSchema] = []
+    described, others = list[TableSchema](), dict[str, OtherKind]()
     problems = problems_of(lambda: described.extend(source.tables()))
     tasks: list[TableTask] = []
     if not problems:
-        selections, found = select(definition, described, targets.table_name, hash_key)
+        problems += problems_of(lambda: others.update(other_kinds(source)))
+        selections, found = select(definition, described, targets.table_name, hash_key, others)
         problems += [*found, *schema_collisions(selections)]
         tasks += [selection.task(TableState.PENDING) for selection in selections]
     problems += problems_of(lambda: source.check([*map(source_task, source_tasks(tasks))]))
     for name in targets if target_exists else ():
         own = [task for task in tasks if target_of_copy(task.table) == name]
         problems += problems_of(partial(_check, targets, name, own))
-    return Examination(tuple(described), tuple(tasks), distinct(problems))
+    return Examination(tuple(described), tuple(tasks), distinct(problems), left_out(definition, described, others))
+
+
+def other_kinds(source: SourceConnector) -> Mapping[str, OtherKind]:
+    return source.other_kinds() if isinstance(source, ListsOtherKinds) else {}
 
 
 def _check(targets: Targets, name: str, tasks: Sequence[TableTask]) -> list[Problem]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, StreamHoldsSnapshots
+from airflow_cdc_provider.control.examine import other_kinds
 from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.columns.copied import source_schema
@@ -20,7 +21,8 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, select
+from airflow_cdc_provider.core.spec.other_kinds import NOT_COPIED, OtherKind
+from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -45,7 +47,8 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     definition, source = replicator.definition, replicator.source
     described = _tables_of_messages(replicator, rows) if isinstance(source, StreamHoldsSnapshots) else source.tables()
     described, renamed = _renamed_tables(replicator, described, rows)
-    selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key)
+    others = other_kinds(source)
+    selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key, others)
     copies = {copy for copy, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
     known = {source_table(copy) for copy in copies}
     new: tuple[NewTable, ...] = ()
@@ -53,8 +56,20 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
         asks = any(on_new_table(definition, rule) is OnNewTable.ASK for rule in definition.tables)
         decisions = replicator.log.decisions() if asks else []
         selections, new = separate_new_tables(definition, selections, known, decisions)
-    gone, problems = _gone_tables(replicator, described, rows, problems)
+    gone, problems = _gone_tables(replicator, described, rows, problems, others)
+    named = [problem for problem in problems if problem.code == NOT_COPIED]
+    new += _left_out(replicator, [*left_out(definition, described, others), *named], rows)
     return ListedTables(selections, problems, new, gone, renamed)
+
+
+def _left_out(replicator: Replicator, found: Sequence[Problem], rows: Mapping[str, TableRow]) -> tuple[NewTable, ...]:
+    """What rules match beside tables, under names that no copy has."""
+    copied = {source_table(copy) for copy, row in rows.items() if row.state is not TableState.NEW}
+    return tuple(
+        NewTable(one.where, replicator.targets.table_name(one.where), one.what, remedy=one.do)
+        for one in found
+        if one.where not in copied
+    )
 
 
 def _renamed_tables(
@@ -72,19 +87,20 @@ def _gone_tables(
     described: Sequence[TableSchema],
     rows: Mapping[str, TableRow],
     problems: Sequence[Problem],
+    others: Mapping[str, OtherKind],
 ) -> tuple[tuple[GoneTable, ...], tuple[Problem, ...]]:
     """The tables that the source no longer lists without being blocked by that, and the problems of all tables."""
     source, gone = replicator.source, gone_tables(replicator.definition, {one.table for one in described}, rows)
     names = {source_table(one.table) for one in gone} | settled_drops(replicator.definition, rows)
-    others = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
+    rest = [problem for problem in problems if problem.code != NO_SUCH_TABLE or problem.where not in names]
     found = {}
     for one in gone:
         dropped, control = None, rows[one.table].control
         if one.policy is OnDroppedTable.DROP and isinstance(source, ConfirmsDrops):
             dropped = source.is_dropped(source_table(one.table), control.identity if control else None)
-        found[one] = gone_problem(one, dropped)
+        found[one] = gone_problem(one, dropped, others.get(source_table(one.table)))
     blocked = [problem for problem in found.values() if problem]
-    return tuple(one for one, problem in found.items() if problem is None), (*others, *blocked)
+    return tuple(one for one, problem in found.items() if problem is None), (*rest, *blocked)
 
 
 def _tables_of_messages(replicator: Replicator, rows: Mapping[str, TableRow]) -> list[TableSchema]:

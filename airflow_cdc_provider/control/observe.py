@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_cdc_provider.connectors.copied.reading import source_task
+from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
     HasFormerNames,
     HasIdentities,
+    RefusesTables,
     StreamHoldsSnapshots,
-    WatchesFacts,
 )
 from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.disclosed_columns import Disclosed, find_disclosed
@@ -120,13 +120,13 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
+    tables = _with_refusals(replicator, tables)
     tables = _with_former_names(replicator, tables)
     tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
         tables = _with_identities(replicator, tables, log_facts)
-    tables = _with_watched(replicator, tables)
     tables = with_comments(replicator, tables)
 
     facts = Facts(
@@ -190,6 +190,14 @@ def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tup
     return tuple(replace(table, renamed=waits(table.task)) for table in tables)
 
 
+def _with_refusals(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
+    source = replicator.source
+    if not isinstance(source, RefusesTables):
+        return tables
+    refused = source.refused([*map(source_task, source_tasks([table.task for table in tables]))])
+    return tuple(replace(table, refused=refused.get(table.task.source_table)) for table in tables)
+
+
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
     source = replicator.source
     if not isinstance(source, HasFormerNames):
@@ -223,15 +231,6 @@ def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log
         return tables
     identities = source.identities(list(dict.fromkeys(table.task.name_in_source for table in tables)))
     return tuple(_with_identity(source, table, identities.get(table.task.name_in_source), log) for table in tables)
-
-
-def _with_watched(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
-    source = replicator.source
-    if not isinstance(source, WatchesFacts) or not tables:
-        return tables
-    by_table = {table.task.source_table: table.task for table in tables}
-    problems = source.watched_problems([source_task(task) for task in by_table.values()])
-    return tuple(replace(table, watched=problems.get(table.task.source_table)) for table in tables)
 
 
 def _with_identity(

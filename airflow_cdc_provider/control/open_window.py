@@ -137,7 +137,7 @@ def reopen_stream(replicator: Replicator, facts: Facts, log_info: LogInfo) -> No
     """Open the stream at the source's current position, in a new epoch: positions of two streams cannot be compared.
     If a stream is replaced, the window between the two has a hole for every table, which only a new copy repairs."""
     tables = dict.fromkeys(table.task.source_table for table in facts.tables)
-    names = list(dict.fromkeys(table.task.name_in_source for table in facts.tables))
+    names = list(dict.fromkeys(table.task.name_in_source for table in facts.tables if table.refused is None))
     controls = [table.task.control for table in facts.tables if table.task.control]
     epoch = max([facts.log.epoch, *(control.epoch for control in controls)]) + 1
     if facts.log.sealed == 0:

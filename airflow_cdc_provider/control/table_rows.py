@@ -59,7 +59,7 @@ def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: Table
 def _new_row(new: NewTable, before: TableRow | None, at: str) -> TableRow:
     since = before.since if before and before.state is TableState.NEW else at
     row = TableRow(new.table, new.target, TableState.NEW, since, new.reason, seen_at=at, question=new.question)
-    return replace(row, remedy="" if new.question else "name the table in the YAML to copy it")
+    return replace(row, remedy="" if new.question else new.remedy)
 
 
 def _unlisted_rows(

@@ -16,11 +16,13 @@ from airflow_cdc_provider.connectors.sources.polling.positions import parse_posi
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.connectors.conftest import Database
 from tests.connectors.polled_database import Polling, images
+from tests.mariadb import mariadb_only
 
 pytestmark = pytest.mark.server
 
@@ -214,3 +216,38 @@ def test_no_transaction_stays_open_between_two_pages(database: Database) -> None
         ).fetchone()
     assert row == (0,)
     assert sum(isinstance(item, ChangeRecord) for item in reading) > 200
+
+
+def test_what_is_no_table_is_named(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, updated_at timestamptz)",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "CREATE MATERIALIZED VIEW m AS SELECT * FROM t",
+    )
+    assert of(database).source.other_kinds() == {
+        "public.v": OtherKind("a view"),
+        "public.m": OtherKind("a materialized view"),
+    }
+
+
+@mariadb_only
+def test_views_and_sequences_of_mariadb_are_named_and_a_versioned_table_has_its_present_rows(
+    mariadb: EmbeddedMariaDB,
+) -> None:
+    login = {"host": mariadb.host, "port": mariadb.port, "user": mariadb.user, "password": mariadb.password}
+    with pymysql.connect(**login) as connection, connection.cursor() as cursor:  # type: ignore[call-overload]
+        for statement in (
+            "CREATE DATABASE poll_kinds",
+            "CREATE TABLE poll_kinds.t (id int PRIMARY KEY)",
+            "CREATE VIEW poll_kinds.v AS SELECT * FROM poll_kinds.t",
+            "CREATE SEQUENCE poll_kinds.s",
+            "CREATE TABLE poll_kinds.kept (id int PRIMARY KEY) WITH SYSTEM VERSIONING",
+        ):
+            cursor.execute(statement)
+    info = ConnectionInfo("db", mariadb.host, mariadb.port, mariadb.user, mariadb.password, "poll_kinds")
+    source = Polling("mysql+pymysql", info, schemas=["poll_kinds"]).source
+    assert source.other_kinds() == {
+        "poll_kinds.v": OtherKind("a view"),
+        "poll_kinds.s": OtherKind("a sequence"),
+    }
+    assert [schema.table for schema in source.tables()] == ["poll_kinds.kept", "poll_kinds.t"]

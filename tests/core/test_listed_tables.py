@@ -14,7 +14,8 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
 )
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, dropped_identity
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
-from airflow_cdc_provider.core.spec.selection import Selection, select
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
+from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -113,3 +114,33 @@ def test_the_copy_that_was_dropped_last_counts() -> None:
         for number, table, identity in ((2, "s.a", "second"), (1, "s.a", "first"), (3, "s.b", "other"))
     ]
     assert dropped_identity(drops, "s.a") == "second" and dropped_identity(drops, "s.c") is None
+
+
+OTHERS = {
+    "s.v": OtherKind("a view"),
+    "s.a_1": OtherKind("a partition", "s.a"),
+    "s.c_1": OtherKind("a partition", "t.c"),
+    "t.w": OtherKind("a view"),
+}
+
+
+def test_what_a_pattern_leaves_out_is_named_but_not_the_parts_of_a_selected_table() -> None:
+    described = [TableSchema(table, (ID,), ("id",)) for table in ("s.a", "s.b", "t.c")]
+    found = left_out(SHOP, described, OTHERS)
+    assert [(one.where, one.found) for one in found] == [("s.c_1", "a partition of t.c"), ("s.v", "a view")]
+    assert found[0].do == "name t.c instead" and found[1].what == "s.v is a view, which is not copied"
+
+
+def test_a_rule_that_names_something_else_than_a_table_is_refused() -> None:
+    definition = replace(SHOP, tables=(TableRule("s.b"), TableRule("s.v"), TableRule("s.absent")))
+    described = [TableSchema("s.b", (ID,), ("id",))]
+    selected, problems = select(definition, described, lambda name: name.partition(".")[2], others=OTHERS)
+    assert [one.table for one in selected] == ["s.b"]
+    assert [(one.code, one.table) for one in problems] == [("SRC150", "s.v"), ("DEF041", "s.absent")]
+    assert left_out(definition, described, OTHERS) == ()
+
+
+def test_a_copied_table_whose_name_something_else_has_is_blocked_under_each_policy() -> None:
+    for policy in OnDroppedTable:
+        problem = gone_problem(GoneTable("s.a", "a", "s.*", policy), None, OtherKind("a view"))
+        assert problem and (problem.code, problem.what) == ("TBL004", "s.a is a view, which is not copied")

@@ -23,12 +23,14 @@ from tests.mutants.meanings import MEANINGS
 from tests.mutants.measuring import MEASURING_MUTANTS
 from tests.mutants.monitoring import MONITORING_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.mysql_texts import MYSQL_TEXTS
 from tests.mutants.operating import OPERATING_MUTANTS
 from tests.mutants.policies import POLICIES
 from tests.mutants.polling import POLLING
 from tests.mutants.proofs import PROOFS
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
+from tests.mutants.refused_tables import REFUSED_TABLES
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
@@ -51,6 +53,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *SERVER_ERRORS,
     *EVENT_FORMATS,
     *BINLOG,
+    *MYSQL_TEXTS,
+    *REFUSED_TABLES,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

@@ -27,7 +27,7 @@ from tests.connectors.kafka_topics import Topics
 from tests.connectors.kafka_topics import messages as kafka_messages
 from tests.connectors.sqlserver_database import Shop
 from tests.connectors.test_files_source import line
-from tests.mariadb import embedded, series
+from tests.mariadb import IS_MYSQL, embedded, series
 from tests.simulators.sqlserver import source as simulated
 from tests.simulators.sqlserver.tables import Col
 
@@ -39,13 +39,19 @@ CREATE TABLE keyless (a int);
 CREATE TABLE fleeting (id int PRIMARY KEY);
 ALTER TABLE fleeting SET UNLOGGED;
 CREATE TABLE unpublished (id int PRIMARY KEY);
-CREATE PUBLICATION cdc FOR TABLE good, dated, odd, keyless;
+CREATE TABLE computed (doc jsonb, id text GENERATED ALWAYS AS (doc->>'id') STORED PRIMARY KEY);
+CREATE VIEW seen AS SELECT * FROM good;
+CREATE FOREIGN DATA WRAPPER nothing;
+CREATE SERVER far FOREIGN DATA WRAPPER nothing;
+CREATE FOREIGN TABLE remote (id int) SERVER far;
+CREATE PUBLICATION cdc FOR TABLE good, dated, odd, keyless, computed;
 INSERT INTO good SELECT n, 'name ' || n FROM generate_series(1, 5000) n;
 ANALYZE;
 """
 POLLED = """
 CREATE TABLE good (id int PRIMARY KEY, changed_at timestamptz NOT NULL);
 CREATE INDEX ON good (changed_at);
+CREATE VIEW seen AS SELECT * FROM good;
 CREATE TABLE other (id int PRIMARY KEY, modified timestamptz NOT NULL);
 CREATE INDEX ON other (modified);
 CREATE TABLE more (id int PRIMARY KEY, changed_at timestamptz);
@@ -61,6 +67,8 @@ MARIADB = (
     "CREATE TABLE good (id int PRIMARY KEY, name varchar(20))",
     "CREATE TABLE dated (id varchar(600) PRIMARY KEY, until date)",
     "CREATE TABLE odd (id int PRIMARY KEY, word varchar(9) CHARACTER SET geostd8)",
+    "CREATE VIEW seen AS SELECT * FROM good",
+    *(() if IS_MYSQL else ("CREATE TABLE kept (id int PRIMARY KEY) WITH SYSTEM VERSIONING", "CREATE SEQUENCE numbers")),
     "CREATE TABLE keyless (a int)",
     "CREATE TABLE child (id int PRIMARY KEY, good int REFERENCES good (id) ON DELETE CASCADE)",
     f"INSERT INTO good SELECT seq, seq FROM {series(5000)}",
@@ -131,7 +139,7 @@ class Servers:
 
 def _postgres(servers: Servers) -> SourceSystem:
     connection = servers.database("shop", POSTGRES)
-    tables = ("good", "dated", "odd", "keyless", "fleeting", "unpublished")
+    tables = ("good", "dated", "odd", "keyless", "fleeting", "unpublished", "computed", "seen", "remote")
     return SourceSystem(
         {"type": "postgres", "connection": "shop_db", "publication": "cdc"},
         {"shop_db": connection},
@@ -147,7 +155,7 @@ def _jdbc_poll(servers: Servers) -> SourceSystem:
         "type": "jdbc_poll", "connection": "polled_db", "driver": "postgresql+psycopg",
         "timestamp_column": "changed_at", "timestamp_columns": {"public.other": "modified"}, "key_audit": "1d",
     }  # fmt: skip
-    tables = ("good", "other", "more", "unindexed", "timeless", "keyless")
+    tables = ("good", "other", "more", "unindexed", "timeless", "keyless", "seen")
     return SourceSystem(
         source,
         {"polled_db": connection},
@@ -170,10 +178,11 @@ def _mysql(servers: Servers) -> SourceSystem:
         cursor = connection.cursor()
         for statement in ("CREATE DATABASE shop", "USE shop", *MARIADB):
             cursor.execute(statement)
+    kinds = () if IS_MYSQL else ("kept", "numbers")
     return SourceSystem(
         {"type": "mysql", "connection": "shop_mysql", "databases": ["shop"]},
         {"shop_mysql": mariadb_connection(server)},
-        tuple(f"shop.{table}" for table in ("good", "dated", "odd", "keyless", "child")),
+        tuple(f"shop.{table}" for table in ("good", "dated", "odd", "keyless", "child", "seen", *kinds)),
         "shop.absent",
         frozenset({"shop.good", "shop.dated", "shop.odd"}),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,21 @@ def test_a_problem_of_check_has_its_table_and_code_in_assess(
         if any(not finding["code"] for column in table["columns"] for finding in column["findings"])
     }
     assert with_note <= partial
+
+
+@pytest.mark.parametrize(
+    ("source", "left_out"), [("postgres", {"public.seen"}), ("jdbc_poll", {"public.seen"}), ("mysql", {"shop.seen"})]
+)
+def test_a_view_under_a_pattern_is_a_warning_of_check_and_a_no_of_assess(
+    servers: Servers, cdc: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, left_out: set[str]
+) -> None:
+    system = servers.system(source)
+    for name, value in connection_variables(system.connections).items():
+        monkeypatch.setenv(name, value)
+    keys, _ = target_of(servers, "delta", tmp_path)
+    path = definition(replace(system, tables=(), rules=({"source": "*"},)), keys, tmp_path)
+    checked, assessed = cdc("check", str(path), "--json").body, cdc("assess", str(path), "--json").body
+    warned = {warning["where"] for warning in checked["warnings"] if warning["code"] == "SRC150"}
+    found = {table["table"]: table for table in assessed["tables"]}
+    assert warned >= left_out and all(found[name]["support"] == "NO" for name in warned)
+    assert all("which is not copied" in found[name]["findings"][0]["reason"] for name in warned)

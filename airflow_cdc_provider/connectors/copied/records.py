@@ -22,7 +22,7 @@ from airflow_cdc_provider.core.columns.copied import CopiedColumns, changes_colu
 from airflow_cdc_provider.core.columns.values import time_text
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import CONTROL_OPERATIONS, ChangeRecord, Operation, canonical
-from airflow_cdc_provider.core.log.quarantine import RECORD_CODEC, WITHHELD_CODEC, UndecodedRecord, undecoded
+from airflow_cdc_provider.core.log.quarantine import RECORD_CODEC, UndecodedRecord, undecoded, without_bytes
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.columns import Metadata
 from airflow_cdc_provider.core.spec.definition import TableRule
@@ -194,10 +194,6 @@ class CopiedRecords:
 
 def drops_bytes(rule: TableRule) -> bool:
     return bool(rule.columns.hidden or rule.columns.exclude or rule.sensitive)
-
-
-def without_bytes(content: UndecodedRecord) -> UndecodedRecord:
-    return replace(content, codec=WITHHELD_CODEC, raw="", context="")
 
 
 class CopiedStream:

@@ -25,9 +25,9 @@ class TableFacts:
     first copy, if an operator has paused it. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
-    followed. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
-    copy's state that are not in the stream. ``watched``: a setting of the source that keeps
-    something from the copy. ``due``: the comparison that is due now, without a command."""
+    followed. ``refused``: why no run copies the table as the source has it
+    now. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
+    copy's state that are not in the stream. ``due``: the comparison that is due now, without a command."""
 
     task: TableTask
     exists: bool = False
@@ -38,9 +38,9 @@ class TableFacts:
     problem: Problem | None = None
     announced: bool = False
     renamed: bool = False
+    refused: Problem | None = None
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
-    watched: Problem | None = None
     due: DueComparison | None = None
 
 

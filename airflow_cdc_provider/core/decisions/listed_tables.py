@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision, answer_to
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind, not_copied
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
@@ -20,12 +21,14 @@ GONE = "TBL004"
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table that is not copied. ``question``: what it waits for; None if the policy or an operator has decided."""
+    """A table that is not copied. ``question``: what it waits for; None if the policy or an operator has decided.
+    ``remedy``: what else copies it."""
 
     table: str
     target: str
     reason: str
     question: Question | None = None
+    remedy: str = "name the table in the YAML to copy it"
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,13 @@ def settled_drops(definition: Definition, rows: Mapping[str, TableRow]) -> froze
     )
 
 
-def gone_problem(gone: GoneTable, is_dropped: bool | None) -> Problem | None:
+def gone_problem(gone: GoneTable, is_dropped: bool | None, other: OtherKind | None = None) -> Problem | None:
     """Why the table is blocked. ``is_dropped``: what the source says of it; None if it cannot say. A copy is only
-    dropped if the source has certainly dropped the table: a table without access looks the same in its list."""
+    dropped if the source has certainly dropped the table: a table without access looks the same in its list.
+    ``other``: what has its name now."""
+    if other:
+        data = f"the copy {gone.target} is unchanged"
+        return replace(not_copied(gone.table, other), code=GONE, data=data)
     if gone.policy is OnDroppedTable.KEEP or (gone.policy is OnDroppedTable.DROP and is_dropped):
         return None
     found = {

@@ -131,7 +131,7 @@ def _must_open(facts: Facts, decisions: tuple[TableDecision, ...]) -> bool:
     one."""
     copied = {d.table for d in decisions if d.action in (TableAction.COPY, TableAction.RECONCILE)}
     if facts.log.sealed == 0:
-        return bool(facts.tables)
+        return any(table.refused is None for table in facts.tables)
     if facts.stream.lost:
         return bool(copied)
     controls = [table.task.control for table in facts.tables if table.task.control]

@@ -83,6 +83,8 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
         return TableDecision(name, TableAction.FAILING, table.problem.what, table.problem)
     if table.copied_by:
         return TableDecision(name, TableAction.COPYING, f"run {table.copied_by} is copying the table")
+    if table.refused and not _is_paused(table):
+        return _blocked(name, table.refused)
     if control is None:
         return _decide_without_control(facts, table, command)
     if problem := check_owner(facts, table, control):
@@ -90,6 +92,11 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
     if command:
         return TableDecision(name, TableAction.RECONCILE, "a resync was requested", command=command)
     return _decide_by_state(facts, table, control)
+
+
+def _is_paused(table: TableFacts) -> bool:
+    control = table.task.control
+    return table.paused is not None or (control is not None and control.state.name is TableState.PAUSED)
 
 
 def _pending_resync(facts: Facts, table: TableFacts) -> str:
@@ -116,8 +123,6 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
         return _blocked(name, problem)
     if table.paused:
         return TableDecision(name, TableAction.PAUSED, table.paused.reason)
-    if table.watched:
-        return _blocked(name, table.watched)
     if table.known and not command and table.task.rule.snapshot.mode is not SnapshotMode.WHEN_NEEDED:
         problem = Problem(
             "TGT002",
@@ -171,7 +176,7 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
         if table.task.rule.snapshot.mode is SnapshotMode.WHEN_NEEDED:
             return TableDecision(name, TableAction.RECONCILE, problem.what)
         return _blocked(name, problem)
-    if problem := facts.stream.outside.get(table.task.source_table) or table.watched:
+    if problem := facts.stream.outside.get(table.task.source_table):
         return _blocked(name, problem)
     if table.renamed:
         question = rename_question(control, table.task.renamed_to)

@@ -49,6 +49,10 @@ class UndecodedRecord:
     columns: tuple[str, ...] = ()
 
 
+def without_bytes(content: UndecodedRecord) -> UndecodedRecord:
+    return replace(content, codec=WITHHELD_CODEC, raw="", context="")
+
+
 @dataclass(frozen=True)
 class BadRecord(SealedFile):
     """A file under ``quarantine/``. ``first_seen``: UTC in ISO 8601 format. ``raw``: base64. ``record``: the record in

@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.spec.definition import (
 )
 from airflow_cdc_provider.core.spec.extent_problems import extent_problems, needed_columns
 from airflow_cdc_provider.core.spec.history_problems import history_problems
+from airflow_cdc_provider.core.spec.other_kinds import OF_PATTERN, OtherKind, not_copied
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
 from airflow_cdc_provider.core.spec.shards import shard_problems, with_shard_value
@@ -42,6 +43,7 @@ RESERVED_PREFIX = "_cdc_"
 
 
 NO_SUCH_TABLE = "DEF041"
+NO_OTHERS: Mapping[str, OtherKind] = {}
 
 
 @dataclass(frozen=True)
@@ -118,14 +120,16 @@ def select(
     described: Sequence[TableSchema],
     table_name: Callable[[str], str],
     hash_key: bytes = b"",
+    others: Mapping[str, OtherKind] = NO_OTHERS,
 ) -> tuple[tuple[Selection, ...], tuple[Problem, ...]]:
     """All tables that can be copied, sorted by name, and all problems.
 
     ``described``: the tables of the source. ``table_name`` derives the target name of a copy if the YAML has none. If
-    there are more than ``MAX_TABLES`` tables, nothing is selected. ``hash_key``: the key of hashes.
+    there are more than ``MAX_TABLES`` tables, nothing is selected. ``hash_key``: the key of hashes. ``others``: what
+    the source has beside tables.
     """
     by_name = {schema.table: schema for schema in described}
-    rules, problems = _assign(definition.tables, by_name)
+    rules, problems = _assign(definition.tables, by_name, others)
     if len(rules) > MAX_TABLES:
         return (), (*problems, _too_many(definition, len(rules)))
 
@@ -172,7 +176,22 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
-def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tuple[dict[str, TableRule], list[Problem]]:
+def left_out(
+    definition: Definition, described: Iterable[TableSchema], others: Mapping[str, OtherKind]
+) -> tuple[Problem, ...]:
+    """What the patterns match beside tables, without the parts of tables that a rule selects."""
+    selected = {schema.table for schema in described if rule_of(definition.tables, schema.table)}
+    rules = {name: rule_of(definition.tables, name) for name in sorted(others)}
+    return tuple(
+        not_copied(name, others[name], OF_PATTERN)
+        for name, rule in rules.items()
+        if rule and is_pattern(rule.source) and others[name].within not in selected
+    )
+
+
+def _assign(
+    rules: Sequence[TableRule], by_name: dict[str, TableSchema], others: Mapping[str, OtherKind]
+) -> tuple[dict[str, TableRule], list[Problem]]:
     assigned: dict[str, TableRule] = {}
     problems: list[Problem] = []
     patterns = [rule for rule in rules if is_pattern(rule.source)]
@@ -181,6 +200,8 @@ def _assign(rules: Sequence[TableRule], by_name: dict[str, TableSchema]) -> tupl
             continue
         if rule.source in by_name:
             assigned[rule.source] = rule
+        elif rule.source in others:
+            problems.append(not_copied(rule.source, others[rule.source]))
         else:
             problems += of_table(rule.source, [_no_such_table(rule.source, by_name)])
     for rule in patterns:

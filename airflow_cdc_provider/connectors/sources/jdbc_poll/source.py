@@ -23,6 +23,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.extras import tls_warnings
 from airflow_cdc_provider.connectors.sources.jdbc_poll.identities import read_identities
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
+from airflow_cdc_provider.connectors.sources.jdbc_poll.other_kinds import read_other_kinds
 from airflow_cdc_provider.connectors.sources.jdbc_poll.rows import RowConverter
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import Expression, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.sizes import read_sizes
@@ -39,6 +40,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Condition, Source
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -87,6 +89,10 @@ class JdbcPollSource(PollingSource):
         with self.database.session() as connection:
             self._described = read_catalog(connection, self.options.schemas)
         return [table.schema for table in self._described.values()]
+
+    def other_kinds(self) -> Mapping[str, OtherKind]:
+        with self.database.session() as connection:
+            return read_other_kinds(connection, self.options.schemas)
 
     @staticmethod
     def propose_options(

@@ -22,7 +22,10 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 VALUE_CLAUSES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
 ACTIONS = (["CASCADE"], ["SET", "NULL"], ["SET", "DEFAULT"])
 """Actions of a foreign key, ``ON DELETE`` and ``ON UPDATE``, that change rows."""
-BLACKHOLE = "the engine BLACKHOLE stores no rows"
+LOGGING_ENGINES = frozenset({"archive", "aria", "csv", "innodb", "memory", "myisam", "ndbcluster", "rocksdb", "tokudb"})
+"""Engines that store rows of their own, whose changes the binlog has as rows of their table."""
+
+VERSIONED = "earlier versions of rows are in the binlog from here on (SYSTEM VERSIONING)"
 TEXTS = frozenset({Kind.TEXT, Kind.JSON})
 UNICODE = "utf8mb4"
 """A conversion to this character set keeps every text."""
@@ -30,7 +33,7 @@ UNICODE = "utf8mb4"
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
     """Whether any clause may change values or columns."""
-    return any(clause[0].word in VALUE_CLAUSES or _is_blackhole(clause) for clause in clauses)
+    return any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) for clause in clauses)
 
 
 def unlogged_changes(
@@ -43,6 +46,10 @@ def unlogged_changes(
         yield "rows with equal keys may have been removed (ALTER IGNORE)"
     for clause in clauses:
         yield from _foreign_key_changes(clause)
+        if [token.word for token in clause[:3]] == ["ADD", "SYSTEM", "VERSIONING"]:
+            yield VERSIONED
+        if engine := _other_engine(clause):
+            yield f"the engine {engine} stores no rows, or elsewhere"
         if target is None:
             yield from _changes_during_copy(clause)
         else:
@@ -66,8 +73,6 @@ def _column_changes(clause: Tokens, strict: bool, target: TableSchema) -> Iterat
         case "CONVERT" if UNICODE not in [token.name.lower() for token in clause]:
             if any(column.type.kind in TEXTS for column in target.columns):
                 yield "texts were converted to another character set"
-        case _ if _is_blackhole(clause):
-            yield BLACKHOLE
 
 
 def _foreign_key_changes(clause: Tokens) -> Iterator[str]:
@@ -90,12 +95,14 @@ def _changes_during_copy(clause: Tokens) -> Iterator[str]:
             return
         case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
             yield f"the table was altered ({word} …) while it was copied"
-        case _ if _is_blackhole(clause):
-            yield BLACKHOLE
 
 
-def _is_blackhole(clause: Tokens) -> bool:
-    return clause[0].word == "ENGINE" and "BLACKHOLE" in [token.word for token in clause]
+def _other_engine(clause: Tokens) -> str:
+    """The engine that the clause sets, if it is none of ``LOGGING_ENGINES``."""
+    if clause[0].word != "ENGINE":
+        return ""
+    engine = next((token.text for token in clause[1:] if token.word != "="), "")
+    return "" if engine.lower() in LOGGING_ENGINES else engine
 
 
 def _added(definition: Tokens, target: TableSchema) -> Iterator[str]:

@@ -11,6 +11,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from airflow_cdc_provider.connectors.sources.mysql.charsets import statement_text
+
 QUERY, ROTATE, FORMAT, XID = 2, 4, 15, 16
 TABLE_MAP, HEARTBEAT, GTID = 19, 27, 33
 XA_PREPARE, PARTIAL_UPDATE, TRANSACTION_PAYLOAD, GTID_TAGGED = 38, 39, 40, 42
@@ -88,8 +90,10 @@ def parse_event(data: bytes, at: int, file: str, pos: int, has_checksum: bool) -
 STRICT = 1 << 21 | 1 << 22
 """Bits of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
-FLAGS2, SQL_MODE = 0, 1
-"""Codes of session variables, which an event lists in this order."""
+FLAGS2, SQL_MODE, CATALOG, INCREMENTS, CHARSETS, CATALOG_WITHOUT_NUL = 0, 1, 2, 3, 4, 6
+"""Codes of the session variables that an event lists first, in this order but for the catalog's."""
+
+VARIABLE_BYTES = {FLAGS2: 4, SQL_MODE: 8, INCREMENTS: 4, CHARSETS: 6}
 
 
 class Query(NamedTuple):
@@ -103,21 +107,33 @@ class Query(NamedTuple):
 def parse_query(event: BinlogEvent) -> Query:
     _, _, length, _, variables = struct.unpack_from("<IIBHH", event.body)
     at = 13 + variables
-    strict = _is_strict(event.body[13:at])
+    session = dict(_session_variables(event.body[13:at]))
+    strict = bool(int.from_bytes(session.get(SQL_MODE, b""), "little") & STRICT)
+    client = int.from_bytes(session.get(CHARSETS, b"")[:2], "little")
     text = event.body[at + length + 1 :]
     if event.type == MARIADB_QUERY_COMPRESSED:
         text = decompress(text)
-    return Query(event.body[at : at + length].decode(), text.decode("utf-8", "replace"), strict)
+    return Query(event.body[at : at + length].decode(), statement_text(client, text), strict)
 
 
-def _is_strict(variables: bytes) -> bool:
-    at = 5 if variables[:1] == bytes([FLAGS2]) else 0
-    has_mode = variables[at : at + 1] == bytes([SQL_MODE])
-    return has_mode and bool(int.from_bytes(variables[at + 1 : at + 9], "little") & STRICT)
+def _session_variables(variables: bytes) -> Iterator[tuple[int, bytes]]:
+    """Code → value, up to the first code that is not known."""
+    at = 0
+    while at < len(variables):
+        code = variables[at]
+        if code in (CATALOG, CATALOG_WITHOUT_NUL):
+            size = variables[at + 1] + (2 if code == CATALOG else 1)
+        elif code in VARIABLE_BYTES:
+            size = VARIABLE_BYTES[code]
+        else:
+            return
+        yield code, variables[at + 1 : at + 1 + size]
+        at += 1 + size
 
 
 def decompress(data: bytes) -> bytes:
-    """Data that MariaDB compressed: a byte with the size of the length field, the length, a zlib stream."""
+    """Data that MariaDB compressed: a byte with the size of the length field, the length, and a zlib stream. By a bit
+    of the first byte, it is a deflate stream."""
     if data[0] & 0xF0 != 0x80:
         raise Malformed("compressed with another algorithm than zlib")
-    return zlib.decompress(data[1 + (data[0] & 0x07) :])
+    return zlib.decompress(data[1 + (data[0] & 0x07) :], -zlib.MAX_WBITS if data[0] & 0x08 else zlib.MAX_WBITS)

@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import file_number
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
 from airflow_cdc_provider.core.connections.mysql_session import error_code
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.table_size import TableSize
 
@@ -20,15 +21,30 @@ SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 NO_SUCH_STATEMENT = 1064
 UNKNOWN_DATABASE, NO_SUCH_TABLE = 1049, 1146
 
+OTHER_KINDS = {
+    "VIEW": "a view",
+    "SYSTEM VIEW": "a view",
+    "SEQUENCE": "a sequence",
+    "TEMPORARY": "a temporary table",
+    "TEMPORARY SEQUENCE": "a temporary sequence",
+}
+"""Types of ``information_schema.tables`` that are no tables with rows of their own. Every other one is a table."""
+
+OTHERS = """
+SELECT CONCAT(table_schema, '.', table_name), table_type FROM information_schema.tables
+WHERE table_type IN {others} AND table_schema {where}
+"""
+
 COLUMNS = """
 SELECT c.table_schema, c.table_name, c.column_name, lower(c.data_type), lower(c.column_type), c.column_type,
        c.is_nullable = 'YES', coalesce(c.character_set_name, ''), coalesce(c.character_octet_length, 0),
        coalesce(c.numeric_precision, 0), coalesce(c.numeric_scale, 0), coalesce(c.datetime_precision, 0),
        lower(c.extra) LIKE '%% generated%%',
-       coalesce(c.column_default, 'NULL') <> 'NULL' OR c.is_nullable = 'NO'
+       coalesce(c.column_default, 'NULL') <> 'NULL' OR c.is_nullable = 'NO', c.privileges LIKE '%%select%%',
+       t.table_type, coalesce(t.engine, '')
 FROM information_schema.columns c
 JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-WHERE t.table_type = 'BASE TABLE' AND c.table_schema {where}
+WHERE t.table_type NOT IN {others} AND c.table_schema {where}
 ORDER BY c.table_schema, c.table_name, c.ordinal_position
 """
 
@@ -41,7 +57,7 @@ ORDER BY table_schema, table_name, index_name <> 'PRIMARY', index_name, seq_in_i
 
 SIZES = """
 SELECT CONCAT(table_schema, '.', table_name), table_rows, data_length FROM information_schema.tables
-WHERE table_type = 'BASE TABLE' AND CONCAT(table_schema, '.', table_name) IN %s
+WHERE CONCAT(table_schema, '.', table_name) IN %s
 """
 
 COMMENTS = """
@@ -52,12 +68,16 @@ WHERE column_comment <> '' AND table_schema IN %s AND CONCAT(table_schema, '.', 
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """``schema`` has no generated columns."""
+    """``schema`` has no generated columns. ``kind``: in ``information_schema``. ``generated_key``: the key that it
+    would have with them."""
 
     database: str
     name: str
     columns: tuple[CatalogColumn, ...]
     schema: TableSchema
+    kind: str = "BASE TABLE"
+    engine: str = "InnoDB"
+    generated_key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,16 +144,21 @@ def read_user(connection: Any) -> str:
     return f"'{name}'@'{host}'"
 
 
-def read_binlog_end(connection: Any, client: MysqlClient) -> BinlogEnd:
-    """Raises PositionLost if the server writes no binlog."""
+def binlog_status(connection: Any) -> list[tuple[Any, ...]]:
+    """File, position, and the databases that it contains alone or leaves out; no row if the server writes no binlog."""
     import pymysql
 
     try:
-        rows = fetch_all(connection, "SHOW BINARY LOG STATUS")
+        return fetch_all(connection, "SHOW BINARY LOG STATUS")
     except pymysql.ProgrammingError as error:
         if error.args[0] != NO_SUCH_STATEMENT:
             raise
-        rows = fetch_all(connection, "SHOW MASTER STATUS")
+        return fetch_all(connection, "SHOW MASTER STATUS")
+
+
+def read_binlog_end(connection: Any, client: MysqlClient) -> BinlogEnd:
+    """Raises PositionLost if the server writes no binlog."""
+    rows = binlog_status(connection)
     if not rows:
         raise client.position_lost("the server writes no binlog (log_bin = OFF)")
     return BinlogEnd(str(rows[0][0]), int(rows[0][1]))
@@ -160,16 +185,29 @@ def read_collations(connection: Any, server: ServerInfo) -> dict[int, str]:
 
 def read_tables(connection: Any, databases: Sequence[str]) -> dict[str, CatalogTable]:
     """``database.table`` -> table, of these databases, or of all except the system databases."""
-    names = list(databases) or list(SYSTEM)
-    where = f"{'IN' if databases else 'NOT IN'} ({', '.join(['%s'] * len(names))})"
+    where, names = _in_databases(databases)
     keys: dict[tuple[str, str], list[list[str]]] = {}
     for (database, name, _), rows in groupby(
         fetch_all(connection, KEYS.format(where=where), names), key=lambda row: row[:3]
     ):
         keys.setdefault((database, name), []).append([row[3] for row in rows])
-    groups = groupby(fetch_all(connection, COLUMNS.format(where=where), names), key=lambda row: row[:2])
+    found = fetch_all(connection, COLUMNS.format(where=where, others=tuple(OTHER_KINDS)), names)
+    groups = groupby(found, key=lambda row: row[:2])
     tables = (_table(database, name, list(rows), keys.get((database, name), [])) for (database, name), rows in groups)
     return {table.schema.table: table for table in tables}
+
+
+def read_other_kinds(connection: Any, databases: Sequence[str]) -> dict[str, OtherKind]:
+    """What these databases have beside tables."""
+    where, names = _in_databases(databases)
+    rows = fetch_all(connection, OTHERS.format(where=where, others=tuple(OTHER_KINDS)), names)
+    return {name: OtherKind(OTHER_KINDS[kind]) for name, kind in rows}
+
+
+def _in_databases(databases: Sequence[str]) -> tuple[str, list[str]]:
+    """A condition with marks, and the values of the marks."""
+    names = list(databases) or list(SYSTEM)
+    return f"{'IN' if databases else 'NOT IN'} ({', '.join(['%s'] * len(names))})", names
 
 
 def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
@@ -212,7 +250,10 @@ def _table(database: str, name: str, rows: list[tuple[Any, ...]], keys: list[lis
     copied = tuple(column.column for column in columns if not column.generated)
     not_null = {column.name for column in columns if not column.nullable and not column.generated}
     key = next((tuple(names) for names in keys if not_null.issuperset(names)), ())
-    return CatalogTable(database, name, columns, TableSchema(f"{database}.{name}", copied, key))
+    with_generated = not_null | {column.name for column in columns if column.generated}
+    generated_key = () if key else next((tuple(names) for names in keys if with_generated.issuperset(names)), ())
+    schema, (kind, engine) = TableSchema(f"{database}.{name}", copied, key), rows[0][-2:]
+    return CatalogTable(database, name, columns, schema, kind, engine, generated_key)
 
 
 def _column(row: tuple[Any, ...]) -> CatalogColumn:
@@ -231,6 +272,9 @@ def _column(row: tuple[Any, ...]) -> CatalogColumn:
         fraction,
         generated,
         default,
+        readable,
+        _,
+        _,
     ) = row
     return CatalogColumn(
         name,
@@ -243,4 +287,5 @@ def _column(row: tuple[Any, ...]) -> CatalogColumn:
         int(fraction),
         bool(generated),
         bool(default),
+        bool(readable),
     )

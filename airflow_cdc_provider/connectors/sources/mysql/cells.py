@@ -1,7 +1,7 @@
 """Cells of the binlog as values, equal to those that a full copy reads for the same row. Pure.
 
-A reader raises one of ``binlog.MALFORMED`` for a cell that does not fit its column, and Unrepresentable for a date that
-does not exist.
+A reader raises one of ``binlog.MALFORMED`` for a cell that does not fit its column, Unrepresentable for a date that
+does not exist, and NoText for a text with a code that has no character.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from socket import AF_INET6, inet_ntop
 from typing import Any
 from uuid import UUID
 
-from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
-from airflow_cdc_provider.connectors.sources.mysql.charsets import codec_of
+from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed, decompress
+from airflow_cdc_provider.connectors.sources.mysql.charsets import NoText, decoder
 from airflow_cdc_provider.connectors.sources.mysql.json_binary import json_text
-from airflow_cdc_provider.connectors.sources.mysql.table_map import DIGIT_BYTES, Field, T
+from airflow_cdc_provider.connectors.sources.mysql.table_map import COMPRESSED, DIGIT_BYTES, Field, T
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.unrepresentable import NO_DATE, Unrepresentable
 from airflow_cdc_provider.core.table.schema import Kind
@@ -33,7 +33,12 @@ INTEGER_TYPES = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG})
 
 
 def cell_reader(field: Field, column: CatalogColumn) -> Read:
-    """Raises LookupError if there is no codec for the column's character set."""
+    """Raises NoText if there is no conversion of the column's character set, or of a label."""
+    read = _reader(field, column)
+    return (lambda cell: read(_uncompressed(cell))) if field.type in COMPRESSED else read
+
+
+def _reader(field: Field, column: CatalogColumn) -> Read:
     kind = column.column.type.kind
     if field.type in INTEGER_TYPES:
         signed = not column.unsigned
@@ -79,7 +84,12 @@ def cell_reader(field: Field, column: CatalogColumn) -> Read:
             return lambda cell: cell.ljust(column.octets, b"\0")
     if kind is Kind.BYTES:
         return lambda cell: cell
-    return codec_of(column.charset)
+    return decoder(column.charset)
+
+
+def _uncompressed(cell: bytes) -> bytes:
+    """A cell of a COMPRESSED column: empty, or a zero byte and the value, or compressed data."""
+    return cell[1:] if cell[:1] in (b"", b"\0") else decompress(cell)
 
 
 def _float32(cell: bytes) -> float:
@@ -186,10 +196,12 @@ def _old_time(cell: bytes) -> str:
 
 
 def _members(field: Field, column: CatalogColumn) -> tuple[str, ...]:
+    """The catalog shows characters above U+FFFF, and codes without a character, as question marks."""
     if field.members is None:
+        if any("?" in member for member in column.members):
+            raise NoText("a label with a question mark, for which the catalog also shows other characters")
         return column.members
-    codec = codec_of(column.charset)
-    return tuple(codec(member) for member in field.members)
+    return tuple(map(decoder(column.charset), field.members))
 
 
 def _enum(members: tuple[str, ...]) -> Read:

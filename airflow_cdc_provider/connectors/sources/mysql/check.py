@@ -10,11 +10,9 @@ from airflow_cdc_provider.connectors.sources.mysql.binlog import read_events
 from airflow_cdc_provider.connectors.sources.mysql.cascades import cascade_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     BINLOG_RETENTION,
-    CatalogTable,
     ServerInfo,
     binlog_retention,
     fetch_all,
-    quoted,
     read_binlog_end,
     read_binlog_files,
     read_server,
@@ -25,8 +23,8 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import missing_table, table_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient, error_details
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
+from airflow_cdc_provider.connectors.sources.mysql.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.mysql.replication import find_channels, logging_problems, stopped_problems
-from airflow_cdc_provider.connectors.sources.mysql.watched_facts import watched_problems
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
 
@@ -76,10 +74,9 @@ def find_problems(client: MysqlClient, options: MysqlOptions, tasks: Sequence[Ta
             problems += stopped_problems(find_channels(connection), client.address)
             problems += logging_problems(connection, client.address, client.replicator)
             problems += _server_id_problems(connection, variables, options, client)
-            denied = [*_privilege_problems(connection, options, variables, client)]
-            problems += denied or dict.fromkeys(watched_problems(connection, tasks, client.address).values())
-            unreadable, user = _unreadable_tables(connection, tasks, tables), read_user(connection)
-            problems += table_problems(tasks, tables, unreadable, user, client.address, variables)
+            problems += _privilege_problems(connection, options, variables, client)
+            problems += table_problems(tasks, tables, client.address, variables)
+            problems += refused_problems(connection, client.address, tasks, tables)
             problems += cascade_problems(connection, tasks)
         return problems
     except CheckFailed as error:
@@ -176,23 +173,6 @@ def _denial(action: Callable[[], object]) -> str:
             raise
         return text
     return ""
-
-
-def _unreadable_tables(
-    connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable]
-) -> dict[str, str]:
-    """Tables with a column that the login cannot read → the server's message."""
-    import pymysql
-
-    unreadable = {}
-    for task in tasks:
-        if table := tables.get(task.name_in_source):
-            names = ", ".join(quoted(name).replace("%", "%%") for name in task.schema.names)
-            try:
-                fetch_all(connection, f"SELECT {names} FROM `{table.database}`.`{table.name}` LIMIT 0")
-            except pymysql.OperationalError as error:
-                unreadable[task.table] = error_details(error)[1]
-    return unreadable
 
 
 def _missing_privilege(privilege: str, found: str, user: str, client: MysqlClient) -> Problem:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
-from airflow_cdc_provider.connectors.sources.mysql.charsets import has_codec
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
@@ -17,24 +16,20 @@ ZERO_DATES = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes
 def table_problems(
     tasks: Sequence[TableTask],
     tables: Mapping[str, CatalogTable],
-    unreadable: Mapping[str, str],
-    user: str,
     server: str,
     variables: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """``unreadable``: table → the server's message for a SELECT that it denied. ``user``: as GRANT spells it."""
+    """Beside those of ``refused``."""
     for task in tasks:
-        table, denied = tables.get(task.name_in_source), unreadable.get(task.table, "")
+        table = tables.get(task.name_in_source)
         found = _table_problems(task, table, variables) if table else [missing_table(task.name_in_source, server)]
-        yield from of_table(task.table, [_missing_select(task.table, denied, user, server)] if denied else ())
         yield from of_table(task.table, found)
 
 
 def _table_problems(task: TableTask, table: CatalogTable, variables: Mapping[str, str]) -> Iterator[Problem]:
-    if not task.schema.key:
+    if not (task.schema.key or table.generated_key):
         yield _missing_key(task.table)
     yield from _cast_problems(task, table)
-    yield from _charset_problems(task, table)
     yield from _image_problems(task, variables)
     yield from filter_problems(task)
 
@@ -60,11 +55,6 @@ def _missing_key(table: str) -> Problem:
     )
 
 
-def _missing_select(table: str, found: str, user: str, server: str) -> Problem:
-    do = f"GRANT SELECT ON {table} TO {user};"
-    return Problem("SRC010", f"login {user} lacks SELECT on {table}", server, found, do=do)
-
-
 def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
     for column in table.schema.columns:
         if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
@@ -77,24 +67,6 @@ def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
                 do="remove it from `cast`",
                 columns=(column.name,),
             )
-
-
-def _charset_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    undecodable = [
-        column
-        for column in table.columns
-        if column.name in task.schema.names and column.charset and not has_codec(column.charset)
-    ]
-    if undecodable:
-        yield Problem(
-            "SRC099",
-            f"{task.table} has text in a character set that cannot be decoded from the binlog",
-            where=task.table,
-            found=", ".join(f"{column.name} ({column.charset})" for column in undecodable),
-            allowed="any other character set",
-            do="exclude the columns with `columns.exclude`, or convert them to utf8mb4",
-            columns=tuple(column.name for column in undecodable),
-        )
 
 
 def _image_problems(task: TableTask, variables: Mapping[str, str]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ before which every transaction was visible when the first split was read. Later 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
+from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText, decoder
 from airflow_cdc_provider.connectors.sources.mysql.check_tables import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.identities import read_identities
@@ -34,7 +35,7 @@ from airflow_cdc_provider.connectors.sources.mysql.value_conversion import conve
 from airflow_cdc_provider.connectors.sources.mysql.visibility import not_visible, wait_for
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, unrepresentable_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import BadRecordFound, raise_problems
+from airflow_cdc_provider.core.errors import BadRecordFound, Problem, raise_problems
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
 from airflow_cdc_provider.core.spec.filters import literal
@@ -50,6 +51,10 @@ EXPRESSIONS = {"float": "({0} + 0.0e0)", "time": "CAST({0} AS CHAR)", "uuid": "C
 EXPRESSIONS |= {"inet4": "CAST({0} AS CHAR)", "inet6": "CAST({0} AS CHAR)", "year": "({0} + 0)"}
 EXPRESSIONS |= {"vector": "CAST({0} AS BINARY)"}
 """Expressions for types whose plain values differ between a query and the binlog."""
+
+IN_ITS_CHARSET = "CONVERT({0} USING binary)"
+"""A text as the binlog has it. The server would convert a code without a character to a question mark. A CAST of a text
+above ``max_allowed_packet`` would be NULL."""
 
 OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
 
@@ -145,7 +150,11 @@ def read_rows(
 
 def column_list(table: CatalogTable, schema: TableSchema) -> str:
     columns = _columns(table, schema)
-    return ", ".join(EXPRESSIONS.get(column.data_type, "{0}").format(quoted(column.name)) for column in columns)
+    return ", ".join(_expression(column).format(quoted(column.name)) for column in columns)
+
+
+def _expression(column: CatalogColumn) -> str:
+    return IN_ITS_CHARSET if column.charset else EXPRESSIONS.get(column.data_type, "{0}")
 
 
 def _columns(table: CatalogTable, schema: TableSchema) -> list[CatalogColumn]:
@@ -177,7 +186,7 @@ def _condition(condition: Condition, schema: TableSchema) -> tuple[str, list[obj
     kind = schema.column(condition.column).type.kind
     is_text = kind in (Kind.TEXT, Kind.JSON, Kind.UUID)
     name = quoted(condition.column).replace("%", "%%")
-    name = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if is_text else name
+    name = f"CONVERT(CONVERT({name} USING utf8mb4) USING binary)" if is_text else name
     operands = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     if condition.op in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         is_null = f"{name} <=> NULL"  # `IS NULL` is true for a zero date in a NOT NULL column
@@ -196,21 +205,38 @@ def _parameter(value: object) -> object:
 
 
 def _values(schema: TableSchema, column: Column, described: CatalogColumn, cells: Sequence[Any]) -> list[Any]:
-    """Raises BadRecordFound (CPY009) for a value that no target can represent."""
-    read = convert_for_copy(
-        schema, column, described, lambda cell: column_value(described.column.type, _value(described, cell))
-    )
+    """Raises BadRecordFound for a value that no target can represent (CPY009), and for a text with a code that has no
+    character (CPY014)."""
     try:
+        read = convert_for_copy(schema, column, described, _reader(described))
         return [None if cell is None else read(cell) for cell in cells]
     except Unrepresentable as error:
         raise BadRecordFound(unrepresentable_row(schema, [column.name], str(error))) from error
+    except NoText as error:
+        raise BadRecordFound(_no_text(schema, described, str(error))) from error
 
 
-def _value(column: CatalogColumn, cell: Any) -> Any:
-    """The driver returns BIT values as bytes."""
-    if cell is None:
-        return None
-    return cell != b"\0" if column.column.type.kind is Kind.BOOLEAN else cell
+def _reader(column: CatalogColumn) -> Callable[[Any], Any]:
+    """From a value of the driver, which returns BIT values as bytes."""
+    kind = column.column.type
+    if column.charset:
+        return decoder(column.charset)
+    if kind.kind is Kind.BOOLEAN:
+        return lambda cell: cell != b"\0"
+    return lambda cell: column_value(kind, cell)
+
+
+def _no_text(schema: TableSchema, column: CatalogColumn, found: str) -> Problem:
+    return Problem(
+        "CPY014",
+        f"{schema.table} has a text that cannot be converted to Unicode",
+        where=schema.table,
+        found=f"{column.name} ({column.column_type}): {found}",
+        allowed="codes with a character",
+        do=CORRECT_TEXT,
+        data="nothing of it was written",
+        columns=(column.name,),
+    )
 
 
 def table_sql(table: CatalogTable) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.rows import Row, UndecodedRow, reread_records, split_undecoded
 from airflow_cdc_provider.connectors.sources.mysql.binlog import UPDATES, WRITES
+from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText
 from airflow_cdc_provider.connectors.sources.mysql.row_event import RowChange, fill_absent, parse_rows, uncompressed
 from airflow_cdc_provider.connectors.sources.mysql.row_images import UNREADABLE, KeyNotLogged, RowReader
 from airflow_cdc_provider.connectors.sources.mysql.schemas import BinlogSchema, cell_indexes
@@ -17,7 +18,7 @@ from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, reason
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
-from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded, without_bytes
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
@@ -34,10 +35,17 @@ class RowContext:
 
 
 def undecoded_record(
-    reader: RowReader, table_map: bytes, mariadb: bool, kind: int, change: RowChange, error: Exception
+    reader: RowReader,
+    table_map: bytes,
+    mariadb: bool,
+    kind: int,
+    change: RowChange,
+    error: Exception,
+    withheld: bool = False,
 ) -> tuple[Row | None, UndecodedRow]:
     """A row that raised ``error``, with the parts that can be decoded. First the departed row, if the change moved the
-    row to another key and both keys can be decoded."""
+    row to another key and both keys can be decoded. ``withheld``: its bytes have values that the login may not
+    select."""
     context = RowContext(base64_of(table_map), mariadb, reader.found.described)
     record = UndecodedRecord(
         CODEC,
@@ -54,8 +62,10 @@ def undecoded_record(
         why = f"bytes that are not a value of their column's type: {listed}"
         if isinstance(error, Unrepresentable):
             why = reason(columns, str(error), reader.schema.key)
+        elif isinstance(error, NoText):
+            why = f"{listed}: {error}; {CORRECT_TEXT}"
         record = replace(record, reason=why, columns=columns, known=new.values)
-    return split_undecoded(old, new, record)
+    return split_undecoded(old, new, without_bytes(record) if withheld else record)
 
 
 def reread(record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:

@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.sources.mysql import binlog
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query
 from airflow_cdc_provider.connectors.sources.mysql.dead_letters import undecoded_record
 from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.grants import may_hold_others
 from airflow_cdc_provider.connectors.sources.mysql.gtids import parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.known_columns import ColumnsOfCopies
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
@@ -235,7 +236,8 @@ class BinlogDecoder:
             try:
                 row = reader.read(change)
             except UNREADABLE as error:
-                departed, what = undecoded_record(reader, raw, self._settings.mariadb, event.type, change, error)
+                withheld, mariadb = table in self._settings.limited, self._settings.mariadb
+                departed, what = undecoded_record(reader, raw, mariadb, event.type, change, error, withheld)
                 self.items += records.build_unreadable(departed, what.key, canonical(to_plain(what.record)))
                 continue
             if row is None:
@@ -244,7 +246,10 @@ class BinlogDecoder:
                 self.items += records.build(row)
 
     def _reader(self, event: BinlogEvent, task: TableTask, raw: bytes) -> tuple[RowReader, TableMap] | None:
-        """None, and a hole, if the columns at this position cannot be determined."""
+        """None, and a hole, if the columns at this position cannot be determined, or the login may not select them."""
+        if task.table in self._settings.limited and may_hold_others(task):
+            self._add_holes(event, [task.table], "the login may not select all columns of the table")
+            return None
         try:
             table_map = parse_table_map(raw, self._settings.mariadb)
         except binlog.Malformed as error:

@@ -14,8 +14,8 @@ class DecoderSettings:
     """``tables``: the catalog. ``collations``: id → character set. ``altered``: table → position of its last ALTER
     before the catalog was read; None if not needed, because the binlog has column names and full images.
     ``redefined``: a function from a table to the columns, in lower case, that statements before then redefined.
-    ``first_names``: of the tables whose renames are followed, at the beginning. Tables have the names of their copies
-    in all but ``tables``.
+    ``first_names``: of the tables whose renames are followed, at the beginning. ``limited``: tables of which the
+    login may select some columns only. Tables have the names of their copies in all but ``tables``.
     """
 
     tables: Mapping[str, CatalogTable]
@@ -24,3 +24,4 @@ class DecoderSettings:
     altered: Mapping[str, BinlogPosition] | None = None
     redefined: Callable[[str], Collection[str]] = lambda _table: ()
     first_names: Mapping[str, str] = field(default_factory=dict)
+    limited: Collection[str] = ()

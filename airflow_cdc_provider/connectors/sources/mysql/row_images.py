@@ -8,6 +8,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.rows import DecodedPart, Row
 from airflow_cdc_provider.connectors.sources.mysql.binlog import MALFORMED
 from airflow_cdc_provider.connectors.sources.mysql.cells import Read, cell_reader
+from airflow_cdc_provider.connectors.sources.mysql.charsets import NoText
 from airflow_cdc_provider.connectors.sources.mysql.row_event import ABSENT, Absent, Cell, RowChange, fill_absent
 from airflow_cdc_provider.connectors.sources.mysql.schemas import BinlogSchema
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
@@ -167,10 +168,10 @@ def _reader(found: BinlogSchema, index: int) -> Read:
     """A column without a decoder makes its rows unreadable, not the whole table."""
     try:
         return cell_reader(found.fields[index], found.described[index])
-    except LookupError as error:
+    except NoText as error:
         message = str(error)
 
         def fail(_cell: bytes) -> Any:
-            raise LookupError(message)
+            raise NoText(message)
 
         return fail

@@ -114,9 +114,10 @@ def _known_column(described: CatalogColumn, task: TableTask) -> Column:
 
 def _key(table_map: TableMap, described: tuple[CatalogColumn, ...], task: TableTask) -> tuple[str, ...]:
     """The primary key, if the binlog contains it and the definition names no other. A table with another unique key in
-    the schema has no primary key."""
-    names = tuple(described[index].name for index in table_map.key or ())
-    if not names or task.rule.key or set(names) == set(task.schema.key):
+    the schema has no primary key, or one with generated columns."""
+    key = [described[index] for index in table_map.key or ()]
+    names = tuple(column.name for column in key)
+    if not names or any(column.generated for column in key) or task.rule.key or set(names) == set(task.schema.key):
         return task.schema.key
     return names
 

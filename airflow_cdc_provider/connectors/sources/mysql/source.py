@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     exists,
     read_comments,
+    read_other_kinds,
     read_server,
     read_sizes,
     read_tables,
@@ -28,9 +29,9 @@ from airflow_cdc_provider.connectors.sources.mysql.identities import hidden_iden
 from airflow_cdc_provider.connectors.sources.mysql.options import read_options
 from airflow_cdc_provider.connectors.sources.mysql.proofs import SnapshotProofs, can_hash, is_transactional
 from airflow_cdc_provider.connectors.sources.mysql.quiet_snapshot import begin_quiet_snapshot
+from airflow_cdc_provider.connectors.sources.mysql.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.mysql.replication import applied_until
 from airflow_cdc_provider.connectors.sources.mysql.stream import Binlog
-from airflow_cdc_provider.connectors.sources.mysql.watched_facts import watched_problems
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.mysql_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -39,6 +40,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -83,6 +85,19 @@ class MysqlSource(KeepsNoState):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
 
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        if not tables:
+            return {}
+        databases = sorted({task.name_in_source.partition(".")[0] for task in tables})
+        with self.client.session("check") as connection:
+            catalog = read_tables(connection, databases)
+            problems = list(refused_problems(connection, self.client.address, tables, catalog))
+        return {problem.table: problem for problem in reversed(problems)}
+
+    def other_kinds(self) -> Mapping[str, OtherKind]:
+        with self.client.session("describe") as connection:
+            return read_other_kinds(connection, self.options.databases)
+
     def tls_warnings(self) -> list[Problem]:
         return tls_warnings(self.client.info)
 
@@ -115,10 +130,6 @@ class MysqlSource(KeepsNoState):
             return {}
         with self.client.session("describe") as connection:
             return names_now(connection, known) or {}
-
-    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
-        with self.client.session("status") as connection:
-            return watched_problems(connection, tasks, self.client.address)
 
     def renames_hidden(self) -> Problem | None:
         with self.client.session("check") as connection:

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.sources.mysql.alterations import may_change
 from airflow_cdc_provider.connectors.sources.mysql.binlog import BinlogEvent, parse_query, read_events
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     BINLOG_RETENTION,
+    CatalogTable,
     ServerInfo,
     binlog_retention,
     exists,
@@ -30,6 +31,7 @@ from airflow_cdc_provider.connectors.sources.mysql.catalog import (
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.decode import BinlogDecoder
 from airflow_cdc_provider.connectors.sources.mysql.decoder_settings import DecoderSettings
+from airflow_cdc_provider.connectors.sources.mysql.grants import limited_tables
 from airflow_cdc_provider.connectors.sources.mysql.gtids import GTIDS, parse_gtid
 from airflow_cdc_provider.connectors.sources.mysql.identities import names_now, renamed_meanwhile
 from airflow_cdc_provider.connectors.sources.mysql.options import MysqlOptions
@@ -135,6 +137,7 @@ class Binlog:
             collations = read_collations(connection, server)
             end = read_binlog_end(connection, self.client)
             row_image = read_variables(connection, "binlog_row_image").get("binlog_row_image", "FULL").upper()
+            limited = _limited(connection, tasks, tables, server)
         binlog_end = BinlogPosition(file_number(end.file), end.pos)
         names = {task.table: (task.table,) for task in tasks} | self._names_of_renamed(split.lo, tasks)
         altered = self._last_alterations(split.lo, binlog_end, names, server, row_image == "FULL")
@@ -143,7 +146,7 @@ class Binlog:
             return self._redefined_columns(split.lo, binlog_end, names[table])
 
         first_names = {task.table: names[task.table][0] for task in tasks if task.renamed_to}
-        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined, first_names)
+        settings = DecoderSettings(tables, collations, server.is_mariadb, altered, redefined, first_names, limited)
         decoder = BinlogDecoder(tasks, settings, epoch, split.lo.get(GTID, ""), limit)
         with self.client.session("read") as connection:
             for event in self._events(connection, split.lo, self.options.server_id):
@@ -268,6 +271,14 @@ class Binlog:
             raise self.client.position_lost(
                 f"transaction {gtid} does not end at {position[FILE]}:{position[POS]} ({found}): the binlog was reset"
             )
+
+
+def _limited(
+    connection: Any, tasks: Sequence[TableTask], tables: Mapping[str, CatalogTable], server: ServerInfo
+) -> frozenset[str]:
+    of_task = {task.table: tables[task.name_in_source] for task in tasks if task.name_in_source in tables}
+    limited = limited_tables(connection, of_task.values(), server.is_mariadb)
+    return frozenset(name for name, table in of_task.items() if table.schema.table in limited)
 
 
 def _has_names(body: bytes, server: ServerInfo) -> bool:

@@ -32,6 +32,8 @@ class T(IntEnum):
     TIMESTAMP2 = 17
     DATETIME2 = 18
     TIME2 = 19
+    BLOB_COMPRESSED = 140
+    VARCHAR_COMPRESSED = 141
     VECTOR = 242
     JSON = 245
     NEWDECIMAL = 246
@@ -44,7 +46,10 @@ class T(IntEnum):
 
 
 NUMERIC = frozenset({T.TINY, T.SHORT, T.INT24, T.LONG, T.LONGLONG, T.NEWDECIMAL, T.FLOAT, T.DOUBLE, T.YEAR})
-CHARACTER = frozenset({T.STRING, T.VAR_STRING, T.VARCHAR, T.BLOB, T.VECTOR})
+COMPRESSED = frozenset({T.BLOB_COMPRESSED, T.VARCHAR_COMPRESSED})
+"""Of MariaDB, with the metadata of the type without compression."""
+
+CHARACTER = frozenset({T.STRING, T.VAR_STRING, T.VARCHAR, T.BLOB, T.VECTOR}) | COMPRESSED
 FIXED = {
     T.TINY: 1, T.SHORT: 2, T.INT24: 3, T.LONG: 4, T.LONGLONG: 8, T.FLOAT: 4, T.DOUBLE: 8, T.YEAR: 1, T.DATE: 3,
     T.TIME: 3, T.DATETIME: 8, T.TIMESTAMP: 4,
@@ -53,6 +58,7 @@ FRACTIONAL = {T.TIMESTAMP2: 4, T.DATETIME2: 5, T.TIME2: 3}
 META_BYTES = {
     T.FLOAT: 1, T.DOUBLE: 1, T.VARCHAR: 2, T.BIT: 2, T.NEWDECIMAL: 2, T.BLOB: 1, T.VAR_STRING: 2, T.STRING: 2,
     T.GEOMETRY: 1, T.JSON: 1, T.VECTOR: 1, T.TIMESTAMP2: 1, T.DATETIME2: 1, T.TIME2: 1,
+    T.BLOB_COMPRESSED: 1, T.VARCHAR_COMPRESSED: 2,
 }  # fmt: skip
 DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 SIGNEDNESS, DEFAULT_CHARSET, COLUMN_CHARSET, NAMES, SET_VALUES, ENUM_VALUES = 1, 2, 3, 4, 5, 6
@@ -74,11 +80,11 @@ class Field:
     @property
     def prefix(self) -> int:
         """Bytes of the length before a value; 0 if every value has ``width`` bytes."""
-        if self.type == T.VARCHAR:
+        if self.type in (T.VARCHAR, T.VARCHAR_COMPRESSED):
             return 2 if self.meta > 255 else 1
         if self.type in (T.STRING, T.VAR_STRING):
             return 2 if self.length > 255 else 1
-        return self.meta if self.type in (T.BLOB, T.GEOMETRY, T.JSON, T.VECTOR) else 0
+        return self.meta if self.type in (T.BLOB, T.BLOB_COMPRESSED, T.GEOMETRY, T.JSON, T.VECTOR) else 0
 
     @property
     def width(self) -> int:

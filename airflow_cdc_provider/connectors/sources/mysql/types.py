@@ -53,7 +53,7 @@ BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "lon
 class CatalogColumn:
     """A column of the catalog. ``octets``: of a text or binary type. ``digits``: precision and scale of a decimal.
     ``fraction``: fractional digits of a second. ``generated``: its value is computed from other columns. ``default``:
-    in rows older than the column its value may not be NULL."""
+    in rows older than the column its value may not be NULL. ``readable``: the login may select it."""
 
     name: str
     data_type: str
@@ -65,10 +65,16 @@ class CatalogColumn:
     fraction: int = 0
     generated: bool = False
     default: bool = False
+    readable: bool = True
 
     @property
     def unsigned(self) -> bool:
         return "unsigned" in self.column_type
+
+    @property
+    def is_compressed(self) -> bool:
+        """Of MariaDB: the server stores and logs its values compressed."""
+        return self.data_type not in ("enum", "set") and "compressed" in self.column_type
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -82,6 +88,16 @@ class CatalogColumn:
         type_ = logical_type(self)
         nullable = self.nullable or type_.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
         return Column(self.name, type_, nullable, self.column_type)
+
+
+KNOWN = frozenset({*INTEGERS, *TIMES, *BLOBS, *ADDRESSES, *GEOMETRIES, *SIMPLE}) | frozenset(
+    {"decimal", "bit", "enum", "set", "char", "binary", "varchar", "varbinary"}
+)
+
+
+def is_known(column: CatalogColumn, mariadb: bool) -> bool:
+    """Whether the values of the type are read from the binlog. MariaDB's vector is not MySQL's."""
+    return column.data_type in KNOWN and not (mariadb and column.data_type == "vector")
 
 
 def logical_type(column: CatalogColumn) -> LogicalType:
@@ -126,11 +142,13 @@ def matches_field(field: Field, column: CatalogColumn, charset: str | None) -> b
         same_members = field.members is None or len(field.members) == len(column.members)
         return field.type == (T.ENUM if name == "enum" else T.SET) and same_members
     if name in BLOBS:
-        return field.type == T.BLOB and field.meta == BLOBS[name]
+        return field.type == (T.BLOB_COMPRESSED if column.is_compressed else T.BLOB) and field.meta == BLOBS[name]
     if name in ("char", "binary"):
         return field.type == T.STRING and field.length == column.octets
     if name in ADDRESSES:
         return field.type == T.STRING and field.length == ADDRESSES[name]
+    if name in ("varchar", "varbinary") and column.is_compressed:
+        return field.type == T.VARCHAR_COMPRESSED and field.meta == column.octets + 1
     if name in ("varchar", "varbinary"):
         return field.type == T.VARCHAR and field.meta == column.octets
     if name in GEOMETRIES:
@@ -167,7 +185,7 @@ def column_from_field(field: Field, charset: str | None) -> CatalogColumn | None
         name = "enum" if field.type == T.ENUM else "set"
         return _column(field, name, name, charset=charset)
     names = ("binary", "varbinary", "blob") if charset == BINARY else ("char", "varchar", "text")
-    name = names[{T.STRING: 0, T.VARCHAR: 1}.get(T(field.type), 2)]
+    name = names[{T.STRING: 0, T.VARCHAR: 1, T.VARCHAR_COMPRESSED: 1}.get(T(field.type), 2)]
     size = field.length if field.type == T.STRING else field.meta
     return _column(field, name, name, charset="" if charset == BINARY else charset, octets=size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
@@ -11,23 +12,41 @@ from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+OF_USERS = "n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema' AND c.relpersistence <> 't'"
+
 # Partitions are left out: the table that is copied is their root.
-TABLES = """
-c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
-AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
+TABLES = f"c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND {OF_USERS}"
+
+# A sequence of a column is no thing of its own.
+OTHERS = f"""
+SELECT n.nspname || '.' || c.relname, c.relkind::text, CASE WHEN c.relispartition THEN root.name END
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL (
+    SELECT rn.nspname || '.' || r.relname AS name FROM pg_class r JOIN pg_namespace rn ON rn.oid = r.relnamespace
+    WHERE c.relispartition AND r.oid = pg_partition_root(c.oid)
+) root ON true
+WHERE {OF_USERS} AND (c.relkind IN ('v', 'm') OR c.relispartition AND c.relkind IN ('r', 'p', 'f')
+  OR c.relkind = 'S' AND NOT EXISTS (
+      SELECT FROM pg_depend d
+      WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')))
 """
+KINDS = {"v": "a view", "m": "a materialized view", "S": "a sequence"}
 
 # Rows older than a column have its attmissingval. A partitioned table has no rows, so all its partitions must have the
 # same value.
 COLUMNS = f"""
 SELECT c.oid, n.nspname, c.relname, a.attname, a.atttypid, a.atttypmod, format_type(a.atttypid, a.atttypmod),
        a.attnotnull, a.attgenerated <> '', stored.missing, (stored.value::text::text[])[1],
-       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull), a.attnum
+       NOT stored.missing AND (a.atthasdef OR a.attidentity <> '' OR a.attnotnull), a.attnum,
+       has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'),
+       has_table_privilege(c.oid, 'SELECT')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -111,6 +130,12 @@ def read_comments(connection: Connection[Any], tables: Sequence[str]) -> dict[st
     return found
 
 
+def read_other_kinds(connection: Connection[Any]) -> dict[str, OtherKind]:
+    """What the database has beside tables."""
+    found = connection.execute(OTHERS).fetchall()
+    return {name: OtherKind("a partition", root) if root else OtherKind(KINDS[kind]) for name, kind, root in found}
+
+
 def read_identity(connection: Connection[Any]) -> dict[str, str]:
     row = connection.execute(IDENTITY).fetchone()
     assert row is not None
@@ -127,22 +152,28 @@ def read_clock_and_end(connection: Connection[Any]) -> tuple[datetime, int]:
 def read_catalog(connection: Connection[Any], tables: Sequence[str] | None = None) -> Catalog:
     """All tables that can be copied, or those of ``tables`` that exist."""
     domains = {oid: (base, typmod) for oid, base, typmod in connection.execute(DOMAINS)}
-    keys: dict[int, tuple[str, ...]] = {oid: tuple(names) for oid, names in connection.execute(KEYS)}
+    keys = defaultdict[int, list[tuple[str, ...]]](list)
+    for oid, names in connection.execute(KEYS):
+        keys[oid].append(tuple(names))
     rows = connection.execute(COLUMNS, {"tables": None if tables is None else list(tables)}).fetchall()
     described = [
-        _catalog_table(oid, namespace, name, list(columns), keys.get(oid, ()), domains)
+        _catalog_table(oid, namespace, name, list(columns), keys[oid], domains)
         for (oid, namespace, name), columns in groupby(rows, key=lambda row: (row[0], row[1], row[2]))
     ]
     return Catalog({table.schema.table: table for table in described}, domains)
 
 
 def _catalog_table(
-    oid: int, namespace: str, name: str, rows: list[Any], key: tuple[str, ...], domains: Domains
+    oid: int, namespace: str, name: str, rows: list[Any], keys: Sequence[tuple[str, ...]], domains: Domains
 ) -> CatalogTable:
-    columns, generated, unknown_initial = [], set(), set()
-    for _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unknown, number in rows:
+    """``keys``: the primary key is the last."""
+    columns, generated, unknown_initial, hidden = [], set(), set(), set()
+    for row in rows:
+        _, _, _, column, type_oid, typmod, native, not_null, is_generated, missing, value, is_unknown, number, *_ = row
         if column is None:
             continue
+        if not row[-2]:
+            hidden.add(column)
         if is_generated:
             generated.add(column)
             continue
@@ -156,5 +187,15 @@ def _catalog_table(
             except Unrepresentable:
                 unknown_initial.add(column)
         columns.append(Column(column, kind, not not_null, native, initial, f"{oid}.{number}"))
-    schema = TableSchema(f"{namespace}.{name}", tuple(columns), key)
-    return CatalogTable(oid, namespace, name, schema, frozenset(generated), frozenset(unknown_initial))
+    key = next((names for names in reversed(keys) if generated.isdisjoint(names)), ())
+    return CatalogTable(
+        oid,
+        namespace,
+        name,
+        TableSchema(f"{namespace}.{name}", tuple(columns), key),
+        frozenset(generated),
+        frozenset(unknown_initial),
+        generated_key=keys[-1] if keys and not key else (),
+        limited=not rows[0][-1],
+        hidden=frozenset(hidden),
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.connectors.sources.postgres.capacity import Capacity, capacity_problems, read_capacity
+from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.check_tables import table_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN
@@ -66,14 +67,16 @@ def find_problems(client: PostgresClient, options: PostgresOptions, tables: Sequ
             capacity = read_capacity(connection, options.slot)
             slot = typed_row(connection, SlotFacts, SLOT, options.slot)
             publication = read_publication(connection, options.publication)
-            facts = read_table_facts(connection, options.publication, [task.table for task in tables])
+            names = [task.table for task in tables]
+            facts = read_table_facts(connection, options.publication, names)
+            catalog = read_catalog(connection, names).tables
     except CheckFailed as error:
         return list(error.problems)
     return [
         *server_problems(server, capacity, client.location),
         *stream_problems(client, server),
         *slot_problems(slot, options.slot, client),
-        *table_problems(tables, facts, publication, options.publication, server.role, client.location),
+        *table_problems(tables, facts, catalog, publication, options.publication, server.role, client.location),
     ]
 
 

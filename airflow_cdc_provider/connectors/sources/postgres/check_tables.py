@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_cdc_provider.connectors.declared_keys import declared_key_problem
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
+from airflow_cdc_provider.connectors.sources.postgres.refused import GRANTS, refused_problems
+from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import ALL_OPERATIONS, PublicationFacts, TableFacts
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
-
-KINDS = {"r": "ordinary table", "p": "partitioned table", "f": "foreign table", "v": "view", "m": "materialized view"}
 
 
 def table_problems(
     tables: Sequence[TableTask],
     facts: Mapping[str, TableFacts],
+    catalog: Mapping[str, CatalogTable],
     publication: PublicationFacts | None,
     publication_name: str,
     role: str,
@@ -26,91 +26,23 @@ def table_problems(
     problems = [problem for table in missing for problem in of_table(table, [no_table(table, location)])]
     existing = [(task, facts[task.table]) for task in tables if task.table in facts]
     for task, table in existing:
-        problems += of_table(task.table, _table_problems(task, table, role))
+        problems += of_table(task.table, _table_problems(task, table, catalog.get(task.table), role))
     copyable = [table for _, table in existing if table.kind in ("r", "p")]
     problems += _publication(publication, publication_name, copyable, location)
     return problems
 
 
-def _table_problems(task: TableTask, table: TableFacts, role: str) -> Iterator[Problem]:
-    kind = list(_kind(table))
-    yield from kind
-    yield from _grants(task, table, role)
-    if not kind:
-        yield from key_problems(task, table)
+def _table_problems(task: TableTask, table: TableFacts, described: CatalogTable | None, role: str) -> Iterator[Problem]:
+    refused = list(refused_problems(task, table, described, role))
+    yield from refused
+    if all(problem.code in GRANTS for problem in refused):
         yield from _identity(task, table)
         yield from operand_problems(task)
 
 
-def _kind(table: TableFacts) -> Iterator[Problem]:
-    if table.kind not in ("r", "p") or table.foreign_parts:
-        yield Problem(
-            "SRC017",
-            f"changes of {table.table} are not in the WAL",
-            table.table,
-            f"foreign partitions {', '.join(table.foreign_parts)}" if table.foreign_parts else KINDS[table.kind],
-            "ordinary and partitioned tables",
-            "remove it from the definition, or copy its underlying tables",
-        )
-    elif table.persistence != "p":
-        yield Problem(
-            "SRC017",
-            f"changes of {table.table} are not in the WAL",
-            table.table,
-            "an unlogged table" if table.persistence == "u" else "a temporary table",
-            "logged tables",
-            f"ALTER TABLE {_name(table)} SET LOGGED;" if table.persistence == "u" else "remove it from the definition",
-        )
-    elif table.partition:
-        yield Problem(
-            "SRC007",
-            f"{table.table} is a partition",
-            table.table,
-            "a partition of another table",
-            "the partitioned table as a whole",
-            "name the partitioned table in the definition",
-        )
-
-
-def _grants(task: TableTask, table: TableFacts, role: str) -> Iterator[Problem]:
-    if not table.may_enter:
-        yield Problem(
-            "SRC010",
-            f"role {role} lacks USAGE on schema {table.namespace}",
-            table.table,
-            "no USAGE",
-            do=f"GRANT USAGE ON SCHEMA {quoted(table.namespace)} TO {quoted(role)};",
-        )
-    if not table.may_select and not set(task.schema.names) <= set(table.readable):
-        yield Problem(
-            "SRC010",
-            f"role {role} lacks SELECT on {table.table}",
-            table.table,
-            "no SELECT",
-            do=f"GRANT SELECT ON TABLE {_name(table)} TO {quoted(role)};",
-        )
-    if table.hidden_rows:
-        yield Problem(
-            "SRC025",
-            f"row security hides rows of {table.table} from role {role}",
-            table.table,
-            "policies apply to this role",
-            "a role that sees every row",
-            f"ALTER ROLE {quoted(role)} BYPASSRLS;",
-        )
-
-
-def key_problems(task: TableTask, table: TableFacts) -> Iterator[Problem]:
-    columns = [quoted(name) for name in task.rule.key]
-    fill = ", ".join(f"ALTER COLUMN {column} SET NOT NULL" for column in columns)
-    index = f"CREATE UNIQUE INDEX ON {_name(table)} ({', '.join(columns)});"
-    if problem := declared_key_problem(task, table.unique_keys, f"ALTER TABLE {_name(table)} {fill}; {index}"):
-        yield problem
-
-
 def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
     """The stream must contain the key of a changed row; for a row filter, or without a key, all its old values."""
-    full = f"ALTER TABLE {_name(table)} REPLICA IDENTITY FULL;"
+    full = f"ALTER TABLE {table.sql} REPLICA IDENTITY FULL;"
     known = table.identity_columns()
     key = task.schema.key
     if key and set(key) == set(table.deferrable_key) and table.identity != "f":
@@ -151,7 +83,7 @@ def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:
             table.table,
             f"replica identity {_identity_name(table)}: ({', '.join(sorted(known))})",
             f"a replica identity that contains the key ({', '.join(key)})",
-            f"ALTER TABLE {_name(table)} REPLICA IDENTITY DEFAULT;" if own else full,
+            f"ALTER TABLE {table.sql} REPLICA IDENTITY DEFAULT;" if own else full,
         )
     if table.mismatched_partitions:
         letter = {"f": "FULL", "d": "DEFAULT", "n": "NOTHING"}.get(table.identity, "USING INDEX …")
@@ -170,7 +102,7 @@ def _publication(
 ) -> Iterator[Problem]:
     alter = f"ALTER PUBLICATION {quoted(name)}"
     if facts is None:
-        yield no_publication(name, [_name(table) for table in tables if table.persistence == "p"], location)
+        yield no_publication(name, [table.sql for table in tables if table.persistence == "p"], location)
         return
     if facts.generated:
         yield Problem(
@@ -222,7 +154,7 @@ def _membership(facts: PublicationFacts, name: str, table: TableFacts) -> Iterat
             table.table,
             "a row filter or column list in the publication",
             "whole rows; the definition has `where` and `columns` for that",
-            f"{alter} DROP TABLE {_name(table)}; {alter} ADD TABLE {_name(table)}; then resync it if it was copied",
+            f"{alter} DROP TABLE {table.sql}; {alter} ADD TABLE {table.sql}; then resync it if it was copied",
         )
     elif not table.published and not (table.kind == "p" and not facts.via_root):
         yield Problem(
@@ -230,12 +162,8 @@ def _membership(facts: PublicationFacts, name: str, table: TableFacts) -> Iterat
             f"{table.table} is not in publication {name}",
             table.table,
             "its changes are not sent",
-            do=f"{alter} ADD TABLE {_name(table)};",
+            do=f"{alter} ADD TABLE {table.sql};",
         )
-
-
-def _name(table: TableFacts) -> str:
-    return f"{quoted(table.namespace)}.{quoted(table.name)}"
 
 
 def _identity_name(table: TableFacts) -> str:

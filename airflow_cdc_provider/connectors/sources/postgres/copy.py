@@ -157,11 +157,12 @@ def _copy(
     ordered = tuple(str(name) for name, _, is_ordered, _ in statistics if is_ordered and name in schema.names)
     bounds = next((text for *_, text in statistics if text), "")
     where = " AND ".join(condition_sql(condition, schema) for condition in task.rule.where)
-    query = f"SELECT {select_list(schema)} FROM {_from(connection, table)}{f' WHERE {where}' if where else ''}"
-    viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name)
+    columns, origin = select_list(schema, table.limited), _from(connection, table)
+    query = f"SELECT {columns} FROM {origin}{f' WHERE {where}' if where else ''}"
+    viewed = SnapshotTable(task.table, table_sql(table), table.oid, snapshot.name, table.limited)
     number = parts(blocks, size, cores)
     by_key = key_ranges(schema, bounds, number) if lasting and _is_read_by_key(schema, many, ordered) else ()
-    ranges = by_key or block_ranges(blocks, number)
+    ranges = by_key or block_ranges(blocks, 1 if table.limited else number)
     splits = [TableSplit(viewed, query, within, indexed=bool(by_key)) for within in ranges]
     return Copy(
         floor_key(epoch, snapshot.consistent_point),

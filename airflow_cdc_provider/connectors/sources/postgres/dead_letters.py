@@ -13,7 +13,7 @@ from airflow_cdc_provider.connectors.sources.postgres.row_images import RowReade
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable, reason
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
-from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded, without_bytes
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 CODEC = "pgoutput 1"
@@ -30,6 +30,7 @@ def undecoded_record(
     """The record of a message ``data`` that failed with ``error``; ``context`` is its relation message. For a key
     change whose two keys can be decoded, the departing row precedes it."""
     record = UndecodedRecord(CODEC, base64_of(data), _reason(error), base64_of(context), OPERATIONS[data[0]].value)
+    record = without_bytes(record) if reader.limited else record
     try:
         change = messages.parse_row_change(data)
         before, after = reader.known_cells(change)

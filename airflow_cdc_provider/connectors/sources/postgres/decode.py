@@ -164,7 +164,8 @@ class PgoutputDecoder:
             self._readers[relation.oid], self._other_tables[relation.oid] = None, relation.table
             return
         schema = stream_schema(relation, task, self._catalog)
-        self._readers[relation.oid] = RowReader(relation, task, schema)
+        table = self._catalog.tables.get(task.name_in_source)
+        self._readers[relation.oid] = RowReader(relation, task, schema, table is not None and table.limited)
 
     def _reader(self, oid: int) -> RowReader | None:
         """None if the table is not one of ours."""

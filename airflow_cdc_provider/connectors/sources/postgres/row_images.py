@@ -25,10 +25,11 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 
 class RowReader:
     """Reads the cells of one relation as rows of one schema. Created once per relation message. ``cell_indexes``: per
-    column of the schema its index among the ``width`` cells of a row."""
+    column of the schema its index among the ``width`` cells of a row. ``limited``: a row has values that the role may
+    not select."""
 
-    def __init__(self, relation: Relation, task: TableTask, schema: TableSchema) -> None:
-        self.task = task
+    def __init__(self, relation: Relation, task: TableTask, schema: TableSchema, limited: bool = False) -> None:
+        self.task, self.limited = task, limited
         self.table = task.table
         self.schema = schema
         self.schema_id = schema.schema_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.connectors.sources.postgres.messages import Attribute, Relation
@@ -15,7 +15,8 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 @dataclass(frozen=True)
 class CatalogTable:
     """The current entry of a table in the catalog. ``schema`` leaves generated columns out. ``unknown_initial``:
-    columns whose value in rows older than the column is not in the catalog."""
+    columns whose value in rows older than the column is not in the catalog. ``generated_key``: the key that the table
+    would have with generated columns. ``limited``: the login may select only the columns that are not ``hidden``."""
 
     oid: int
     namespace: str
@@ -23,6 +24,15 @@ class CatalogTable:
     schema: TableSchema
     generated: frozenset[str] = frozenset()
     unknown_initial: frozenset[str] = frozenset()
+    generated_key: tuple[str, ...] = ()
+    limited: bool = False
+    hidden: frozenset[str] = frozenset()
+
+    def may_send(self, column: str, copied: Collection[str]) -> bool:
+        """Whether the stream may be read for a column of this name, which the table may not have any more."""
+        if column in self.generated or column in self.hidden:
+            return False
+        return not self.limited or column in (*self.schema.names, *copied)
 
 
 @dataclass(frozen=True)
@@ -40,10 +50,11 @@ def stream_schema(relation: Relation, task: TableTask, catalog: Catalog) -> Tabl
     table = catalog.tables.get(task.name_in_source)
     known = [schema for schema in (table and table.schema, task.schema) if schema]
     known += [view.schema for view in task.views if view.schema]
+    copied = {name for view in task.views if view.schema for name in view.schema.names}
     columns = [
         _column(attribute, known, catalog.domains)
         for attribute in relation.attributes
-        if not (table and attribute.name in table.generated)
+        if table is None or table.may_send(attribute.name, copied)
     ]
     key = _key(relation, task)
     schema = TableSchema(task.table, selected_columns(task.rule, columns, key), key, task.schema.regime)

@@ -19,9 +19,10 @@ CTID = "_cdc_ctid"
 PLAIN_TEXT = ("text", "character varying", "name", "uuid", "json", "jsonb", "numeric")
 
 
-def select_list(schema: TableSchema) -> str:
+def select_list(schema: TableSchema, limited: bool = False) -> str:
+    """``limited``: the role may select none of the system's columns."""
     columns = [f"{value_sql(column, schema)} AS {quoted(column.name)}" for column in schema.columns]
-    return ", ".join([*columns, f"ctid AS {quoted(CTID)}"])
+    return ", ".join([*columns, *([] if limited else [f"ctid AS {quoted(CTID)}"])])
 
 
 def value_sql(column: Column, schema: TableSchema) -> str:

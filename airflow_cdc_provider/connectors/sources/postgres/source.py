@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,9 +16,11 @@ from airflow_cdc_provider.connectors.sources.postgres.catalog import (
     read_catalog,
     read_comments,
     read_identity,
+    read_other_kinds,
     table_names,
 )
 from airflow_cdc_provider.connectors.sources.postgres.check import find_problems
+from airflow_cdc_provider.connectors.sources.postgres.check_tables import sent_problems
 from airflow_cdc_provider.connectors.sources.postgres.client import PostgresClient
 from airflow_cdc_provider.connectors.sources.postgres.copy import open_copy
 from airflow_cdc_provider.connectors.sources.postgres.dead_letters import reread
@@ -31,18 +34,20 @@ from airflow_cdc_provider.connectors.sources.postgres.options import read_option
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships, stream_settings
+from airflow_cdc_provider.connectors.sources.postgres.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
-from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, under_view
+from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, split_of, under_view
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
-from airflow_cdc_provider.connectors.sources.postgres.watched_facts import watched_problems
+from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_publication, read_role, read_table_facts
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.postgres_access import tls_warnings
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -51,6 +56,8 @@ from airflow_cdc_provider.core.table.table_size import TableSize
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+UNSENT = "changes that the server does not send are lost: a resync follows when it sends all again"
 
 
 class PostgresSource:
@@ -86,6 +93,30 @@ class PostgresSource:
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.client, self.options, tables)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        names = [task.name_in_source for task in tables]
+        with self.client.session("check") as connection:
+            facts = read_table_facts(connection, self.options.publication, names)
+            catalog = read_catalog(connection, names).tables
+            role = read_role(connection)
+            publication = read_publication(connection, self.options.publication)
+        found: dict[str, Problem] = {}
+        for task in tables:
+            name = task.name_in_source
+            if name not in facts:
+                continue
+            problems = [*refused_problems(task, facts[name], catalog.get(name), role)]
+            if publication:
+                sent = sent_problems(publication, self.options.publication, facts[name], self.client.location)
+                problems += [replace(problem, data=problem.data or UNSENT) for problem in sent]
+            for problem in of_table(task.table, problems):
+                found.setdefault(task.table, problem)
+        return found
+
+    def other_kinds(self) -> Mapping[str, OtherKind]:
+        with self.client.session("describe") as connection:
+            return read_other_kinds(connection)
 
     def tls_warnings(self) -> list[Problem]:
         return tls_warnings(self.client.info)
@@ -171,10 +202,6 @@ class PostgresSource:
             settings = stream_settings(connection, self.options.publication, catalog.tables.values())
             return with_memberships(identities, members, settings)
 
-    def watched_problems(self, tasks: Sequence[TableTask]) -> Mapping[str, Problem]:
-        with self.client.session("status") as connection:
-            return watched_problems(connection, self.options.publication, tasks, self.client.location)
-
     def not_streamed(
         self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
     ) -> UnloggedChanges:
@@ -206,7 +233,8 @@ class PostgresSource:
     @contextmanager
     def snapshot(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> Iterator[TableSnapshot]:
         with open_copy(self.client, self.options.publication, table, epoch, cores, lasting=False) as copy:
-            yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy))
+            provable = not split_of(copy.read.splits[0]).viewed.limited
+            yield TableSnapshot(copy, SnapshotProofs(self.client, table, copy) if provable else None)
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
         return read_split(self.client, split, schema)

@@ -38,18 +38,24 @@ END $check$
 """
 
 
+LOCKED = "SELECT FROM {name} LIMIT 0"
+"""Takes the lock of a reader on the table and its partitions, until the transaction ends. LOCK TABLE would require a
+right on the whole table."""
+
 IN_INDEX_ORDER = b"SET LOCAL enable_seqscan TO off; SET LOCAL max_parallel_workers_per_gather TO 0"
 """Several processes of the server would return the rows in any order."""
 
 
 @dataclass(frozen=True)
 class SnapshotTable:
-    """A table under an exported snapshot. ``name``: quoted for SQL."""
+    """A table under an exported snapshot. ``name``: quoted for SQL. ``limited``: the role may select some columns
+    only, and none of the system's."""
 
     table: str
     name: str
     oid: int
     snapshot: str
+    limited: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ def under_snapshot(client: PostgresClient, viewed: SnapshotTable) -> Iterator[Co
     with client.session("copy") as connection:
         connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute(f"SET TRANSACTION SNAPSHOT '{viewed.snapshot}'".encode())
-        connection.execute(f"LOCK TABLE {viewed.name} IN ACCESS SHARE MODE".encode())
+        connection.execute(LOCKED.format(name=viewed.name).encode())
         try:
             connection.execute(STILL_WHOLE.format(oid=viewed.oid).encode())
         except RaiseException as error:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+
 if TYPE_CHECKING:
     from psycopg import Connection
 
@@ -107,6 +109,10 @@ class TableFacts:
     mismatched_partitions: list[str]
     foreign_parts: list[str]
 
+    @property
+    def sql(self) -> str:
+        return f"{quoted(self.namespace)}.{quoted(self.name)}"
+
     def identity_columns(self) -> frozenset[str] | None:
         """Columns whose old values the stream contains; None for all."""
         match self.identity:
@@ -130,6 +136,12 @@ def read_table_facts(connection: Connection[Any], publication: str, tables: Sequ
     with connection.cursor(row_factory=class_row(TableFacts)) as cursor:
         cursor.execute(TABLES.encode(), {"publication": publication, "tables": list(tables)})
         return {facts.table: facts for facts in cursor}
+
+
+def read_role(connection: Connection[Any]) -> str:
+    row = connection.execute("SELECT current_user::text").fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def typed_row(connection: Connection[Any], kind: type[T], query: str, *parameters: object) -> T | None:

@@ -1,0 +1,41 @@
+"""Keys of the YAML, compared with the unique indexes of their tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airflow_cdc_provider.connectors.declared_keys import declared_key_problem
+from airflow_cdc_provider.connectors.sources.mysql.catalog import fetch_all
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import Problem, of_table
+
+UNIQUE_KEYS = """
+SELECT table_schema, table_name, index_name, column_name, nullable FROM information_schema.statistics
+WHERE non_unique = 0 AND table_schema IN ({}) ORDER BY 1, 2, 3, seq_in_index
+"""
+
+
+def declared_key_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Problem]:
+    declared = [task for task in tasks if task.rule.key]
+    databases = sorted({task.name_in_source.partition(".")[0] for task in declared})
+    unique = _unique_keys(connection, databases) if declared else {}
+    for task in declared:
+        key = ", ".join(f"`{name}`" for name in task.rule.key)
+        do = f"ALTER TABLE {task.name_in_source} ADD UNIQUE ({key}); and NOT NULL for each of these columns"
+        if problem := declared_key_problem(task, unique.get(task.name_in_source, ()), do):
+            yield from of_table(task.table, [problem])
+
+
+def _unique_keys(connection: Any, databases: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Table → the columns of each unique index without nullable columns and without expressions."""
+    query = UNIQUE_KEYS.format(", ".join(["%s"] * len(databases)))
+    indexes = defaultdict[tuple[str, str], list[tuple[Any, Any]]](list)
+    for database, table, index, column, nullable in fetch_all(connection, query, databases):
+        indexes[f"{database}.{table}", index].append((column, nullable))
+    keys = defaultdict[str, list[list[str]]](list)
+    for (table, _), columns in indexes.items():
+        if all(column and nullable != "YES" for column, nullable in columns):
+            keys[table].append([str(column) for column, _ in columns])
+    return keys
