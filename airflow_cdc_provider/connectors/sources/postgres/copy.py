@@ -22,9 +22,9 @@ from airflow_cdc_provider.connectors.sources.postgres.publication import (
     no_table,
     not_a_member,
     quoted,
-    stream_settings,
     table_sql,
 )
+from airflow_cdc_provider.connectors.sources.postgres.publication_settings import stream_settings
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condition_sql, select_list
 from airflow_cdc_provider.connectors.sources.postgres.splits import SnapshotTable, TableSplit

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
-from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_publication
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.table.identity import StreamSettings
 
 if TYPE_CHECKING:
     from psycopg import Connection
-
-Settings = Mapping[str, StreamSettings]
-"""By table."""
 
 MEMBERS = """
 SELECT DISTINCT p.schemaname || '.' || p.tablename
@@ -39,9 +34,6 @@ FIRST_WITH_SCHEMAS = 150000
 """From this version on, whole schemas can be published."""
 
 
-PARTITIONED = "SELECT oid::int8 FROM pg_class WHERE relkind = 'p' AND oid::int8 = ANY (%s)"
-
-
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -60,23 +52,6 @@ def memberships(connection: Connection[Any], publication: str, tables: Sequence[
     query = MEMBERSHIPS.format(of_schema=of_schema)
     rows = connection.execute(query.encode(), (publication, list(tables))).fetchall()
     return {name: membership for name, membership in rows if membership is not None}
-
-
-def stream_settings(connection: Connection[Any], publication: str, tables: Iterable[CatalogTable]) -> Settings:
-    """Of the publication, for each table. A partitioned table depends on one more setting than others."""
-    facts, tables = read_publication(connection, publication), list(tables)
-    if facts is None:
-        return {}
-    partitioned = {oid for (oid,) in connection.execute(PARTITIONED, ([table.oid for table in tables],))}
-    via_root = "by the table" if facts.via_root else "by the partitions"
-    return {
-        table.schema.table: StreamSettings(
-            f"{facts.operations}; {via_root}" if table.oid in partitioned else facts.operations,
-            f"{facts.owner} {facts.generated} {'' if table.oid in partitioned else via_root}",
-            facts.altered,
-        )
-        for table in tables
-    }
 
 
 def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], location: str) -> None:

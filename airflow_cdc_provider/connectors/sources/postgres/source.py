@@ -33,7 +33,8 @@ from airflow_cdc_provider.connectors.sources.postgres.identities import (
 from airflow_cdc_provider.connectors.sources.postgres.options import read_options
 from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_objects, remove_tables, take_objects
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
-from airflow_cdc_provider.connectors.sources.postgres.publication import memberships, stream_settings
+from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
+from airflow_cdc_provider.connectors.sources.postgres.publication_settings import stream_settings
 from airflow_cdc_provider.connectors.sources.postgres.refused import refused_problems
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, split_of, under_view
