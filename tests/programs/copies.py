@@ -37,8 +37,8 @@ def text(value: Any) -> str | None:
 class Copy:
     """``history``: none, scd2 or log. ``left_out``: columns that an operator has decided not to copy. ``set_values``:
     key → what an operator has put in place of a value. ``unknown``: keys whose rows an operator has discarded.
-    ``kept``: keys whose rows an operator has kept although they left the source. ``grounds``: what happened since the
-    copy was last equal and may stop it."""
+    ``kept``: keys whose rows an operator has kept although they left the source. ``decided``: records in quarantine
+    about which a decision is final. ``grounds``: what happened since the copy was last equal and may stop it."""
 
     name: str
     target: str
@@ -50,6 +50,7 @@ class Copy:
     set_values: dict[Any, dict[str, Any]] = field(default_factory=dict)
     unknown: set[Any] = field(default_factory=set)
     kept: set[Any] = field(default_factory=set)
+    decided: set[str] = field(default_factory=set)
     grounds: set[str] = field(default_factory=set)
     paused: bool = False
     copied_again: bool = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-NUMBERS = re.compile(r"0x[0-9a-f]+|[0-9]+|'[^']*'")
+NUMBERS = re.compile(r"/dev/shm\S+|/tmp\S+|p[0-9]+_[0-9]+\w*|0x[0-9a-f]+|[0-9]+|'[^']*'")
+"""What differs between two findings that are one."""
 
 
 class Finding(AssertionError):
@@ -18,7 +19,7 @@ class Finding(AssertionError):
     @property
     def signature(self) -> str:
         """The same for findings that look alike."""
-        return NUMBERS.sub("#", f"{self.kind}: {self.detail}")[:120]
+        return NUMBERS.sub("#", f"{self.kind}: {self.detail}")[:90]
 
 
 GROUNDS = {

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from itertools import count
@@ -393,7 +393,9 @@ class Life(Pipeline):
             return
         copy = self.copies[asked[act.copy % len(asked)]]
         question = questions[copy.name]
-        answer = question.answers[act.answer % len(question.answers)]
+        answer = _answer(act.answer, question.answers)
+        if answer is None:
+            return
         answer_open_question(self.replicator(), question, answer, "ada", "")
         if answer is Answer.IGNORE and question.columns:
             copy.left_out |= {one.id for one in copy.table.columns if one.name in question.columns}
@@ -438,6 +440,7 @@ class Life(Pipeline):
             copy.unknown.add(key)
         elif act.kind == "set" and key in copy.table.bad:
             copy.set_values[key] = {TIME: "2026-01-01 00:00:00"}
+        copy.decided |= {record.id} if act.kind != "replay" else set()
 
     # --- runs
 
@@ -528,7 +531,10 @@ class Life(Pipeline):
             rows = list(rows_of(tables, target, self.warehouses.get(copy.target), self.spark))
         except Exception as error:
             raise Finding("lost", f"{copy.name} is replicating and cannot be read: {error}") from error
-        waiting = {_key_of(one.record) for one in cases_of(self.replicator(), [copy.name])}
+        cases = cases_of(self.replicator(), [copy.name])
+        if undone := [one.record.id for one in cases if one.record.id in copy.decided]:
+            raise Finding("undone", f"{copy.name}: decisions about {', '.join(undone)} have no effect")
+        waiting = {_key_of(one.record) for one in cases}
         found = list(copy.differences(rows, waiting))
         if found:
             raise Finding("wrong rows", f"{copy.name}: {'; '.join(found[:4])}")
@@ -590,6 +596,12 @@ class Life(Pipeline):
         table.put(key, before | {TIME: GOOD_TIME})
         self.world.put(table, key, before)
         self._wrote(table, key)
+
+
+def _answer(wanted: int | str, allowed: Sequence[Answer]) -> Answer | None:
+    if isinstance(wanted, int):
+        return allowed[wanted % len(allowed)]
+    return next((answer for answer in allowed if answer.value == wanted), None)
 
 
 def _key_of(record: Any) -> Any:

@@ -173,9 +173,9 @@ class Settle(Act):
 
 @dataclass(frozen=True, repr=False)
 class AnswerQuestion(Act):
-    """``answer``: the number of one of the allowed answers."""
+    """``answer``: the number of one of the allowed answers, or its name."""
 
-    answer: int
+    answer: int | str
     copy: int = 0
 
 

@@ -1,0 +1,121 @@
+"""Programs that once showed a defect, each with what went wrong."""
+
+from __future__ import annotations
+
+from tests.programs.program import (
+    DEBEZIUM,
+    DELTA,
+    FEATURES,
+    ICEBERG,
+    MARIADB,
+    TO_MARIADB,
+    TO_POSTGRES,
+    YDB,
+    AddColumn,
+    AddTarget,
+    AnswerQuestion,
+    ClockBack,
+    Command,
+    Delete,
+    DropColumn,
+    LoseCopy,
+    Program,
+    Put,
+    PutBad,
+    RenameColumn,
+    Replay,
+    Server,
+    Settle,
+    Setup,
+    Truncate,
+)
+
+ASKED = Setup(policy="ask")
+BEGIN = Settle()
+C, D = 0, 1
+"""Names of columns that are added."""
+
+NAMED: dict[str, Program] = {
+    "a target that is added later has the columns that the first one ignores": Program(
+        ASKED,
+        (
+            *(BEGIN, AddColumn(C), Put(2, 1), Settle(), AnswerQuestion("ignore"), Settle()),
+            *(AddTarget(DELTA), Settle(), Put(2, 3), Put(4, 5), Settle()),
+        ),
+    ),
+    "two targets with two answers about one column": Program(
+        Setup(policy="ask", targets=(DELTA, TO_POSTGRES)),
+        (
+            *(BEGIN, AddColumn(C), Put(2, 1), Settle(), AnswerQuestion("ignore"), AnswerQuestion("apply"), Settle()),
+            *(Put(2, 3), Put(4, 5), Settle()),
+        ),
+    ),
+    "a copy and its history with two answers about one column": Program(
+        Setup(policy="ask", history="scd2", beside=True),
+        (
+            *(BEGIN, AddColumn(C), Put(2, 1), Settle(), AnswerQuestion("ignore"), AnswerQuestion("apply"), Settle()),
+            *(Put(2, 3), Put(4, 5), Settle()),
+        ),
+    ),
+    "a publication without deletes for a while": Program(
+        Setup(), (BEGIN, Server("deletes"), Delete(1), Settle(), Server("deletes", on=True), Put(2, 4), Settle())
+    ),
+    "a publication without deletes between two runs": Program(
+        Setup(), (BEGIN, Server("deletes"), Delete(1), Server("deletes", on=True), Put(2, 4), Settle())
+    ),
+    "a new column with the former name of a renamed one": Program(
+        Setup(source=DEBEZIUM, targets=(FEATURES,), policy="ask"),
+        (
+            *(BEGIN, RenameColumn(0, C), Put(1, 4), Settle(), AnswerQuestion("rename"), Settle()),
+            *(Put(2, 5), AddColumn(2), Put(1, 6), Put(3, 7), Settle()),
+        ),
+    ),
+    "a declared key that is not unique": Program(Setup(declared_key=True), (BEGIN, Put(5, 1), Put(4, 1), Settle())),
+    "a record waits while a column is renamed": Program(
+        Setup(targets=(FEATURES,), quarantine=True, policy="apply"),
+        (BEGIN, PutBad(4), Settle(), RenameColumn(0, C), Put(3, 5), Settle(), Replay("set"), Settle()),
+    ),
+    "a target that is added later has no column that is withheld": Program(
+        Setup(sensitive=True),
+        (BEGIN, AddColumn(C), Put(2, 5), Settle(), AddTarget(DELTA), Settle(), Put(2, 6), Settle()),
+    ),
+    "a lost target that is copied again has no column that is withheld": Program(
+        Setup(sensitive=True),
+        (BEGIN, AddColumn(C), Put(2, 5), Settle(), LoseCopy(), Command("resync"), Settle(), Put(2, 6), Settle()),
+    ),
+    "a record of a history waits through a truncate": Program(
+        Setup(history="scd2", quarantine=True),
+        (BEGIN, PutBad(4), Settle(), Truncate(), Settle(), Replay("set"), Settle()),
+    ),
+    "a record is decided where all targets have names": Program(
+        Setup(targets=(DELTA, TO_POSTGRES), unnamed=False, quarantine=True),
+        (BEGIN, PutBad(4), Settle(), Replay("set"), Settle(), Replay("set", 1), Settle()),
+    ),
+    "a clock goes back between two batches of a history": Program(
+        Setup(source=DEBEZIUM, history="scd2"),
+        (BEGIN, Put(5, 1), Settle(), Delete(5), Settle(), ClockBack(), Put(5, 2), Settle()),
+    ),
+    "a history with the commit time of its rows is copied again": Program(
+        Setup(history="scd2", metadata=True), (BEGIN, Put(5, 1), Settle(), Command("resync"), Settle())
+    ),
+    "a new column with the name of an ignored one": Program(
+        ASKED,
+        (
+            *(BEGIN, AddColumn(C), Put(2, 1), Settle(), AnswerQuestion("ignore"), Settle()),
+            *(DropColumn(1), Put(3, 2), Settle(), AddColumn(C, "int"), Put(4, 3), Settle()),
+        ),
+    ),
+    "keys that look like variables of Spark": Program(Setup(targets=(ICEBERG,), text_keys=True), (BEGIN, Put(2, 5))),
+    "a table with marks ignores deletes": Program(
+        Setup(source=YDB, targets=(TO_MARIADB,), on_delete="soft", ignore=("delete",)),
+        (BEGIN, Delete(1), Put(5, 2), Settle()),
+    ),
+    "a target table that was dropped is not green": Program(Setup(), (BEGIN, LoseCopy(), Settle())),
+    "two targets of MariaDB with two answers": Program(
+        Setup(source=MARIADB, policy="ask", targets=(DELTA, FEATURES)),
+        (
+            *(BEGIN, AddColumn(D), Put(2, 1), Settle(), AnswerQuestion("apply"), AnswerQuestion("ignore"), Settle()),
+            *(Put(2, 3), Put(4, 5), Settle()),
+        ),
+    ),
+}

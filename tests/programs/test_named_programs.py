@@ -1,0 +1,15 @@
+"""Programs that once showed a defect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs.life import Servers, carry_out
+from tests.programs.named import NAMED
+
+pytestmark = [pytest.mark.jvm, pytest.mark.server]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_program_that_once_showed_a_defect_shows_none(servers: Servers, name: str) -> None:
+    carry_out(NAMED[name], servers)
