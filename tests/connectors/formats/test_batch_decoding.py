@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
+from tests.connectors.formats.declared_columns import every_kind
 from tests.connectors.formats.golden import decoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.test_format_contract import GOLDENS
@@ -34,8 +35,10 @@ COPIES = 80
 
 @cache
 def cases(kind: str) -> list[tuple[Message, DecoderSettings]]:
-    """All goldens, and changes of a YDB feed that are decoded in a batch, which no golden of YDB is."""
+    """All goldens, a row with undeclared types of the source, and changes of a YDB feed that are decoded in a batch,
+    which no golden of YDB is."""
     found = [(one.message, one.setting()) for one in GOLDENS[kind]]
+    found.append(every_kind(kind))
     if kind == "ydb":
         feed, random = Feed("json", "NEW_AND_OLD_IMAGES"), Random(3)
         messages = list(YdbEncoder(feed, random).messages(Simulator(random, moves=False, late_check=False).history(8)))

@@ -87,7 +87,7 @@ class DebeziumDecoder:
         self._settings = settings
         self._options = options
         self._reader = ConnectReader()
-        layouts = TableLayouts(settings, options.full_before, lambda: self._histories)
+        layouts = TableLayouts(settings, options, lambda: self._histories)
         placeholders = Placeholders(options.unavailable_value)
         self._layouts = layouts
         self._changes = ChangeDecoder(settings, layouts, placeholders)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common.column_mapping import map_columns, mapped_images, source_columns
+from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
+    declared_converter,
+    map_columns,
+    mapped_images,
+    source_columns,
+)
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, WRONG_VALUE, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
-from airflow_cdc_provider.connectors.decoders.ydb.types import converter, logical_type
+from airflow_cdc_provider.connectors.decoders.ydb.types import converter, logical_type, source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 
@@ -34,8 +39,9 @@ class FeedTables:
                 raise DecodeError(NO_SCHEMA, f"the columns of {table or 'the table'} are unknown")
             warnings: list[str] = []
             rule = self._settings.rule(table)
-            columns = source_columns(rule, schema.columns, lambda c: logical_type(c.native) if c.native else None)
-            mappings = map_columns(rule, columns, schema.key, lambda c: converter(c, warnings.append), warnings)
+            columns = source_columns(rule, schema.columns, source_type)
+            converter_of = declared_converter(rule, source_type, lambda column: converter(column, warnings.append))
+            mappings = map_columns(rule, columns, schema.key, converter_of, warnings)
             images = mapped_images(self._settings, schema, mappings, warnings)
             self._images[table] = images
         return images
