@@ -1,7 +1,7 @@
 """Datastream's unified types as logical types. Pure.
 
 A column's ``native`` is the short text of the Avro type, as ``long timestamp-micros`` or ``bytes decimal(10,2)``.
-Values of JSON files have no type: there, a declared ``native`` tells what a number, an object or a text of bytes means.
+Values of JSON files have no type: there, a declared ``native`` says what a number, an object or a text of bytes means.
 """
 
 from __future__ import annotations
