@@ -21,7 +21,8 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
 from tests.connectors.formats.declared_columns import every_kind
-from tests.connectors.formats.golden import decoder
+from tests.connectors.formats.foreign_samples import SAMPLES
+from tests.connectors.formats.golden import as_json, decoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.test_format_contract import GOLDENS
 from tests.connectors.formats.test_format_fuzz import PIECES, changed
@@ -102,7 +103,9 @@ def require_same(kind: str, setting: DecoderSettings, messages: list[Message], r
 
 @pytest.mark.parametrize("kind", TOGETHER)
 def test_each_message_among_copies_of_itself_is_decoded_equally(kind: str) -> None:
-    for message, decoder_settings in cases(kind):
+    _, decoder_settings = cases(kind)[0]
+    foreign = [(Message(as_json(sample.message), topic="srv.inv.s"), decoder_settings) for sample in SAMPLES.values()]
+    for message, decoder_settings in [*cases(kind), *foreign]:
         together, alone, _ = decode_both_ways(
             kind, decoder_settings, [message._replace(offset=n) for n in range(COPIES)], COPIES
         )

@@ -46,6 +46,11 @@ class FeedTables:
             self._images[table] = images
         return images
 
+    def declared(self, schema: TableSchema) -> TableSchema:
+        """The declared schema, if ``schema`` differs from it in the order of its columns at most."""
+        known = self._settings.schema(schema.table)
+        return known if known is not None and _content(known) == _content(schema) else schema
+
     def announce(self, schema: TableSchema) -> list[TableSchema]:
         """The schema, the first time; nothing later."""
         if schema.schema_id in self._announced:
@@ -54,18 +59,30 @@ class FeedTables:
         return [schema]
 
 
+def _content(schema: TableSchema) -> object:
+    columns = {column.name: (column.type, column.nullable, column.native) for column in schema.columns}
+    return columns, schema.key, schema.regime
+
+
 def feed_schema(table: str, definition: Mapping[str, Any]) -> TableSchema:
-    """``definition``: the ``table`` of a schema record. Early versions wrote types and single keys as strings."""
-    columns = as_row(definition.get("columns"), "the columns")
+    """``definition``: the ``table`` of a schema record. Raises DecodeError for what YDB's own reader refuses, too.
+
+    Columns are in the order of their names: that of the members of an object means nothing, so two records of one
+    schema have one id. Early versions wrote types and single keys as strings."""
+    version, columns = definition.get("schemaVersion"), as_row(definition.get("columns"), "the columns")
+    if type(version) is not int or version < 1:
+        raise DecodeError(WRONG_VALUE, "a schema record without a schemaVersion from 1 on")
     key = definition.get("primaryKeyColumnNames")
     names = [key] if isinstance(key, str) else key
-    if not isinstance(names, list) or not all(isinstance(name, str) and name in columns for name in names):
-        raise DecodeError(WRONG_VALUE, "a schema record whose key columns are not among its columns")
-    return TableSchema(table, tuple(_column(name, column) for name, column in columns.items()), tuple(names))
+    if not isinstance(names, list) or not names:
+        raise DecodeError(WRONG_VALUE, "a schema record without key columns")
+    if not all(isinstance(name, str) and name in columns for name in names) or len(set(names)) != len(names):
+        raise DecodeError(WRONG_VALUE, "a schema record whose key columns are not among its columns, each once")
+    return TableSchema(table, tuple(_column(name, columns[name]) for name in sorted(columns)), tuple(names))
 
 
 def _column(name: str, definition: Any) -> Column:
     native = definition.get("type") if isinstance(definition, dict) else definition
-    if not isinstance(native, str):
-        raise DecodeError(WRONG_VALUE, "a column without a type")
+    if not name or not isinstance(native, str) or not native:
+        raise DecodeError(WRONG_VALUE, "a column without a name or a type")
     return Column(name, logical_type(native), True, native)
