@@ -11,6 +11,7 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.engines import ENGINES
+from tests.mutants.feed_messages import FEED_MESSAGES
 from tests.mutants.feed_renames import FEED_RENAMES
 from tests.mutants.feed_values import FEED_VALUES
 from tests.mutants.feeds import FEEDS
@@ -70,6 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SPECIAL_VALUES,
     *FEED_RENAMES,
     *FEEDS,
+    *FEED_MESSAGES,
     *FEED_VALUES,
     *BIGQUERY,
     *REDSHIFT_TARGET,
