@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.table.schema import Kind, TableSchema
 from tests.connectors.formats.debezium_messages import envelope, field, key_schema, message, with_schema
 from tests.connectors.formats.golden import Golden, column, records
 from tests.connectors.formats.refusals import decoded, refused
+from tests.connectors.formats.test_batch_decoding import decode_both_ways
 
 T = TableSchema("ROOT.T", (column("ID", Kind.INT32),), ("ID",))
 SETTING: DecoderSettings = Golden("", message(None), schema=T, options={"full_before": True}).setting()
@@ -101,3 +102,13 @@ def test_a_statement_of_a_snapshot_is_ordered_like_its_rows(statement: Any) -> N
 def test_a_statement_without_an_scn_is_refused(statement: Any, scn: Any) -> None:
     sent = statement({**source(None, 90), "scn": scn})
     assert refused("debezium", sent, SETTING).reason.startswith("EVT008 ")
+
+
+@pytest.mark.parametrize(
+    "odd", [source(100, None), source(100, 110, rs_id=None), source(100, 110, rs_id="x"), source(None, 110)]
+)
+def test_a_row_without_an_order_among_others_is_decoded_equally_in_a_batch(odd: dict[str, Any]) -> None:
+    rows = [of_row(source(80, 99, ssn=number))._replace(offset=number) for number in range(60)]
+    for messages in ([*rows[:30], of_row(odd)._replace(offset=30), *rows[31:]], [of_row(odd)] * 60):
+        together, alone, _ = decode_both_ways("debezium", SETTING, messages, 60)
+        assert together == alone
