@@ -21,6 +21,7 @@ STATUS_LIMIT_S = 60
 JARS, AVRO_JARS = "debezium", "apicurio-converter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
+EXT_JSON = "io.apicurio.registry.utils.converter.ExtJsonConverter"
 SETTINGS = {
     "key.converter": JSON,
     "value.converter": JSON,
@@ -32,15 +33,20 @@ TOPICS = {"topic.creation.default.replication.factor": "1", "topic.creation.defa
 
 def avro_converters(registry: EmbeddedRegistry) -> dict[str, str]:
     """Settings of a connector that writes Avro as Confluent's converter does, with ids of four bytes."""
-    settings = {
-        "converter": AVRO,
-        "converter.apicurio.registry.url": f"http://{HOST}:{registry.port}/apis/registry/v2",
-        "converter.apicurio.registry.auto-register": "true",
-        "converter.apicurio.registry.as-confluent": "true",
-        "converter.apicurio.registry.use-id": "contentId",
-        "converter.apicurio.registry.headers.enabled": "false",
-    }
-    return {f"{side}.{name}": value for side in ("key", "value") for name, value in settings.items()}
+    settings = {"as-confluent": "true", "use-id": "contentId", "headers.enabled": "false"}
+    return _converters(AVRO, registry, settings)
+
+
+def ext_json_converters(registry: EmbeddedRegistry) -> dict[str, str]:
+    """Settings of a connector that writes objects with the id of a schema and the JSON of Connect."""
+    return _converters(EXT_JSON, registry, {"find-latest": "true"})
+
+
+def _converters(converter: str, registry: EmbeddedRegistry, settings: Mapping[str, str]) -> dict[str, str]:
+    address = {"url": f"http://{HOST}:{registry.port}/apis/registry/v2", "auto-register": "true"}
+    of_registry = {f"converter.apicurio.registry.{name}": value for name, value in {**address, **settings}.items()}
+    all_settings = {"converter": converter, **of_registry}
+    return {f"{side}.{name}": value for side in ("key", "value") for name, value in all_settings.items()}
 
 
 class EmbeddedDebezium(EmbeddedServer):

@@ -14,6 +14,8 @@ from typing import Any
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.schema_registry.client import RegistryClient
+from airflow_cdc_provider.connectors.schema_registry.framing import framed
+from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.log.registered_schemas import RegisteredSchema
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.sandbox.debezium import EmbeddedDebezium, avro_converters
@@ -30,15 +32,17 @@ PREFIXES = {"postgres": "pg", "mariadb": "my"}
 
 @dataclass(frozen=True)
 class AvroRecording:
-    """``avro`` and ``as_json``: messages about the same changes; the prefix of the first has ``_avro`` at its end."""
+    """``avro`` and ``as_json``: messages about the same changes, with registered schemas and with their own; the prefix
+    of the first has the name of its converter at its end."""
 
     schemas: Mapping[str, RegisteredSchema]
     avro: list[Message]
     as_json: list[Message]
 
 
-def read_recording(source: str) -> AvroRecording:
-    content = json.loads(gzip.decompress(_file(source).read_bytes()))
+def read_recording(name: str) -> AvroRecording:
+    """``name``: of the source and the converter."""
+    content = json.loads(gzip.decompress(_file(name).read_bytes()))
     schemas = {number: from_plain(RegisteredSchema, schema) for number, schema in content["schemas"].items()}
     return AvroRecording(
         schemas,
@@ -64,29 +68,30 @@ def main() -> None:
             "my_avro": mariadb_changes.connector(mariadb, "my_avro", 4712) | avro,
         }
         with EmbeddedDebezium(broker, connectors) as debezium:
-            first = {name: len(topic_messages(debezium, name, read=_base64)) for name in connectors}
+            first = {name: len(topic_messages(debezium, name, read=in_base64)) for name in connectors}
             postgres_changes.apply_changes(postgres)
             mariadb_changes.apply_changes(mariadb)
             for source, prefix in PREFIXES.items():
-                sent = topic_messages(debezium, f"{prefix}_avro", first[f"{prefix}_avro"], _base64)
+                sent = topic_messages(debezium, f"{prefix}_avro", first[f"{prefix}_avro"], in_base64)
                 plain = topic_messages(debezium, prefix, first[prefix], parsed)
-                _keep(source, {"schemas": _schemas(registry, sent), "avro": sent, "json": plain})
+                keep(f"{source}_avro", registry.connection, sent, plain)
 
 
-def _schemas(registry: EmbeddedRegistry, messages: list[dict[str, Any]]) -> dict[str, Any]:
-    client = RegistryClient(registry.connection)
-    contents = [b64decode(one[side]) for one in messages for side in ("key", "value") if one[side]]
-    numbers = sorted({int.from_bytes(content[1:5], "big") for content in contents})
-    return {str(number): to_plain(client.fetch(str(number), "a recording")) for number in numbers}
+def keep(name: str, registry: ConnectionInfo, sent: list[dict[str, Any]], plain: list[dict[str, Any]]) -> None:
+    """``sent``: messages with registered schemas, in base64. ``plain``: those of JsonConverter."""
+    client, ids = RegistryClient(registry), set[str]()
+    for one in sent:
+        for side in ("key", "value"):
+            found = framed(b64decode(one[side] or ""), (), "")
+            ids |= {found.schema_id} if found else set()
+    schemas = {number: to_plain(client.fetch(number, "a recording")) for number in sorted(ids)}
+    content = {"schemas": schemas, "avro": sent, "json": plain}
+    _file(name).write_bytes(gzip.compress(dumps(content).encode(), 9, mtime=0))
+    print(f"{name}: {len(sent)} messages, {len(schemas)} schemas")
 
 
-def _keep(source: str, content: dict[str, Any]) -> None:
-    _file(source).write_bytes(gzip.compress(dumps(content).encode(), 9, mtime=0))
-    print(f"{source}: {len(content['avro'])} messages, {len(content['schemas'])} schemas")
-
-
-def _file(source: str) -> Path:
-    return RECORDED / f"{source}_avro.json.gz"
+def _file(name: str) -> Path:
+    return RECORDED / f"{name}.json.gz"
 
 
 def _message(one: Mapping[str, Any], read: Any) -> Message:
@@ -95,7 +100,7 @@ def _message(one: Mapping[str, Any], read: Any) -> Message:
     return Message(value, key, headers, one["topic"], f"{one['topic']}/{one['partition']}", one["offset"])
 
 
-def _base64(content: bytes | None) -> str | None:
+def in_base64(content: bytes | None) -> str | None:
     return None if content is None else b64encode(content).decode()
 
 

@@ -11,7 +11,9 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
 from tests.mutants.engines import ENGINES
+from tests.mutants.feed_messages import FEED_MESSAGES
 from tests.mutants.feed_renames import FEED_RENAMES
+from tests.mutants.feed_values import FEED_VALUES
 from tests.mutants.feeds import FEEDS
 from tests.mutants.first_copies import FIRST_COPIES
 from tests.mutants.folds import FOLDS
@@ -76,6 +78,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *SPECIAL_VALUES,
     *FEED_RENAMES,
     *FEEDS,
+    *FEED_MESSAGES,
+    *FEED_VALUES,
     *BIGQUERY,
     *REDSHIFT_TARGET,
     *SNOWFLAKE_TARGET,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_cdc_provider.connectors.schema_registry.client_settings import address, client_settings, tls_warnings
+from airflow_cdc_provider.connectors.schema_registry.apicurio_schemas import connect_schema
+from airflow_cdc_provider.connectors.schema_registry.client_settings import URL, address, client_settings, tls_warnings
 from airflow_cdc_provider.core.connections.allowed_extras import option_not_allowed
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.connections.tls import UNTRUSTED, untrusted
 from airflow_cdc_provider.core.errors import CdcError, CheckFailed, Problem, SourceUnavailable
-from airflow_cdc_provider.core.log.registered_schemas import ReferencedSchema, RegisteredSchema
+from airflow_cdc_provider.core.log.registered_schemas import OF_APICURIO, ReferencedSchema, RegisteredSchema
 from airflow_cdc_provider.core.registry import load_library
 
-AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
+AVRO, JSON, PROTOBUF, CONNECT = "AVRO", "JSON", "PROTOBUF", "KCONNECT"
 BUILT_IN = ("confluent/", "google/protobuf/", "google/type/")
 """Prefixes of Protobuf files that every reader has."""
 DENIED, NOT_FOUND = (401, 403), (404,)
@@ -35,8 +36,11 @@ class RegistryClient:
     def fetch(self, schema_id: str, used_by: str) -> RegisteredSchema:
         """``used_by``: the message that names the schema, for errors. Raises SourceUnavailable if the registry does not
         answer (SRC110) or does not have the schema (SRC108), CheckFailed if it denies access (SRC109) or its
-        certificate is not trusted (CON042)."""
+        certificate is not trusted (CON042), or as ``connect_schema``."""
         try:
+            if schema_id.startswith(OF_APICURIO):
+                number = schema_id.removeprefix(OF_APICURIO)
+                return RegisteredSchema(CONNECT, connect_schema(self._connection, number, used_by, self._open))
             with self._open() as client:
                 by_id = schema_id.isdecimal()
                 schema = client.get_schema(int(schema_id)) if by_id else client.get_schema_by_guid(schema_id)
@@ -49,10 +53,12 @@ class RegistryClient:
         except Exception as error:  # the library passes on those of its HTTP client
             raise self._error(error, schema_id, used_by) from error
 
-    def _open(self) -> Any:
+    def _open(self, url: str = "") -> Any:
+        """``url``: of another interface than that of the connection."""
         library = load_library("confluent_kafka.schema_registry", "source", "registry")
+        settings = client_settings(self._connection)
         try:
-            return library.SchemaRegistryClient(client_settings(self._connection))
+            return library.SchemaRegistryClient(settings | ({URL: url} if url else {}))
         except OSError as error:
             found = f"unusable files of certificates: {error.strerror or type(error).__name__}"
             raise option_not_allowed(
@@ -60,7 +66,7 @@ class RegistryClient:
             ) from None
 
     def _error(self, error: Exception, schema_id: str, used_by: str) -> CdcError:
-        status = getattr(error, "http_status_code", None)
+        status, schema_id = getattr(error, "http_status_code", None), schema_id.removeprefix(OF_APICURIO)
         found = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         where = f"{self.address}, schema id {schema_id} of {used_by}"
         connection = f"connection {self._connection.connection_id}"

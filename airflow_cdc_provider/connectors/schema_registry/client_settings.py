@@ -2,7 +2,7 @@
 
 host                  https://registry.example.com, also with a path or a context
 login, password       basic authentication
-extra                 certificates, or a token and where to get it
+extra                 certificates, or a token and where to get it; which ids Apicurio's converter writes
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ FILES = (AUTHORITY, CERTIFICATE, KEY)
 TOKEN, ISSUER, CLUSTER = "bearer.auth.token", "bearer.auth.issuer.endpoint.url", "bearer.auth.logical.cluster"
 POOL, CREDENTIALS = "bearer.auth.identity.pool.id", "bearer.auth.credentials.source"
 CLIENT = ("bearer.auth.client.id", "bearer.auth.client.secret", "bearer.auth.scope")
-ALLOWED = frozenset({*FILES, KEY_PASSWORD, TOKEN, ISSUER, CLUSTER, POOL, *CLIENT, VERIFY})
+USE_ID, IDS = "apicurio.registry.use-id", ("globalId", "contentId")
+ALLOWED = frozenset({*FILES, KEY_PASSWORD, TOKEN, ISSUER, CLUSTER, POOL, *CLIENT, VERIFY, USE_ID})
 """No ``bearer.auth.custom.…``, which call functions."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE_URL = re.compile(rf"https://[^\s@?#]+|{LOOPBACK_URL.pattern}")
@@ -40,6 +41,7 @@ def client_settings(connection: ConnectionInfo) -> dict[str, Any]:
     """Raises CheckFailed: CON040 if the extra contains an option or value that is not allowed, CON050 if there is no
     valid address."""
     options = allowed_options(connection, ALLOWED)
+    apicurio_ids(connection)
     settings: dict[str, Any] = {URL: address(connection), **REQUESTS}
     settings |= {name: file_path_option(connection, name, options[name]) for name in FILES if name in options}
     if KEY_PASSWORD in options:
@@ -74,6 +76,16 @@ def address(connection: ConnectionInfo) -> str:
             do="correct the connection; login and password have fields of their own",
         )
     return url
+
+
+def apicurio_ids(connection: ConnectionInfo) -> tuple[str, ...]:
+    """What ``schemaId`` may be: one, if the connection declares it. Raises CheckFailed (CON040)."""
+    declared = allowed_options(connection, ALLOWED).get(USE_ID)
+    if declared is None:
+        return IDS
+    if declared not in IDS:
+        raise option_not_allowed(connection, f"{USE_ID} of another value", " or ".join(IDS))
+    return (str(declared),)
 
 
 def tls_warnings(connection: ConnectionInfo) -> list[Problem]:

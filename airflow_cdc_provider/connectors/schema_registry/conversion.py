@@ -15,8 +15,9 @@ from typing import Protocol
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import SMALL_BATCH, Message, MessageColumns
 from airflow_cdc_provider.connectors.schema_registry.avro import AvroReader
-from airflow_cdc_provider.connectors.schema_registry.client import AVRO, JSON, PROTOBUF
+from airflow_cdc_provider.connectors.schema_registry.client import AVRO, CONNECT, JSON, PROTOBUF
 from airflow_cdc_provider.connectors.schema_registry.column_conversion import message_columns
+from airflow_cdc_provider.connectors.schema_registry.connect_schema import ConnectSchemaReader
 from airflow_cdc_provider.connectors.schema_registry.framing import (
     ID_END,
     KEY,
@@ -122,6 +123,8 @@ def content_reader(schema: RegisteredSchema, is_key: bool) -> ContentReader:
         return AvroReader(schema)
     if schema.kind == JSON:
         return JsonSchemaReader(schema)
+    if schema.kind == CONNECT:
+        return ConnectSchemaReader(schema)
     if schema.kind == PROTOBUF:
         return ProtobufReader(schema, is_key)
     raise DecodeError(NO_SCHEMA, f"a schema of another type than {AVRO}, {JSON} and {PROTOBUF} is registered")

@@ -3,6 +3,7 @@
     0 · id 4 · content                              Confluent
     1 · GUID 16 · content                           Confluent
     header __value_schema_id: 1 · GUID 16           Confluent; the value is the content
+    {"schemaId":id,"payload":content}               Apicurio's ExtJsonConverter
     0 · 0000 · id 4 · content                       Apicurio's ids of eight bytes: not supported
     3 · compression 1 · UUID 16 · content           AWS Glue: not supported
 
@@ -11,16 +12,19 @@ An id of four bytes starts at 1, so that four zero bytes are the start of an id 
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from uuid import UUID
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHEMA, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.message import Headers, Message
+from airflow_cdc_provider.core.log.registered_schemas import OF_APICURIO
 
 WITH_ID, WITH_GUID, GLUE = 0, 1, 3
 ID_END, GUID_END = 5, 17
 GLUE_COMPRESSIONS = (0, 5)
 NO_ID = bytes(4)
+IN_JSON = re.compile(rb'\s*\{\s*"schemaId"\s*:\s*(\d{1,18})\s*,\s*"payload"\s*:\s*(?=\{)')
 
 
 class Side(NamedTuple):
@@ -37,7 +41,7 @@ KEY, VALUE = Side("key"), Side("value")
 
 
 class Framed(NamedTuple):
-    """``content``: of Protobuf, with the message indexes."""
+    """``schema_id``: see ``registered_schema_path``. ``content``: of Protobuf, with the message indexes."""
 
     schema_id: str
     content: bytes
@@ -50,8 +54,10 @@ def framed(data: bytes, headers: Headers, header: str) -> Framed | None:
         if name == header:
             schema_id, indexes = _split(text or b"")
             return Framed(schema_id, indexes + data)
-    if not data or data[0] > GLUE:
+    if not data:
         return None
+    if data[0] > GLUE:
+        return _in_json(data)
     if data[0] in (WITH_ID, WITH_GUID):
         return Framed(*_split(data))
     if data[0] == GLUE and data[1:2] and data[1] in GLUE_COMPRESSIONS:
@@ -61,8 +67,12 @@ def framed(data: bytes, headers: Headers, header: str) -> Framed | None:
 
 def names_schema(message: Message) -> bool:
     """Whether a key or value may name a registered schema."""
-    parts = (message.key, message.value)
-    starts = any(part and part[0] <= GLUE for part in parts)
+    return starts_with_id(message) or any(part and _in_json(part) for part in (message.key, message.value))
+
+
+def starts_with_id(message: Message) -> bool:
+    """Whether a key or value may be no JSON, or a header names a schema."""
+    starts = any(part and part[0] <= GLUE for part in (message.key, message.value))
     return starts or has_header(message.headers, KEY.header) or has_header(message.headers, VALUE.header)
 
 
@@ -74,6 +84,14 @@ def usage(message: Message, side: Side) -> str:
     """The message that names a schema, and the schema's subject if the converter has the default name strategy."""
     where = f"the {side.name} of {message.channel}, offset {message.offset}"
     return f"{where} (subject {message.topic}-{side.name}, with the default name strategy)"
+
+
+def _in_json(data: bytes) -> Framed | None:
+    """None for a row with such columns: it has no object as its payload, since documents are texts."""
+    match, whole = IN_JSON.match(data), data.rstrip()
+    if match is None or not whole.endswith(b"}"):
+        return None
+    return Framed(f"{OF_APICURIO}{int(match[1])}", whole[match.end() : -1])
 
 
 def _split(data: bytes) -> tuple[str, bytes]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+OF_APICURIO = "schemaId-"
+"""The prefix of ids of Apicurio's own interface, which may be other numbers than those of Confluent's."""
+
 
 @dataclass(frozen=True)
 class ReferencedSchema:
@@ -21,8 +24,9 @@ class ReferencedSchema:
 
 @dataclass(frozen=True)
 class RegisteredSchema:
-    """``kind``: ``AVRO``, ``JSON`` or ``PROTOBUF``. ``text``: of a Protobuf schema, its file descriptor in base64.
-    ``references``: all schemas that it refers to, also indirectly, each after those that it refers to itself."""
+    """``kind``: ``AVRO``, ``JSON``, ``PROTOBUF``, or ``KCONNECT`` for Connect's own notation. ``text``: of a Protobuf
+    schema, its file descriptor in base64. ``references``: all schemas that it refers to, also indirectly, each after
+    those that it refers to itself."""
 
     kind: str
     text: str
@@ -38,5 +42,5 @@ class SchemaFiles(Protocol):
 
 
 def registered_schema_path(schema_id: str) -> str:
-    """``schema_id``: a number, or a GUID."""
+    """``schema_id``: a number, a GUID, or ``OF_APICURIO`` and a number."""
     return f"registry/{schema_id}.json"

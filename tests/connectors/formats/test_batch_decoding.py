@@ -20,7 +20,9 @@ from airflow_cdc_provider.core.log.change_records import FIELDS, ChangeRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.blocks import unpacked
 from tests.connectors.formats.debezium_encoder import ConnectorSetup, DebeziumEncoder
-from tests.connectors.formats.golden import decoder
+from tests.connectors.formats.declared_columns import every_kind
+from tests.connectors.formats.foreign_samples import SAMPLES
+from tests.connectors.formats.golden import as_json, decoder
 from tests.connectors.formats.simulator import Simulator
 from tests.connectors.formats.test_format_contract import GOLDENS
 from tests.connectors.formats.test_format_fuzz import PIECES, changed
@@ -34,8 +36,10 @@ COPIES = 80
 
 @cache
 def cases(kind: str) -> list[tuple[Message, DecoderSettings]]:
-    """All goldens, and changes of a YDB feed that are decoded in a batch, which no golden of YDB is."""
+    """All goldens, a row with undeclared types of the source, and changes of a YDB feed that are decoded in a batch,
+    which no golden of YDB is."""
     found = [(one.message, one.setting()) for one in GOLDENS[kind]]
+    found.append(every_kind(kind))
     if kind == "ydb":
         feed, random = Feed("json", "NEW_AND_OLD_IMAGES"), Random(3)
         messages = list(YdbEncoder(feed, random).messages(Simulator(random, moves=False, late_check=False).history(8)))
@@ -99,7 +103,9 @@ def require_same(kind: str, setting: DecoderSettings, messages: list[Message], r
 
 @pytest.mark.parametrize("kind", TOGETHER)
 def test_each_message_among_copies_of_itself_is_decoded_equally(kind: str) -> None:
-    for message, decoder_settings in cases(kind):
+    _, decoder_settings = cases(kind)[0]
+    foreign = [(Message(as_json(sample.message), topic="srv.inv.s"), decoder_settings) for sample in SAMPLES.values()]
+    for message, decoder_settings in [*cases(kind), *foreign]:
         together, alone, _ = decode_both_ways(
             kind, decoder_settings, [message._replace(offset=n) for n in range(COPIES)], COPIES
         )

@@ -35,6 +35,42 @@ def test_an_id_is_in_the_message_or_in_a_header_of_its_side() -> None:
     assert framed(b'{"a": 1}', (), VALUE.header) is None and framed(b"", (), VALUE.header) is None
 
 
+@pytest.mark.parametrize("data", [b'{"schemaId":4,"payload":{"a": 1}}', b' { "schemaId" : 4 , "payload" : {"a": 1}}\n'])
+def test_an_id_of_apicurios_converter_is_in_json(data: bytes) -> None:
+    assert framed(data, (), VALUE.header) == ("schemaId-4", b'{"a": 1}')
+    assert names_schema(Message(data)) and names_schema(Message(None, data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"schemaId":4,"payload":"a"}',
+        b'{"schemaId":4,"payload":null}',
+        b'{"schemaId":"4","payload":{}}',
+        b'{"schemaId":-4,"payload":{}}',
+        b'{"schema":{},"payload":{}}',
+        b'{"id":1,"schemaId":4,"payload":{}}',
+        b'{"schemaId":4,"payload":{',
+    ],
+)
+def test_other_json_names_no_schema(data: bytes) -> None:
+    """Rows may have such columns; their documents are texts."""
+    assert framed(data, (), VALUE.header) is None and not names_schema(Message(data))
+
+
+def test_a_schema_of_another_kind_and_damaged_content_make_bad_records() -> None:
+    row = b'{"schemaId":4,"payload":{"id":1}}'
+    for schema in (RegisteredSchema("KCONNECT", '"string"'), RegisteredSchema("KCONNECT", "{")):
+        (message,) = offline(SchemasInMemory({"schemaId-4": schema})).messages([Message(row, topic="p.s.t")])
+        assert message.reason.startswith("EVT014") and message.value == row
+    struct = RegisteredSchema("KCONNECT", '{"type":"struct","fields":[]}')
+    damaged = Message(b'{"schemaId":4,"payload":{"id":1},"more":1}', topic="p.s.t")
+    (message,) = offline(SchemasInMemory({"schemaId-4": struct})).messages([damaged])
+    (record,) = records(decoder("debezium", DecoderSettings(1, None, {"topic_prefix": "p"})).decode(message))
+    content = undecoded(record)
+    assert content is not None and content.reason.startswith("EVT001")
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

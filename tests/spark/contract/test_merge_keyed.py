@@ -57,6 +57,18 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     assert refused(table.apply([changes.update(1, "x")]))
 
 
+def test_a_changed_key_leaves_its_old_row_flagged_and_a_row_that_moves_back_revives_it(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
+    changes = changes_of(table)
+    table.copy([changes.row(1, "a", "w")])
+    table.apply([changes.move(1, 2, "b")])
+    assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "b", "w", False)]
+    table.apply([changes.move(2, 1, "c")])
+    assert table.rows("_cdc_deleted") == [(1, "c", "w", False), (2, "b", "w", True)]
+
+
 def test_a_flagged_row_that_is_upserted_keeps_no_old_value(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT)
     changes = changes_of(table)

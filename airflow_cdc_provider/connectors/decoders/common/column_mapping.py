@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_KEY,
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.common.times import NANOSECONDS_CUT
-from airflow_cdc_provider.connectors.decoders.common.values import Converter
+from airflow_cdc_provider.connectors.decoders.common.values import Converter, text
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selected_columns
 from airflow_cdc_provider.core.table.schema import Column, LogicalType, TableSchema
@@ -78,13 +78,24 @@ def source_columns(
     rule: TableRule | None, columns: Sequence[Column], source_type: Callable[[Column], LogicalType | None]
 ) -> list[Column]:
     """The source's columns, given the ``columns`` of a copy. ``source_type``: the type that a column's ``native``
-    means, or None; a column that is cast and has None is read as the text in the message."""
+    means, or None."""
     cast = rule.columns.as_text if rule else frozenset()
     return [
         replace(column, type=source_type(column) or column.type) if column.name in cast else column
         for column in columns
         if not column.text_of
     ]
+
+
+def declared_converter(
+    rule: TableRule | None,
+    source_type: Callable[[Column], LogicalType | None],
+    converter_of: Callable[[Column], Converter],
+) -> Callable[[Column], Converter]:
+    """``converter_of`` for columns of ``source_columns``: one that is cast and has no type of the source is read as the
+    text in the message."""
+    cast = rule.columns.as_text if rule else frozenset()
+    return lambda column: text if column.name in cast and source_type(column) is None else converter_of(column)
 
 
 def _unrepresentable_text(read: Converter) -> Converter:

@@ -98,9 +98,11 @@ def date_of_text(text: Any, warn: Warn) -> str:
 
 
 def timestamp_of_text(text: Any, warn: Warn) -> str:
-    """A time without zone; a trailing ``Z`` is ignored."""
+    """A time without zone; a trailing ``Z`` is ignored. Raises DecodeError for another zone."""
     _require_in_calendar(text)
     moment = _parse_datetime(text, warn)
+    if moment.utcoffset():
+        raise DecodeError(WRONG_TIME, "a time with a zone, in a column without")
     return f'"{moment.replace(tzinfo=None).isoformat()}"'
 
 

@@ -5,6 +5,7 @@ A converter takes a value that is not null and returns JSON text, or raises Deco
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable
@@ -30,6 +31,7 @@ MAX_DIGITS = 38
 INTEGER_LIMITS = {Kind.INT16: 1 << 15, Kind.INT32: 1 << 31, Kind.INT64: 1 << 63}
 NON_FINITE = {"NaN": "NaN", "nan": "NaN", "Infinity": "Infinity", "inf": "Infinity", "-Infinity": "-Infinity"}
 NON_FINITE |= {"-inf": "-Infinity", "+inf": "Infinity"}
+HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 EXACT_CONTEXT = Context(prec=80, traps=[InvalidOperation, Inexact])
 
 
@@ -100,7 +102,7 @@ def decimal(precision: int, scale: int) -> Converter:
 
 
 def text(value: Any) -> str:
-    """A value that is not a string becomes its JSON text."""
+    """The text in the message: a value that is not a string becomes its JSON text."""
     return encode_basestring(value) if isinstance(value, str) else encode_basestring(dumps(value))
 
 
@@ -130,7 +132,23 @@ def decode_base64(value: Any) -> bytes:
 
 
 def binary(value: Any) -> str:
-    return f'"{b64encode(decode_base64(value)).decode("ascii")}"'
+    return _bytes_text(decode_base64(value))
+
+
+def url_safe_binary(value: Any) -> str:
+    if not isinstance(value, str) or not value.isascii() or "+" in value or "/" in value:
+        raise DecodeError(WRONG_VALUE, "not base64 of the alphabet for URLs")
+    return binary(value.replace("-", "+").replace("_", "/"))
+
+
+def hex_binary(value: Any) -> str:
+    if not isinstance(value, str) or not HEX.fullmatch(value):
+        raise DecodeError(WRONG_VALUE, "not bytes in hex")
+    return _bytes_text(bytes.fromhex(value))
+
+
+def _bytes_text(content: bytes) -> str:
+    return f'"{b64encode(content).decode("ascii")}"'
 
 
 def converter(kind: LogicalType, warn: Warn) -> Converter:

@@ -109,9 +109,9 @@ class DatastreamDecoder:
         """Positional arguments, since this runs once per row."""
         is_delete = envelope.op is Operation.DELETE
         image = images.image(envelope.payload)
-        if not image.complete:
-            raise DecodeError(WRONG_VALUE, "the payload lacks columns of the table")
         key = images.key(envelope.payload)
+        if not image.complete and (key is None or not is_delete):
+            raise DecodeError(WRONG_VALUE, "the payload lacks columns of the table")
         order = f"{self._epoch}{envelope.position}"
         row_id = envelope.metadata.get("row_id", envelope.metadata.get("rowid"))
         tx_id = envelope.metadata.get("tx_id")
@@ -125,7 +125,7 @@ class DatastreamDecoder:
             None if is_delete else key,
             image.text if is_delete else None,
             None if is_delete else image.text,
-            is_delete,
+            is_delete and image.complete,
             not is_delete,
             (),
             (DEPARTS if is_delete else ARRIVES) if is_linked else None,

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     CONTRADICTION,
-    NO_ORDER,
     UNKNOWN_OPERATION,
     WRONG_VALUE,
     DecodeError,
 )
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import not_supported, refusal
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.datastream.positions import (
     POSITIONS,
@@ -38,13 +38,17 @@ DELETES: Mapping[str, bool | None] = {
     "UPDATE": None,
 }
 """change_type → whether the row is deleted; None if only ``is_deleted`` decides it."""
+HEAD = frozenset({"read_method", "source_metadata"})
 KEY_CHANGES = frozenset({"UPDATE-DELETE", "UPDATE-INSERT"})
+OTHER_NAMES: Mapping[str, str] = {"postgres": "postgresql", "cdc": "mongodb", "backfill": "mongodb"}
+"""Other names of sources in a read_method: ``postgres-cdc-wal``, ``cdc``."""
 BACKFILLED = "READ"
 """The change_type of documents that a backfill of MongoDB read, for any read_method."""
 
 
 class Envelope(NamedTuple):
-    """``payload``: the whole row, also for a delete. ``key``: the names of the key columns; None if unknown.
+    """``payload``: the whole row, also for a delete; of MongoDB's deletes only the ``_id``. Empty if a delete has none.
+    ``key``: the names of the key columns; None if unknown.
     ``is_key_change``: the event is one half of a key change. ``position``: class and position in the order key."""
 
     source: str
@@ -72,15 +76,16 @@ class EventHead(NamedTuple):
 
 def read_head(event: Mapping[str, Any]) -> EventHead:
     """Raises DecodeError."""
+    if HEAD.isdisjoint(event):
+        raise refusal(event, "datastream", "neither read_method nor source_metadata")
     metadata = as_row(event.get("source_metadata"), "source_metadata")
     method = event.get("read_method")
     if not isinstance(method, str):
         raise DecodeError(WRONG_VALUE, "read_method is not a string")
     source = method.partition("-")[0].partition("_")[0]
-    if source in ("cdc", "backfill"):
-        source = "mongodb"
+    source = OTHER_NAMES.get(source, source)
     if source not in POSITIONS:
-        raise DecodeError(NO_ORDER, "read_method names an unknown source")
+        raise not_supported("read_method", method, POSITIONS)
     backfill = "backfill" in method or "dump" in method
     backfill |= source == "mongodb" and metadata.get("change_type") == BACKFILLED
     return EventHead(source, backfill, _table(source, event, metadata), metadata)
@@ -96,14 +101,16 @@ def read_envelope(event: Mapping[str, Any], head: EventHead) -> Envelope:
     at_ms, read_ms = milliseconds(event.get("source_timestamp")), milliseconds(event.get("read_timestamp"))
     datastream_event = DatastreamEvent(metadata, sort_keys if isinstance(sort_keys, list) else (), at_ms, read_ms)
     change_type = metadata.get("change_type")
+    op = _operation(change_type, metadata.get("is_deleted"), backfill)
+    payload = event.get("payload")
     return Envelope(
         source,
         table,
         backfill,
-        _operation(change_type, metadata.get("is_deleted"), backfill),
+        op,
         change_type in KEY_CHANGES,
         _key(metadata),
-        as_row(event.get("payload"), "the payload"),
+        {} if payload is None and op is Operation.DELETE else as_row(payload, "the payload"),
         metadata,
         uuid,
         at_ms,

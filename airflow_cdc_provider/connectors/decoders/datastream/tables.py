@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.avro_file import field_of
 from airflow_cdc_provider.connectors.decoders.common.avro_names import resolve_names
 from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
     ColumnMapping,
+    declared_converter,
     map_columns,
     mapped_images,
     source_columns,
@@ -18,11 +20,12 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_SCHE
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings
 from airflow_cdc_provider.connectors.decoders.datastream.types import column_of, converter, source_type
+from airflow_cdc_provider.connectors.decoders.datastream.values import EXTENDED
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Regime, TableSchema
 
 DOCUMENT = (
-    Column("_id", LogicalType(Kind.TEXT), False, "extended JSON"),
-    Column("data", LogicalType(Kind.JSON), True, "extended JSON"),
+    Column("_id", LogicalType(Kind.TEXT), False, EXTENDED),
+    Column("data", LogicalType(Kind.JSON), True, EXTENDED),
 )
 """The payload of MongoDB events."""
 
@@ -58,8 +61,10 @@ class DatastreamTables:
     ) -> tuple[TableSchema, list[ColumnMapping]]:
         known, rule = self._settings.schema(table), self._settings.rule(table)
 
-        def mappings(columns: Sequence[Column], key: Sequence[str]) -> list[ColumnMapping]:
-            return map_columns(rule, columns, key, lambda column: converter(column, warnings.append), warnings)
+        def mappings(columns: Sequence[Column], key: Sequence[str], is_declared: bool = False) -> list[ColumnMapping]:
+            converter_of = partial(converter, warn=warnings.append)
+            of_declared = declared_converter(rule, source_type, converter_of) if is_declared else converter_of
+            return map_columns(rule, columns, key, of_declared, warnings)
 
         if source == "mongodb" and known is None:
             return TableSchema(table, DOCUMENT, ("_id",), Regime.UNORDERED), mappings(DOCUMENT, ("_id",))
@@ -68,7 +73,7 @@ class DatastreamTables:
             if known is None:
                 raise DecodeError(NO_SCHEMA, f"the columns of {table} are unknown")
             schema = replace(known, key=known.key or key, regime=Regime.UNORDERED)
-            return schema, mappings(source_columns(rule, known.columns, source_type), schema.key)
+            return schema, mappings(source_columns(rule, known.columns, source_type), schema.key, is_declared=True)
         columns = [column_of(field) for field in payload["fields"] if not self._settings.excludes(table, field["name"])]
         effective_key = known.key if known and known.key else key
         mapped = mappings(columns, effective_key)

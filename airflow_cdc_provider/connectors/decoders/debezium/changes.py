@@ -20,7 +20,11 @@ from airflow_cdc_provider.connectors.decoders.debezium import documents, headers
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.positions import EventPosition
-from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, event_position
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import (
+    SourceBlock,
+    event_position,
+    statement_position,
+)
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayout, TableLayouts
 from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import epoch_prefix
@@ -46,7 +50,7 @@ class ChangeDecoder:
         if op == "t":
             if value.payload.get("before") is not None or value.payload.get("after") is not None:
                 raise DecodeError(CONTRADICTION, "a truncate with a before or after image")
-            position = event_position(block, message.offset, False)
+            position = statement_position(block, message.offset)
             return [_RecordBuilder(self._epoch, block, "", position).truncate()]
         operation = OPERATIONS.get(op) if isinstance(op, str) else None
         if operation is None:

@@ -18,13 +18,14 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     message_position,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import refusal
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
 from airflow_cdc_provider.connectors.decoders.debezium.schema_history import schema_of
-from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, event_position, source_of
+from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, source_of, statement_position
 from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
@@ -45,13 +46,12 @@ def decode(
     """Raises DecodeError if the message is of none of these kinds."""
     if payload.get("status") in TRANSACTION and "id" in payload:
         return [_transaction(message, payload, settings)]
-    if "tableChanges" in payload or "ddl" in payload:
+    if "source" in payload and ("tableChanges" in payload or "ddl" in payload):
         return _schema_changes(message, payload, settings, options)
     if payload and payload.keys() <= HEARTBEAT:
         return [_source_record(message, payload, settings, "heartbeat")]
-    if payload and ENVELOPE.isdisjoint(payload):
-        raise DecodeError(UNKNOWN_OPERATION, ROW_ALONE)
-    raise DecodeError(UNKNOWN_OPERATION, "neither a row, a transaction nor a schema change")
+    is_row = payload and ENVELOPE.isdisjoint(payload)
+    raise refusal(payload, "debezium", ROW_ALONE if is_row else "neither a row, a transaction nor a schema change")
 
 
 def logical_message(
@@ -130,7 +130,7 @@ def _table_change(
     block = SourceBlock(
         connector, table, snapshot, None, None, None, None, dumps({**source, **statement, "change": change}), source
     )
-    position = event_position(block, message.offset, False)
+    position = statement_position(block, message.offset)
     record = ChangeRecord(
         table,
         Operation.MESSAGE,

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.decoders.common import column_texts, times, values
 from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
-    NO_SCHEMA,
-    WRONG_NUMBER,
-    WRONG_VALUE,
-    DecodeError,
-)
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import WRONG_NUMBER, WRONG_VALUE, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.times import Warn
 from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.decoders.debezium import semantics as s
+from airflow_cdc_provider.connectors.decoders.debezium import undeclared
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import Semantic
-from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+from airflow_cdc_provider.core.table.schema import Column, LogicalType
 
 if TYPE_CHECKING:
     from pyarrow import Array, StringArray
@@ -63,9 +59,10 @@ def column_semantic(column: Column) -> Semantic | None:
     return semantic if semantic is not None and s.logical_type(semantic) == column.type else None
 
 
-def converter(column: Column, warn: Warn) -> Converter:
+def converter(column: Column, warn: Warn, binaries: str = "bytes") -> Converter:
+    """``binaries``: the connector's ``binary.handling.mode``."""
     semantic = column_semantic(column)
-    return _converter_of_kind(column.type, warn) if semantic is None else semantic_converter(semantic, warn)
+    return undeclared.converter(column, warn, binaries) if semantic is None else semantic_converter(semantic, warn)
 
 
 def semantic_converter(semantic: Semantic, warn: Warn) -> Converter:
@@ -98,7 +95,7 @@ def arrow_converter(semantic: Semantic) -> ArrowConverter | None:
 
 def _collection(semantic: Semantic, warn: Warn) -> Converter:
     if semantic.inner is None:
-        return _unknown_members
+        return undeclared.document
     convert = _member(semantic, warn)
     return lambda value: encode_basestring(convert(value))
 
@@ -130,12 +127,6 @@ def _members(kind: str, convert: Converter) -> Converter:
         return "{" + ",".join([f"{encode_basestring(name)}:{member(item)}" for name, item in value.items()]) + "}"
 
     return array if kind == "array" else object_
-
-
-def _unknown_members(value: Any) -> str:
-    if isinstance(value, list) and any(not isinstance(item, bool | None) for item in value):
-        raise DecodeError(NO_SCHEMA, "an array whose item type is not in the schema of the table")
-    return values.text(value)
 
 
 def _with_warn(convert: TimeConverter, warn: Warn) -> Converter:
@@ -229,49 +220,5 @@ def _unsigned(warn: Warn) -> Converter:
             warn("unsigned_wrapped")
             value += WRAP
         return f'"{value}"'
-
-    return convert
-
-
-def _converter_of_kind(kind: LogicalType, warn: Warn) -> Converter:
-    match kind.kind:
-        case Kind.DATE:
-            return _texts_only(times.date_of_text, warn)
-        case Kind.TIMESTAMP:
-            return _texts_only(times.timestamp_of_text, warn)
-        case Kind.TIMESTAMPTZ:
-            return _texts_only(times.timestamptz_of_text, warn)
-        case Kind.DECIMAL:
-            return _number_or_text(values.converter(kind, warn))
-        case Kind.TEXT:
-            return values.text
-        case Kind.JSON:
-            return _unknown_members
-        case _:
-            return values.converter(kind, warn)
-
-
-def _texts_only(convert_text: TimeConverter, warn: Warn) -> Converter:
-    def convert(value: Any) -> str:
-        if not isinstance(value, str):
-            raise DecodeError(NO_SCHEMA, "a time as a number whose unit is not in the schema of the table")
-        return convert_text(value, warn)
-
-    return convert
-
-
-def _number_or_text(convert_number: Converter) -> Converter:
-    """Rejects texts that may be base64 of an unscaled value."""
-
-    def convert(value: Any) -> str:
-        if (
-            isinstance(value, str)
-            and value not in values.NON_FINITE
-            and not value.lstrip("-").replace(".", "", 1).isdecimal()
-        ):
-            raise DecodeError(
-                NO_SCHEMA, "a decimal that is not the text of a number, and its scale is not in the schema of the table"
-            )
-        return convert_number(value)
 
     return convert

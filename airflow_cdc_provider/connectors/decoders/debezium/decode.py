@@ -46,7 +46,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.table_history import (
 )
 from airflow_cdc_provider.connectors.decoders.debezium.table_layouts import TableLayouts
 from airflow_cdc_provider.connectors.decoders.debezium.unwrapped import UnwrappedRows
-from airflow_cdc_provider.connectors.schema_registry.framing import names_schema
+from airflow_cdc_provider.connectors.schema_registry.framing import starts_with_id
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.serde import from_plain
@@ -87,7 +87,7 @@ class DebeziumDecoder:
         self._settings = settings
         self._options = options
         self._reader = ConnectReader()
-        layouts = TableLayouts(settings, options.full_before, lambda: self._histories)
+        layouts = TableLayouts(settings, options, lambda: self._histories)
         placeholders = Placeholders(options.unavailable_value)
         self._layouts = layouts
         self._changes = ChangeDecoder(settings, layouts, placeholders)
@@ -126,7 +126,7 @@ class DebeziumDecoder:
                 return self._rows.decode(message, value, key, self._table_of(message.topic))
             return self._decode(message, value, key)
         except DecodeError as error:
-            without_registry = not self._options.registry and names_schema(message)
+            without_registry = not self._options.registry and starts_with_id(message)
             reason = message.reason or (REGISTERED if without_registry else str(error))
             return [self._unreadable(message, key, reason)]
 

@@ -30,4 +30,4 @@ class DebeziumOptions:
         "mean that the connector lost its offsets. Not required for PostgreSQL.",
         False,
     )
-    binaries: str = doc("The connector's `binary.handling.mode`, likewise.", "bytes")
+    binaries: str = doc("The connector's `binary.handling.mode`, likewise, and for declared columns.", "bytes")

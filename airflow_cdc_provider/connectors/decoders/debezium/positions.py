@@ -11,6 +11,9 @@
 | oracle | commit SCN 20 · redo thread 4 · SCN 20 · record set 20 · SQL number 8 | |
 | mongodb | seconds 16 · ordinal in the second 16 | in the transaction 16 |
 
+A truncate and a DDL statement of Oracle commit themselves: their position is their own SCN. The commit SCN in the
+source block is that of the last transaction before them, or missing if the connector has seen none since it started.
+
 The halves of a key change share a position; with MariaDB 11.8, all changes of a transaction do. The row LSN of
 PostgreSQL is not monotonic in the stream, since transactions are sent in commit order; the end of the previous
 transaction is. It is missing in the first transaction of a connector without offsets. There the row's LSN serves, since
@@ -30,6 +33,18 @@ SEQUENCE = re.compile(r'\[\s*(?:null|"(?:null)?"|"(\d+)")\s*,\s*(?:null|"(?:null
 LSN_PARTS = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,4})")
 RECORD_SET = re.compile(r"\s*0x([0-9a-fA-F]{1,8})\.([0-9a-fA-F]{1,8})\.([0-9a-fA-F]{1,4})\s*")
 AFTER_ALL_ROWS = (1 << 32) - 1
+LOGMINER = (
+    "let a current connector read Oracle through LogMiner (`database.connection.adapter: logminer`), write to new "
+    "topics, and resync"
+)
+WITHOUT_COMMIT = (
+    "the source block has no commit_scn, as events of OpenLogReplicator: these have the SCN of a checkpoint, which "
+    f"several transactions share, and not their place in it; {LOGMINER}"
+)
+WITHOUT_RECORD_SET = (
+    "the source block has no rs_id, as events of XStream and of old connectors: thousands of changes may share an SCN, "
+    f"also those of one row; {LOGMINER}"
+)
 
 
 class EventPosition(NamedTuple):
@@ -140,13 +155,22 @@ def oracle(source: Source, ordinal: int | None, snapshot: str, offset: int, keyl
     is_snapshot = snapshot != "none"
     scn = read_number(source, "scn", 20, 0)
     scns = source.get("commit_scn")
+    if scns is None and not is_snapshot:
+        raise DecodeError(NO_ORDER, WITHOUT_COMMIT)
     first = {"commit_scn": scns.partition(",")[0].partition(":")[0] if isinstance(scns, str) else scns}
     commit = read_number(first, "commit_scn", 20, scn if is_snapshot else None)
     if is_snapshot:
         return EventPosition(f"{commit:020x}{0:052x}")
+    if not source.get("rs_id"):
+        raise DecodeError(NO_ORDER, WITHOUT_RECORD_SET)
     thread = read_number(source, "redo_thread", 4, 0)
     ssn = read_number(source, "ssn", 8, 0)
     return EventPosition(f"{commit:020x}{thread:04x}{scn:020x}{record_set_digits(source.get('rs_id'))}{ssn:08x}")
+
+
+def oracle_statement(source: Source) -> EventPosition:
+    """After all transactions that were committed at its SCN: it waited for those of its table."""
+    return EventPosition(f"{read_number(source, 'scn', 20):020x}".ljust(72, "f"))
 
 
 def record_set_digits(rs_id: Any) -> str:

@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, WRONG_VALUE, DecodeError
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import OF_FORMATS, not_supported
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
-from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS, EventPosition, snapshot_of
+from airflow_cdc_provider.connectors.decoders.debezium.positions import (
+    POSITIONS,
+    EventPosition,
+    oracle_statement,
+    snapshot_of,
+)
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "mysql": ("db", "table"),
@@ -45,8 +51,12 @@ def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The connector and its source block. Raises DecodeError."""
     source = as_row(payload.get("source"), "the source block")
     connector = source.get("connector")
-    if not isinstance(connector, str) or connector not in POSITIONS:
-        raise DecodeError(NO_ORDER, "the source block names an unknown connector")
+    if not isinstance(connector, str) or not connector:
+        raise DecodeError(NO_ORDER, "the source block names no connector")
+    if connector in OF_FORMATS:
+        raise not_supported("connector", connector, POSITIONS, f"set `format: {OF_FORMATS[connector]}`")
+    if connector not in POSITIONS:
+        raise not_supported("connector", connector, POSITIONS)
     return connector, source
 
 
@@ -82,6 +92,13 @@ def source_block(
 def event_position(block: SourceBlock, offset: int, keyless: bool) -> EventPosition:
     read_position, _ = POSITIONS[block.connector]
     return read_position(block.source, block.tx_seq, block.snapshot, offset, keyless)
+
+
+def statement_position(block: SourceBlock, offset: int) -> EventPosition:
+    """Of a truncate or a DDL statement."""
+    if block.connector == "oracle" and block.snapshot == "none":
+        return oracle_statement(block.source)
+    return event_position(block, offset, False)
 
 
 def _row_id(source: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.decoders.common.column_mapping import (
     ColumnMapping,
+    declared_converter,
     map_columns,
     mapped_images,
     source_columns,
@@ -25,6 +26,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.column_identities import 
 )
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectValue
 from airflow_cdc_provider.connectors.decoders.debezium.converters import arrow_converter, column_semantic, converter
+from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import has_no_placeholder
 from airflow_cdc_provider.connectors.decoders.debezium.schema_changes import unlogged_changes
 from airflow_cdc_provider.connectors.decoders.debezium.semantics import Semantic
@@ -75,10 +77,11 @@ class TableLayouts:
     """One layout per table, schema text and key; each schema is announced once."""
 
     def __init__(
-        self, settings: DecoderSettings, full_before: bool, histories: Callable[[], Sequence[TableHistory]]
+        self, settings: DecoderSettings, options: DebeziumOptions, histories: Callable[[], Sequence[TableHistory]]
     ) -> None:
         self._settings = settings
-        self._full_before = full_before
+        self._full_before = options.full_before
+        self._binaries = options.binaries
         self._layouts: dict[tuple[str, str, tuple[str, ...], bool], TableLayout] = {}
         self._announced: set[str] = set()
         self._last_columns: dict[str, Sequence[Column]] = {}
@@ -127,7 +130,10 @@ class TableLayouts:
             if known is None:
                 raise DecodeError(NO_SCHEMA, f"the message has no schema, and the schema of {table} is unknown")
             columns = source_columns(rule, known.columns, _logical_type)
-            mappings = map_columns(rule, columns, known.key, lambda c: converter(c, warnings.append), warnings)
+            converter_of = declared_converter(
+                rule, _logical_type, lambda column: converter(column, warnings.append, self._binaries)
+            )
+            mappings = map_columns(rule, columns, known.key, converter_of, warnings)
             schema = known
         else:
             fields = fields_of(value.schema) if is_row else row_fields(value.schema)

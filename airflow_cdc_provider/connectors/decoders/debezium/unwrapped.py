@@ -20,6 +20,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import refusal
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
@@ -35,6 +36,7 @@ from airflow_cdc_provider.core.log.positions import epoch_prefix
 
 ADDED = "__"
 """The prefix of added fields, which columns of the row do not have."""
+WITH_ID = {"schemaId", "payload"}
 OPERATIONS = {
     "c": Operation.UPSERT,
     "u": Operation.UPSERT,
@@ -67,6 +69,7 @@ class UnwrappedRows:
         """A null value is a delete, unless deletes are rewritten to rows; without a key it is ignored."""
         key_row = {} if key.payload is None else as_row(key.payload, "the key")
         row = None if value.payload is None else as_row(value.payload, "the value")
+        _require_row(row or {})
         if row is None and not key_row:
             return [Ignored(1)]
         schema = value if value.schema is None else ConnectValue(None, _without_added(value.schema), value.text)
@@ -132,6 +135,14 @@ class UnwrappedRows:
             event_id=f"{message.channel}:{message.offset}",
             snapshot="initial" if operation is Operation.READ else "none",
         )
+
+
+def _require_row(row: Mapping[str, Any]) -> None:
+    source = row.get("source")
+    if "op" in row and isinstance(source, dict) and "connector" in source:
+        raise DecodeError(CONTRADICTION, "an envelope with `op` and `source`, and no row: remove `unwrapped: true`")
+    if row.keys() == WITH_ID and isinstance(row["payload"], dict):
+        raise refusal(row, "debezium", "no row")
 
 
 def _operation(row: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Operation:

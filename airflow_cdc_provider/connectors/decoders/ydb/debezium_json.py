@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     UNKNOWN_OPERATION,
     DecodeError,
 )
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import OF_FORMATS, not_supported, refusal
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed
@@ -36,7 +37,10 @@ class DebeziumJson:
     def decode(self, message: Message, value: Row, table: str) -> list[Item]:
         """Raises DecodeError if not even the position can be decoded."""
         payload = as_row(value["payload"], "the payload")
-        source = as_row(payload.get("source"), "the source block")
+        if "source" not in payload:
+            raise refusal(value, "ydb", "a payload without a source block")
+        source = as_row(payload["source"], "the source block")
+        _require_feed(source.get("connector"))
         ts = payload.get("ts")
         if ts is None and source.get("step") is not None:
             ts = [source["step"], source.get("txId")]
@@ -58,6 +62,12 @@ class DebeziumJson:
         except DecodeError as error:
             after = payload.get("after")
             return [change.unreadable(str(error), op, images, {**row, **(after if isinstance(after, dict) else {})})]
+
+
+def _require_feed(connector: Any) -> None:
+    """Envelopes of other connectors have no virtual timestamp."""
+    if isinstance(connector, str) and connector not in OF_FORMATS:
+        raise not_supported("connector", connector, OF_FORMATS, "Debezium's own connectors need `format: debezium`")
 
 
 def _guess_images(table: str, message: Message, payload: Row) -> RowImages:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common import values
+from airflow_cdc_provider.connectors.decoders.common import times, untyped_values, values
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     CONTRADICTION,
     NO_KEY,
     UNKNOWN_OPERATION,
     WRONG_NUMBER,
+    WRONG_TIME,
     WRONG_VALUE,
     DecodeError,
     PartialDecode,
@@ -26,6 +28,7 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
+from airflow_cdc_provider.connectors.decoders.common.values import Converter
 from airflow_cdc_provider.connectors.decoders.ydb.positions import DIGITS, sequence_tail
 from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, CODEC
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
@@ -37,7 +40,23 @@ DOCUMENT = "document"
 KEY_KINDS = {"S": Kind.TEXT, "N": Kind.TEXT, "B": Kind.BYTES}
 NAMES = {"INSERT": Operation.INSERT, "MODIFY": Operation.UPDATE, "REMOVE": Operation.DELETE}
 ROW_MEMBERS = frozenset({"Keys", "NewImage", "OldImage"})
-TAGS = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+COLLECTIONS = frozenset({"SS", "NS", "BS", "L", "M"})
+TAGS = frozenset({"S", "N", "B", "BOOL", "NULL", *COLLECTIONS})
+NUMBERS = frozenset({"N"})
+TAGS_OF: Mapping[Kind, frozenset[str]] = {
+    Kind.BOOLEAN: frozenset({"BOOL"}),
+    Kind.DECIMAL: frozenset({"N", "S"}),
+    Kind.TEXT: frozenset({"N", "S"}),
+    Kind.JSON: frozenset({"BOOL", "N", "S"}),
+    Kind.BYTES: frozenset({"B"}),
+    **dict.fromkeys((Kind.UUID, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ), frozenset({"S"})),
+}
+"""Kind of a column → the tags of its scalar values; others have numbers."""
+TIMES = {
+    Kind.DATE: times.date_of_text,
+    Kind.TIMESTAMP: times.timestamp_of_text,
+    Kind.TIMESTAMPTZ: times.timestamptz_of_text,
+}
 Attributes = Mapping[str, Any]
 
 
@@ -135,26 +154,37 @@ def _untag(tagged: Any) -> tuple[str, Any]:
 
 
 def _value(tagged: Any, column: Column) -> str:
+    """A column of JSON has the value without its tag if it is a scalar; a text column keeps the tags of others."""
     tag, value = _untag(tagged)
     if tag == "NULL":
         return "null"
-    if tag in ("SS", "NS", "BS", "L", "M"):
+    if tag in COLLECTIONS:
         if column.type.kind not in (Kind.JSON, Kind.TEXT):
             raise DecodeError(WRONG_VALUE, "a set, list or map in a scalar column")
         return encode_basestring(dumps(tagged))
-    if tag == "N":
-        return _number(value, column.type)
-    return values.converter(column.type, _no_warnings)(value)
+    if tag not in TAGS_OF.get(column.type.kind, NUMBERS):
+        raise DecodeError(WRONG_VALUE, f"a value with the tag {tag} in a column of type {column.type}")
+    return _number(value, column.type) if tag == "N" else _converter(column.type)(value)
+
+
+def _converter(kind: LogicalType) -> Converter:
+    match kind.kind:
+        case Kind.JSON:
+            return untyped_values.document
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return partial(TIMES[kind.kind], warn=_too_fine)
+        case _:
+            return values.converter(kind, _no_warnings)
 
 
 def _number(value: Any, kind: LogicalType) -> str:
     """Numbers are sent as text of up to 38 digits."""
     if not isinstance(value, str):
         raise DecodeError(WRONG_VALUE, "a number that is not a string")
-    if kind.kind in (Kind.TEXT, Kind.JSON):
+    if kind.kind is Kind.TEXT:
         return encode_basestring(value)
-    if kind.kind is Kind.DECIMAL:
-        return values.converter(kind, _no_warnings)(value)
+    if kind.kind in (Kind.DECIMAL, Kind.JSON):
+        return _converter(kind)(value)
     try:
         number = Decimal(value)
     except InvalidOperation as error:
@@ -164,6 +194,10 @@ def _number(value: Any, kind: LogicalType) -> str:
             raise DecodeError(WRONG_NUMBER, "not an integer")
         return values.integer(kind.kind)(int(number))
     return values.converter(kind, _no_warnings)(number)
+
+
+def _too_fine(_code: str) -> None:
+    raise DecodeError(WRONG_TIME, "a time with digits below a microsecond")
 
 
 def _no_warnings(_code: str) -> None:

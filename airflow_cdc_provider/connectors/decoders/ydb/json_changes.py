@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     DecodeError,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
+from airflow_cdc_provider.connectors.decoders.common.foreign_messages import refusal
 from airflow_cdc_provider.connectors.decoders.common.images import RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed, number_key
@@ -27,6 +28,8 @@ from airflow_cdc_provider.core.log.positions import epoch_prefix
 KINDS = ("update", "reset", "erase")
 IMAGES = ("newImage", "oldImage")
 ROW_MEMBERS = frozenset({"key", *KINDS, *IMAGES})
+MEMBERS = frozenset({"key", *KINDS, "resolved", "tableChanges"})
+NO_TIME = VirtualTimestamp()
 Row = Mapping[str, Any]
 
 
@@ -38,6 +41,8 @@ class YdbJson:
 
     def decode(self, message: Message, value: Row, table: str) -> list[Item]:
         """Raises DecodeError if not even the position can be decoded."""
+        if MEMBERS.isdisjoint(value) or "source" in value:
+            raise refusal(value, "ydb", "none of update, reset and erase")
         if "resolved" in value:
             return [self._barrier(message, value, table)]
         timestamp = virtual_timestamp(value.get("ts"))
@@ -96,9 +101,9 @@ class YdbJson:
 
     def _barrier(self, message: Message, value: Row, table: str) -> ChangeRecord:
         """The partition contains all older changes. The barrier of a table is the minimum over its partitions."""
-        if value["resolved"] is None:
-            raise DecodeError(NO_ORDER, "a barrier without a virtual timestamp")
         timestamp = virtual_timestamp(value["resolved"])
+        if timestamp.commit_ts is None:
+            raise DecodeError(NO_ORDER, "a barrier without a virtual timestamp, or of a time outside the calendar")
         record = self._control(message, table, timestamp, Operation.BARRIER)
         record.after = dumps({**value, "channel": message.channel})
         return record
@@ -106,10 +111,12 @@ class YdbJson:
     def _schema(self, message: Message, value: Row, table: str, timestamp: VirtualTimestamp) -> list[Item]:
         """Every partition contains the schema record, at the same position, so that it counts once."""
         changes = value["tableChanges"]
+        if timestamp == NO_TIME:
+            raise DecodeError(NO_ORDER, "a schema record without a virtual timestamp")
         if not isinstance(changes, list) or len(changes) != 1:
             raise DecodeError(WRONG_VALUE, "a schema record that does not have exactly one table")
         definition = as_row(as_row(changes[0], "the change").get("table"), "the table")
-        schema = feed_schema(table, definition)
+        schema = self._tables.declared(feed_schema(table, definition))
         record = self._control(message, table, timestamp, Operation.SCHEMA)
         record.schema_id, record.after = schema.schema_id, canonical(schema.plain())
         record.position = dumps({**value, "channel": message.channel, "offset": message.offset})

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_cdc_provider.connectors.decoders.common import column_texts, times, values
+from airflow_cdc_provider.connectors.decoders.common import column_texts, times, untyped_values, values
 from airflow_cdc_provider.connectors.decoders.common.column_texts import ArrowConverter
 from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
+    NO_SCHEMA,
     WRONG_NUMBER,
-    WRONG_TIME,
     WRONG_VALUE,
     DecodeError,
 )
@@ -70,33 +70,44 @@ def logical_type(native: str) -> LogicalType:
     return LogicalType(BY_NAME.get(name, Kind.TEXT))
 
 
+def source_type(column: Column) -> LogicalType | None:
+    """The type that ``native`` means; None if there is none."""
+    return logical_type(column.native) if column.native else None
+
+
+def _is_typed(column: Column) -> bool:
+    """Whether the column has the type that ``native`` means: only then does that decide how its values are read."""
+    return source_type(column) == column.type
+
+
 def converter(column: Column, warn: Warn) -> Converter:
-    """By the YDB type of the column; if that is unknown, by its type in the copy."""
-    name = base_type(column.native)
+    name = base_type(column.native) if _is_typed(column) else ""
     if name in UNSIGNED:
         return _unsigned(UNSIGNED[name], column.type)
     if name == "int8":
         return _byte
     match column.type.kind:
-        case Kind.DATE:
+        case Kind.DATE if name == "date32":
             return _number_or_text(times.date_of_days, times.date_of_text, warn)
+        case Kind.DATE:
+            return untyped_values.moment(times.date_of_text, "Date32", warn)
         case Kind.TIMESTAMPTZ:
             return _timestamps(PER_UNIT_US.get(name, 0), warn)
         case Kind.TIMESTAMP:
-            return lambda value: times.timestamp_of_text(value, warn)
-        case Kind.DECIMAL:
-            return values.converter(column.type, warn)
+            return untyped_values.moment(times.timestamp_of_text, "Timestamp64", warn)
         case Kind.JSON:
             return values.document
         case Kind.TEXT:
-            return values.text
+            return untyped_values.text("Interval")
+        case Kind.BYTES if column.native and not name:
+            return _not_binary
         case _:
             return values.converter(column.type, warn)
 
 
 def arrow_converter(column: Column) -> ArrowConverter | None:
     """As ``converter``, for Arrow columns; None if the type is not supported."""
-    name, kind = base_type(column.native), column.type
+    name, kind = base_type(column.native) if _is_typed(column) else "", column.type
     if name in UNSIGNED:
         return column_texts.integers_between(0, UNSIGNED[name] - 1, quotes=kind.kind is Kind.DECIMAL)
     if name == "int8":
@@ -106,6 +117,10 @@ def arrow_converter(column: Column) -> ArrowConverter | None:
     if kind.kind is Kind.DECIMAL and kind.precision is not None and kind.scale is not None:
         return column_texts.decimals(kind.precision, kind.scale)
     return None if kind.kind is Kind.JSON else column_texts.converter_of_kind(kind.kind)
+
+
+def _not_binary(value: Any) -> str:
+    raise DecodeError(NO_SCHEMA, "a column of bytes whose `native` is another type: `String`, or none")
 
 
 def _unsigned(limit: int, kind: LogicalType) -> Converter:
@@ -137,19 +152,18 @@ def _number_or_text(
 
 def _timestamps(unit_us: int, warn: Warn) -> Converter:
     """ISO text, always UTC; the 64-bit types are numbers of their units."""
+    of_text = untyped_values.moment(times.timestamptz_of_text, "Timestamp64", warn)
 
     def convert(value: Any) -> str:
-        if type(value) is int:
-            if not unit_us:
-                raise DecodeError(WRONG_TIME, "a time as a number, although its type is sent as text")
+        if type(value) is int and unit_us:
             return times.timestamp_of_us(value * unit_us, warn, "Z")
         if isinstance(value, str) and len(value) <= TO_MICROSECONDS:
             try:
                 moment = datetime.fromisoformat(value)
             except ValueError:
-                return times.timestamptz_of_text(value, warn)  # outside the calendar, or invalid
+                return of_text(value)  # outside the calendar, or invalid
             if moment.tzinfo is None or moment.tzinfo is UTC:
                 return f'"{moment.replace(tzinfo=None).isoformat()}Z"'
-        return times.timestamptz_of_text(value, warn)
+        return of_text(value)
 
     return convert
