@@ -85,7 +85,10 @@ def test_a_generated_column_as_the_key_is_refused_unless_rows_are_identified_oth
     problem = refusal(database, task)
     assert (problem.code, problem.found, task.schema.key) == ("SRC153", "key (id)", ())
     assert [one.code for one in database.source.check([task])] == ["SRC153"]
-    assert database.source.refused([database.task("public.k", key=["n"])]) == {}
+    keyed = database.task("public.k", key=["n"])
+    assert database.source.refused([keyed])["public.k"].code == "SRC170", "two rows may have one n"
+    database.sql("CREATE UNIQUE INDEX ON k (n)")
+    assert database.source.refused([keyed]) == {}
     assert database.task("public.other").schema.key == ("n",)
     assert database.source.check([database.task("public.other")]) == []
     database.sql("ALTER TABLE k REPLICA IDENTITY FULL")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.catalog import binlog_status
+from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
+from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 
@@ -28,7 +30,15 @@ class BinlogFilters:
 
 
 def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) -> Iterator[Problem]:
-    rows = binlog_status(connection)
+    """A login that may not see the status cannot read the binlog, either: other checks report that."""
+    import pymysql
+
+    try:
+        rows = binlog_status(connection)
+    except pymysql.Error as error:
+        if error_code(error) not in MISSING_PRIVILEGE:
+            raise
+        return
     filters = BinlogFilters(*(_names(text) for text in rows[0][2:4])) if rows else BinlogFilters(_NONE, _NONE)
     for task in tasks:
         database = task.name_in_source.partition(".")[0]
