@@ -21,13 +21,13 @@ NOT_FOUND = 404
 
 
 def connect_schema(connection: ConnectionInfo, number: str, used_by: str, open_client: Callable[[str], Any]) -> str:
-    """The text of the schema. ``open_client``: with the address of an interface. Raises CheckFailed: SRC160 if the
-    number names two schemas, or may name one that was deleted, and the connection does not say which; SRC161 if the
+    """The text of the schema. ``open_client``: with the address of an interface. Raises CheckFailed: SRC162 if the
+    number names two schemas, or may name one that was deleted, and the connection does not say which; SRC163 if the
     registry is not Apicurio's. Passes on the errors of the client."""
     url = address(connection)
     if not CONFLUENT_INTERFACE.search(url):
         raise CheckFailed.of(
-            "SRC161",
+            "SRC163",
             "the messages of Apicurio's ExtJsonConverter name schemas of another registry",
             where=f"{url}, schema id {number} of {used_by}",
             found="an address that is not one of Apicurio",
@@ -41,7 +41,7 @@ def connect_schema(connection: ConnectionInfo, number: str, used_by: str, open_c
         texts = _texts(client._rest_client, [f"ids/{kind}s/{number}" for kind in ids])
     if len(set(texts)) > 1:
         raise CheckFailed.of(
-            "SRC160",
+            "SRC162",
             f"the schema id {number} of Apicurio's ExtJsonConverter may name two schemas",
             where=f"{url}, schema id {number} of {used_by}",
             found="different schemas with this global id and this content id, or one only",

@@ -91,7 +91,7 @@ def test_an_id_that_names_two_schemas_or_one_only_is_refused_until_it_is_declare
     """2 is the global id of the second registration, and the content id of the third; 3 is a global id only."""
     for number in (2, 3):
         found = refused(registry.connection, number, CheckFailed)
-        assert found.startswith("SRC160") and USE_ID in found and USED_BY in found
+        assert found.startswith("SRC162") and USE_ID in found and USED_BY in found
     assert fetched(declared(registry, "globalId"), 2) == ENVELOPE
     assert fetched(declared(registry, "contentId"), 2) == KEY
     assert fetched(declared(registry, "globalId"), 3) == KEY
@@ -104,7 +104,7 @@ def test_an_unknown_id_is_a_reason_to_try_again_later(registry: EmbeddedRegistry
 
 def test_a_registry_that_is_not_apicurio_is_refused() -> None:
     found = refused(ConnectionInfo("r", "https://registry.example.com"), 1, CheckFailed)
-    assert found.startswith("SRC161") and "/apis/ccompat/v7" in found
+    assert found.startswith("SRC163") and "/apis/ccompat/v7" in found
 
 
 def test_another_declaration_is_refused(registry: EmbeddedRegistry) -> None:
@@ -125,7 +125,7 @@ def test_messages_are_decoded_with_their_schemas(registry: EmbeddedRegistry) -> 
 def test_the_check_names_what_to_declare(registry: EmbeddedRegistry) -> None:
     schemas = RegisteredSchemas(RegistryClient(registry.connection), SchemasInMemory())
     (problem,) = registry_problems([message(1, 2)], schemas)
-    assert problem.code == "SRC160"
+    assert problem.code == "SRC162"
     (missing,) = registry_problems([message(1, 2)], None)
     assert missing.code == "SRC107"
 
