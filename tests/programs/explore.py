@@ -10,9 +10,10 @@ from hypothesis import seed as seeded
 
 from tests.programs.draw import programs
 from tests.programs.findings import Finding
-from tests.programs.life import Servers, carry_out
+from tests.programs.life import Servers
 from tests.programs.program import Program
 from tests.programs.shorten import shortened
+from tests.programs.whole import run_program
 
 EACH = 12
 """Programs that are drawn together. The first of them is the simplest one."""
@@ -51,7 +52,7 @@ def drawn(seed: str) -> list[Program]:
 
 def show(program: Program, servers: Servers) -> Finding | None:
     try:
-        carry_out(program, servers)
+        run_program(program, servers)
     except Finding as finding:
         return finding
     return None

@@ -24,6 +24,7 @@ class Column:
     kind: str
     default: Any = None
     born: int = 0
+    renamed: bool = False
     id: int = field(default_factory=lambda: next(_ids))
 
 
@@ -35,7 +36,8 @@ Row = dict[int, Any]
 class Table:
     """``writes``: how many rows were written; ``altered``: how many of them before the last statement. ``written``:
     key → number of writes that made, changed or deleted it.
-    ``bad``: keys whose row cannot be represented. ``named``: columns that the YAML names, which keep their names."""
+    ``bad``: keys whose row cannot be represented. ``withheld``: columns that came after the first copy, of a sensitive
+    table. ``named``: columns that the YAML names, which keep their names."""
 
     name: str
     text_keys: bool
@@ -46,6 +48,7 @@ class Table:
     altered: int = -1
     written: dict[Any, int] = field(default_factory=dict)
     bad: set[Any] = field(default_factory=set)
+    withheld: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         kinds = {KEY: "key", NUMBER: "int", TEXT: "text", TIME: "time", SECRET: "text"}

@@ -31,7 +31,7 @@ class PolledWorld(PostgresWorld):
 
     @property
     def source(self) -> Source:
-        audit_s = OFTEN_S if self.looks_for_deletes else SELDOM_S
+        audit_s = OFTEN_S if self.searches_deletes else SELDOM_S
         return Source("jdbc_poll", "source", self.reconcile, {**OPTIONS, "key_audit": audit_s})
 
     def create(self, table: Table) -> None:

@@ -13,7 +13,7 @@ from tests.programs.source import Column, Table
 class World(ABC):
     """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
     represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
-    ``is_feed``: it cannot be read at any time. ``looks_for_deletes``: the next run does, if the stream has none."""
+    ``is_feed``: it cannot be read at any time. ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
     has_bad = True
@@ -21,7 +21,7 @@ class World(ABC):
     alters = True
     loses_log = False
     is_feed = False
-    looks_for_deletes = True
+    searches_deletes = True
     connection = ConnectionInfo()
 
     @property

@@ -1,0 +1,50 @@
+"""What happens to the source and to the targets."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.programs import program as acts
+from tests.programs.carrying_out import carry_out
+from tests.programs.life import Life
+
+
+@carry_out.register
+def _(act: acts.Server, life: Life) -> None:
+    if act.setting in life.world.settings:
+        life.world.set(act.setting, act.on)
+        (life.off.discard if act.on else life.off.add)(act.setting)
+        life.ground("publication")
+
+
+@carry_out.register
+def _(act: acts.LoseLog, life: Life) -> None:
+    if life.world.loses_log:
+        life.world.lose_log()
+        life.ground("position")
+
+
+@carry_out.register
+def _(act: acts.ClockBack, life: Life) -> None:
+    life.world.clock_back()
+
+
+@carry_out.register
+def _(act: acts.LoseCopy, life: Life) -> None:
+    copy = life.copy(act.copy)
+    row = life.states().get(copy.name)
+    if row is None or row.control is None:
+        return
+    if database := life.warehouses.get(copy.target):
+        database.execute(f"DROP TABLE {database.schema}.{row.target}")
+    else:
+        target = life.definition.target_named(copy.target)
+        shutil.rmtree(f"{target.location}/{row.target}", ignore_errors=True)
+    for other in life.copies.values():  # two shards are in one table
+        if other.target == copy.target and life.states()[other.name].target == row.target:
+            other.grounds.add("missing")
+
+
+@carry_out.register
+def _(act: acts.Outage, life: Life) -> None:
+    life.outage = not act.on and bool(life.warehouses)

@@ -1,0 +1,60 @@
+"""The end of a program: what was wrong ends, and then every copy must be equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_cdc_provider.core.decisions.commands import CommandKind
+from airflow_cdc_provider.core.table.states import TableState
+from tests.programs import program as acts
+from tests.programs.carrying_out import carry_out
+from tests.programs.findings import Finding
+from tests.programs.life import Life
+from tests.programs.runs import IDLE, RUNS, one_run, settle
+from tests.programs.source import GOOD_TIME, TIME, Table
+
+CLOSING_KEY, CLOSING_VALUE = 8, 1
+
+
+def heal(life: Life) -> None:
+    """What was wrong ends, and an operator copies the stopped tables again: then every copy is equal."""
+    life.outage = False
+    for setting in sorted(life.off):
+        carry_out(acts.Server(setting, on=True), life)
+    if life.setup.declared_key:
+        return
+    for number, table in enumerate(life.source_tables):
+        for key in sorted(table.bad, key=str):
+            _rewrite(life, table, key)
+        carry_out(acts.Put(CLOSING_KEY, CLOSING_VALUE, number), life)
+    for copy in life.copies.values():
+        if copy.paused:
+            life.record_command(CommandKind.RESUME, copy.name)
+            copy.paused = False
+    life.world.wait()
+    for _ in range(3):
+        for number in range(RUNS):
+            life.world.searches_deletes = number == 0
+            if set(one_run(life).states) <= IDLE:
+                break
+        stopped = [
+            name
+            for name, row in life.states().items()
+            if name in life.copies and row.state not in (TableState.REPLICATING, TableState.PAUSED)
+        ]
+        if not stopped or life.world.is_feed:
+            break
+        for name in stopped:
+            life.record_command(CommandKind.RESYNC, name, approve_deletes=True)
+            life.copies[name].copied_again = True
+    settle(life)
+    for name, row in life.states().items():
+        if name in life.copies and row.state is not TableState.REPLICATING and not life.world.is_feed:
+            raise Finding("not healed", f"{name} is {row.state} in the end: {row.reason} {row.error}")
+
+
+def _rewrite(life: Life, table: Table, key: Any) -> None:
+    before = table.named_row(key)
+    table.put(key, before | {TIME: GOOD_TIME})
+    life.world.put(table, key, before)
+    life.wrote(table, key)

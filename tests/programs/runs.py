@@ -1,0 +1,145 @@
+"""Runs, and what must be true when they are idle: every copy is equal to its source, or it is stopped visibly, with a
+true reason."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airflow_cdc_failpoints import ARMED, TOKEN
+
+from airflow_cdc_provider.control.answers import open_questions
+from airflow_cdc_provider.control.quarantine_commands import cases_of
+from airflow_cdc_provider.core.table.states import TableState
+from tests.faults.dag_run import DagRun
+from tests.programs import program as acts
+from tests.programs.carrying_out import carry_out
+from tests.programs.copies import Copy
+from tests.programs.findings import Finding, is_true
+from tests.programs.killed import KilledRun
+from tests.programs.life import Life
+from tests.programs.operators import key_of
+from tests.spark.targets_of_kinds import rows_of
+
+RUNS = 12
+"""More than any work needs."""
+IDLE = {"open_window", "close_window"}
+CRASHES = ("JOB001", "KeyError", "Traceback", "report this", "TypeError", "AssertionError", "IndexError")
+
+
+@carry_out.register
+def _(act: acts.Run, life: Life) -> None:
+    life.world.wait()
+    one_run(life, act.kill)
+
+
+def one_run(life: Life, kill: str = "") -> DagRun:
+    life.definition = replace(life.definition, source=life.world.source)
+    before = _floors(life)
+    if kill:
+        with tempfile.NamedTemporaryFile(prefix="cdc-token-", delete=False) as token:
+            os.environ |= {ARMED: f"{kill}=raise:tests.programs.killed.Killed", TOKEN: token.name}
+        try:
+            dag_run = life.execute(KilledRun(life))  # type: ignore[arg-type]
+        finally:
+            del os.environ[ARMED], os.environ[TOKEN]
+            Path(token.name).unlink(missing_ok=True)
+    else:
+        dag_run = life.run()
+    for name, floor in _floors(life).items():
+        if name in life.copies and before.get(name) != floor and life.copies[name].copied_again:
+            life.copies[name].left_out.clear()
+            life.copies[name].copied_again = False
+    for problem in dag_run.problems:
+        if any(word in problem for word in CRASHES):
+            raise Finding("crash", problem)
+    return dag_run
+
+
+def _floors(life: Life) -> dict[str, str]:
+    return {name: row.control.floor for name, row in life.states().items() if row.control}
+
+
+@carry_out.register
+def _(act: acts.Settle, life: Life) -> None:
+    settle(life)
+
+
+def settle(life: Life) -> None:
+    life.world.wait()
+    for number in range(RUNS):
+        life.world.searches_deletes = number == 0
+        dag_run = one_run(life)
+        if set(dag_run.states) <= IDLE:
+            break
+    else:
+        failing = [name for name, row in life.states().items() if row.state is TableState.FAILING]
+        if not (failing and life.outage):
+            raise Finding("endless", f"runs find work without end: {dag_run.states} {dag_run.problems[:3]}")
+    _compare(life, dag_run)
+
+
+def _compare(life: Life, dag_run: DagRun) -> None:
+    rows = life.states()
+    questions = {} if life.outage else open_questions(life.replicator())
+    stopped = False
+    for name, copy in life.copies.items():
+        row = rows.get(name)
+        if row is None:
+            if not dag_run.problems:
+                raise Finding("lost", f"{name} is in no state, and the run is green")
+            stopped = True
+            continue
+        if row.state is TableState.REPLICATING:
+            if name in questions and not questions[name].about_difference:
+                raise Finding("question", f"{name} is replicating, and is asked about: {questions[name].changes}")
+            if life.outage and copy.target in life.warehouses:
+                continue
+            _require_equal(life, copy, row.target)
+            copy.grounds -= {"bad", "truncate", "missing", "deletes", "position"}
+            if copy.table.writes > copy.table.altered:
+                copy.grounds.discard("schema")
+            if not life.off:
+                copy.grounds.discard("publication")
+        elif row.state is TableState.PAUSED:
+            if not copy.paused:
+                raise Finding("no reason", f"{name} is paused without a command")
+        else:
+            stopped = True
+            _require_reason(life, copy, row, dag_run)
+    if stopped and dag_run.green:
+        shown = {name: (str(row.state), row.reason) for name, row in rows.items()}
+        raise Finding("green", f"a run is green although a copy is stopped: {shown}")
+    if not stopped and not dag_run.green:
+        raise Finding("red", f"a run fails although no copy is stopped: {dag_run.states} {dag_run.problems[:3]}")
+
+
+def _require_equal(life: Life, copy: Copy, target: str) -> None:
+    tables = life.replicator().targets.of(copy.name)
+    try:
+        rows = list(rows_of(tables, target, life.warehouses.get(copy.target), life.spark))
+    except Exception as error:
+        raise Finding("lost", f"{copy.name} is replicating and cannot be read: {error}") from error
+    cases = cases_of(life.replicator(), [copy.name])
+    if undone := [one.record.id for one in cases if one.record.id in copy.decided]:
+        raise Finding("undone", f"{copy.name}: decisions about {', '.join(undone)} have no effect")
+    waiting = {key_of(one.record) for one in cases}
+    found = list(copy.differences(rows, waiting))
+    if found:
+        raise Finding("wrong rows", f"{copy.name}: {'; '.join(found[:4])}")
+
+
+def _require_reason(life: Life, copy: Copy, row: Any, dag_run: DagRun) -> None:
+    text = " ".join(filter(None, (row.reason, row.error, row.remedy, *dag_run.problems)))
+    grounds = copy.grounds | ({"outage"} if life.outage else set())
+    if life.setup.declared_key:
+        grounds = grounds | {"key"}
+    if not grounds:
+        raise Finding("no reason", f"{copy.name} is {row.state} although nothing happened: {row.reason} {row.error}")
+    if not is_true(grounds | {"deletes"} | ({"feed"} if life.world.is_feed else set()), text):
+        raise Finding("false reason", f"{copy.name} is {row.state}: {text}; but there is {sorted(grounds)}")
+    if row.state is TableState.FAILING and not life.outage:
+        raise Finding("not healed", f"{copy.name} fails again and again: {row.error or text}")
