@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.identity import (
     NO_UNLOGGED_CHANGES,
     ColumnIdentity,
+    StreamSettings,
     TableIdentity,
     TablePartition,
     UnloggedChanges,
@@ -236,3 +237,26 @@ def test_a_replaced_table_of_the_same_name_is_reported() -> None:
     assert changes_since(replace(KNOWN, table="20000")).rows == (
         "the table was replaced by another one of the same name",
     )
+
+
+SENDS_ALL = StreamSettings("insert, update, delete, truncate", "owner 10", "749")
+
+
+@pytest.mark.parametrize(
+    ("now", "word"),
+    [
+        (SENDS_ALL, ""),
+        (replace(SENDS_ALL, carried="insert, update, truncate", altered="750"), "the stream carried other changes"),
+        (replace(SENDS_ALL, altered="751"), "was altered"),
+        (replace(SENDS_ALL, others="owner 20", altered="751"), ""),
+        (None, ""),
+    ],
+)
+def test_settings_of_the_stream_that_changed_are_reported_also_if_they_were_set_back(
+    now: StreamSettings | None, word: str
+) -> None:
+    carried = replace(KNOWN, membership="5", sent=SENDS_ALL)
+    held = schema("id", "a", "b")
+    changes = unlogged_changes(carried, replace(carried, sent=now), held, held)
+    assert bool(changes) == bool(word) and word in "".join(changes.rows)
+    assert not unlogged_changes(replace(carried, sent=None), replace(carried, sent=now), held, held)

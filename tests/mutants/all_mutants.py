@@ -37,6 +37,7 @@ from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
 from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
+from tests.mutants.several_copies import SEVERAL_COPIES
 from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
@@ -47,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
     *CHANGE_LOG,
     *RUNS,
+    *SEVERAL_COPIES,
     *LEAVING,
     *MEANINGS,
     *SALESFORCE,

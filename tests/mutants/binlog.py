@@ -68,8 +68,8 @@ BINLOG = (
     Mutant(
         "an ALTER during the first copy is ignored",
         f"{MYSQL}/known_columns.py",
-        "self._uncopied = task.state in UNCOPIED",
-        "self._uncopied = False",
+        "schema = None if self.view.uncopied else self._schema",
+        "schema = self._schema",
         (ALTERED,),
     ),
     Mutant(
@@ -194,8 +194,8 @@ BINLOG = (
     Mutant(
         "a default of an added column counts as known",
         f"{MYSQL}/schemas.py",
-        "name not in target.names and described[name].default)",
-        "name not in target.names and not described)",
+        "if name in described and described[name].default]",
+        "if name in described and not described[name]]",
         (STREAM,),
     ),
     Mutant(

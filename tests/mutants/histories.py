@@ -39,8 +39,8 @@ HISTORY = (
     Mutant(
         "a source table is read once for each of its copies",
         "airflow_cdc_provider/connectors/copied/reading.py",
-        "by_table.setdefault(task.source_table,",
-        "by_table.setdefault(task.table,",
+        "copies[task.source_table].append(task)",
+        "copies[task.table].append(task)",
         (f"{HISTORIES}::test_a_table_with_a_history_beside_its_copy_is_selected_twice_and_read_once",),
     ),
     Mutant(

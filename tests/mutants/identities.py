@@ -229,14 +229,14 @@ IDENTITIES = (
     Mutant(
         "a copy does not record its membership in the publication",
         "airflow_cdc_provider/connectors/sources/postgres/copy.py",
-        "identity=with_memberships(identities, members)[name]",
+        "identity=with_memberships(identities, members, settings)[name]",
         "identity=identities[name]",
         (PUBLICATION,),
     ),
     Mutant(
         "the catalog has no memberships",
         "airflow_cdc_provider/connectors/sources/postgres/source.py",
-        "return with_memberships(identities, members)",
+        "return with_memberships(identities, members, settings)",
         "return identities",
         (PUBLICATION,),
     ),

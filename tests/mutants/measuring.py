@@ -70,8 +70,8 @@ MEASURING_MUTANTS = (
     Mutant(
         "a hole stays open after a copy",
         "airflow_cdc_provider/core/decisions/holes.py",
-        "copy.window < window and _is_unrepaired",
-        "_is_unrepaired",
+        "copy.window < window and _has",
+        "_has",
         (HOLES,),
     ),
     Mutant(

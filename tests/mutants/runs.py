@@ -160,8 +160,8 @@ RUNS = (
     Mutant(
         "an approval of one mass delete is valid for every later one",
         f"{CORE}/decisions/operator_decisions.py",
-        "or decision.decided_at >= state.since:",
-        "or decision.decided_at:",
+        "one for one in approvals if one.command == state.command",
+        "one for one in approvals if one.command or state.command",
         ("tests/core/test_decisions.py",),
     ),
     Mutant(
