@@ -1,8 +1,8 @@
 """The Spark settings that a definition may contain, and their values.
 
 An allow-list, because a setting can load code, open ports, write files or change settings on which exact copies depend
-(commit tokens, time zone, class path). Most allowed values are figures: numbers, sizes, times, true and false cannot
-name a class. Other values must be listed or match a format.
+(commit tokens, class path, the meaning of statements). Most allowed values are figures: numbers, sizes, times, true and
+false cannot name a class. Other values must be listed or match a format.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from airflow_cdc_provider.core.decisions.spark_application import ADDRESS, HISTORY_SERVER
+from airflow_cdc_provider.core.decisions.statement_settings import SETTINGS_LIKE_THESE, STATEMENT_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ FIGURES = (
 )
 
 CODE = "it loads code"
+EXACT = "copies are exact only under the provider's setting"
 S3_CONNECTION = "an Airflow connection sets the access to a bucket"
 
 REFUSED = {
@@ -124,9 +126,8 @@ REFUSED = {
     "spark.sql.queryExecutionListeners": CODE,
     "spark.sql.streaming.streamingQueryListeners": CODE,
     "spark.ui.*": "jobs have no web UI; their progress is in the task's log",
-    "spark.sql.session.timeZone": "copies are exact only in UTC",
-    "spark.sql.ansi.enabled": "copies are exact only under the provider's setting",
-    "spark.sql.datetime.java8API.enabled": "copies are exact only under the provider's setting",
+    **dict.fromkeys((*STATEMENT_SETTINGS, *SETTINGS_LIKE_THESE), EXACT),
+    "spark.sql.datetime.java8API.enabled": EXACT,
     "spark.databricks.delta.write.*": "the provider sets the commit token",
     "spark.databricks.delta.commitInfo.*": "the provider sets the commit metadata",
     "spark.databricks.delta.merge.*": "the provider configures merges",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked, Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, all_but_one
+from airflow_cdc_provider.core.table.equal_names import equal_without_case
 
 
 def check_catalog_name(catalog: str) -> Iterator[Problem]:
@@ -28,11 +28,9 @@ def check_folder_writable(folder: str) -> Iterator[Problem]:
 
 def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
     """Problems of a table and its rule that no table of ``engine`` can resolve."""
-    names = Counter(name.lower() for name in task.schema.names)
-    duplicates = sorted(name for name, count in names.items() if count > 1)
-    if duplicates:
-        found, do = ", ".join(duplicates), "exclude one of each pair in tables.columns"
-        equal = [[one for one in task.schema.names if one.lower() == name] for name in duplicates]
+    if equal := equal_without_case(task.schema.names):
+        found = ", ".join(sorted(name.lower() for name, *_ in equal))
+        do = "exclude one of each pair in tables.columns"
         omitted = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
         what, allowed = "column names differ only in case", f"{engine} ignores case"
         yield Problem("TGT014", what, task.table, found, allowed, do, columns=omitted)
@@ -50,6 +48,14 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
         yield Problem(
             "TGT017", "cluster_by names unknown columns", task.table, ", ".join(unknown), ", ".join(task.schema.names)
         )
+
+
+def check_names(task: TableTask, reserved: Collection[str]) -> Iterator[Problem]:
+    """``reserved``: the target's own columns, in lower case."""
+    if taken := sorted(name for name in task.schema.names if name.lower() in reserved):
+        found, do = ", ".join(taken), "exclude the columns in tables.columns"
+        what = "the target keeps these names for columns of its own"
+        yield Problem("TGT084", what, task.table, found, do=do, columns=tuple(taken))
 
 
 def foreign_table(location: str) -> Problem:

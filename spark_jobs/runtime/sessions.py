@@ -13,9 +13,11 @@ from threading import Lock
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from airflow_cdc_provider.core.decisions.statement_settings import STATEMENT_SETTINGS
+
 SETTINGS = {
+    **STATEMENT_SETTINGS,
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.scheduler.mode": "FAIR",
     "spark.executor.heartbeatInterval": "5s",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -124,10 +126,11 @@ def local_cores(master: str) -> int:
 
 
 def new_session(spark: SparkSession) -> SparkSession:
-    """A session with its own settings in the same application: commit tokens are session settings."""
+    """A session with its own settings in the same application: commit tokens are session settings. It reads statements
+    alike, whatever the settings of the application are."""
     session = spark.newSession()
-    # A value that does not fit its type must fail the job, whatever the user's settings are; otherwise it becomes NULL.
-    session.conf.set("spark.sql.ansi.enabled", "true")
+    for key, value in STATEMENT_SETTINGS.items():
+        session.conf.set(key, value)
     session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
     return session
 

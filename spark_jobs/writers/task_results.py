@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -27,8 +27,11 @@ values that it quotes."""
 
 
 def on_partitions(frame: DataFrame, work: Work) -> list[Any]:
-    """The results, partition by partition. ``work`` is pickled. Raises its errors as they were raised."""
-    rows = frame.mapInArrow(partial(_on_partition, work), "result STRING, failure STRING").collect()
+    """The results, partition by partition. ``work`` is pickled. Raises its errors as they were raised. Spark looks
+    columns up by names, in which dots and backticks mean something to it, so they are numbered meanwhile."""
+    names = frame.columns
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))
+    rows = numbered.mapInArrow(partial(_on_partition, work, names), "result STRING, failure STRING").collect()
     return _results((row["result"], row["failure"]) for row in rows)
 
 
@@ -44,11 +47,11 @@ def on_files(rows: StagedRows, work: Work) -> list[Any]:
     return _results(outcomes.collect())
 
 
-def _on_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _on_partition(work: Work, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in an executor."""
     context = TaskContext.get()
     assert context is not None
-    result, failure = _outcome(work, context.partitionId(), batches)
+    result, failure = _outcome(work, context.partitionId(), (batch.rename_columns(names) for batch in batches))
     columns = {"result": pa.array([result], pa.string()), "failure": pa.array([failure], pa.string())}
     yield pa.RecordBatch.from_pydict(columns)
 

@@ -21,7 +21,7 @@ def test_the_first_run_discloses_all_columns_or_those_of_existing_copies() -> No
     assert disclosed_columns(None, schema(id="1", a="2", ssn="3"), [FIRST]) == {"id": "1", "a": "2"}
 
 
-def test_a_new_column_stays_withheld_whoever_copies_next() -> None:
+def test_a_new_column_stays_withheld_in_every_copy() -> None:
     before = {"id": "1", "a": "2"}
     assert disclosed_columns(before, schema(id="1", a="2", ssn="3"), []) == before
 

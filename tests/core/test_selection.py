@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.nearest import did_you_mean, nearest
 from airflow_cdc_provider.core.spec.definition import (
@@ -178,10 +180,16 @@ def test_a_column_with_a_reserved_name_is_a_problem_until_it_is_excluded() -> No
     assert list(run([rule], described)[0]) == ["public.a"]
 
 
-def test_columns_that_differ_by_case_only_are_a_problem() -> None:
-    _, problems = run([TableRule("public.a")], [table("public.a", "id", "ID")])
+@pytest.mark.parametrize("other", ["ID", "\u0130d", "\u0131D"])
+def test_columns_that_differ_by_case_only_are_a_problem(other: str) -> None:
+    _, problems = run([TableRule("public.a")], [table("public.a", "id", other)])
     assert codes(problems) == [("DEF025", "public.a")]
-    assert problems[0].found == "id, ID"
+    assert problems[0].found == f"id, {other}"
+
+
+def test_names_that_no_system_takes_for_one_are_no_problem() -> None:
+    names = ("id", "e\u0301", "\u00e9", "\u00df", "ss", "\ufb01", "fi", "\u0430", "a")
+    assert run([TableRule("public.a")], [table("public.a", *names)])[1] == ()
 
 
 def test_two_tables_with_one_target_name_are_both_left_out() -> None:

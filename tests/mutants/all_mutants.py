@@ -43,6 +43,7 @@ from tests.mutants.snowflake import SNOWFLAKE_TARGET
 from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 from tests.mutants.targets import TARGET_MUTANTS
+from tests.mutants.texts import TEXT_MUTANTS
 
 MUTANTS: tuple[Mutant, ...] = (
     *COMMITS,
@@ -86,4 +87,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *REDSHIFT_TARGET,
     *SNOWFLAKE_TARGET,
     *SPANNER_MUTANTS,
+    *TEXT_MUTANTS,
 )

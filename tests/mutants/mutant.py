@@ -23,6 +23,7 @@ SPARK_TESTS = (
             "redshift",
             "snowflake",
             "spanner",
+            "statement_settings",
         )
     ),
 )

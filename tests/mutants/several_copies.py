@@ -1,4 +1,4 @@
-"""What one copy of a table decides or knows, and what flows from it into others, or into later times."""
+"""Decisions about one copy of a table that have an effect on other copies, or at a later time."""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
+from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import from_text
 from airflow_cdc_provider.targets.target import TargetState, TargetTables
 from spark_jobs import merge, stage
@@ -212,13 +213,13 @@ class ScriptedTable:
     def copy(self, rows: Sequence[Row], state: TableState = TableState.REPLICATING, high: int | None = None) -> None:
         """Writes the table as a copy does, at the last sealed window. ``high``: the window with which it is
         consistent."""
-        fields = ", ".join(f"`{name}` STRING" for name in self.schema.names)
+        fields = ", ".join(f"{quoted(name)} STRING" for name in self.schema.names)
         texts = [tuple(_text(row[name]) for name in self.schema.names) for row in rows]
         technical = [f"'{self._now()}' AS _cdc_order"] if self.schema.key else []
         technical += ["false AS _cdc_deleted"] if self.rule.on_delete is OnDelete.SOFT else []
         given = self.spark.createDataFrame(texts, fields).coalesce(1)
         frame = given.selectExpr(
-            *(f"{from_text(f'`{column.name}`', column.type)} AS `{column.name}`" for column in self.schema.columns),
+            *(f"{from_text(quoted(one.name), one.type)} AS {quoted(one.name)}" for one in self.schema.columns),
             *technical,
         )
         constants = copied_columns(self.rule.history, self._now(), COPIED_AT)
@@ -277,7 +278,7 @@ class ScriptedTable:
             columns = read(tables.open("t"), *names).columns
             found = zip(*(map(_naive, column.to_pylist()) for column in columns), strict=True)
         else:
-            found = map(tuple, self.read_at(None).select(*(f"`{name}`" for name in names)).collect())
+            found = map(tuple, self.read_at(None).select(*map(quoted, names)).collect())
         return sorted(found, key=lambda row: [(value is None, str(value)) for value in row])
 
     def read_at(self, version: int | None) -> DataFrame:

@@ -7,7 +7,6 @@ is invalid is omitted; the other tables are copied. ``Problem.where`` is the tab
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -34,6 +33,7 @@ from airflow_cdc_provider.core.spec.shards import shard_problems, with_shard_val
 from airflow_cdc_provider.core.spec.target_tables import collisions
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.copies import source_table
+from airflow_cdc_provider.core.table.equal_names import equal_without_case
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import TableState
@@ -300,7 +300,7 @@ def _bad_names(schema: TableSchema, selected: TableSchema, copied: TableSchema) 
         for name in selected.names
         if name in schema.names and name.lower().startswith(RESERVED_PREFIX)
     ]
-    for names in _equal_ignoring_case(copied.names):
+    for names in equal_without_case(copied.names):
         problems.append(
             Problem(
                 "DEF025",
@@ -341,13 +341,6 @@ def _too_many(definition: Definition, count: int) -> Problem:
         allowed=f"at most {MAX_TABLES}",
         do="narrow the patterns, or split the replicator",
     )
-
-
-def _equal_ignoring_case(names: Sequence[str]) -> list[list[str]]:
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for name in names:
-        groups[name.lower()].append(name)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 def all_but_one(names: Sequence[str], key: Sequence[str]) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ of its own (``sandbox/environments.py`` makes it): ``python -P bigquery.py PORT 
 Corrected: a table that is a COPY has the partitioning, the clustering and the options of its source, and OPTIONS of
 its own, at once with its name; GRANT on a table, and a table that is replaced has no grants; DDL in a transaction, and
 changes without WHERE, are refused; the number of rows of a table; BIGNUMERIC with up to 38 digits at any scale; bytes
-in Parquet; a conflict of transactions has BigQuery's message; 10 MB are billed for each query. ``gs://`` is a folder,
-with the requests of Cloud Storage that write, list and remove objects.
+in Parquet; a literal with a backslash before ``x27``; a conflict of transactions has BigQuery's message; 10 MB are
+billed for each query. ``gs://`` is a folder, with the requests of Cloud Storage that write, list and remove objects.
 ``/lose/request`` and ``/lose/answer`` lose the next script with a COMMIT, or its answer: the connection breaks.
 ``/fail/REASON`` makes the next query fail for this reason. ``/slow/MILLISECONDS``: the options of the next COPY take so
 long.
@@ -38,7 +38,7 @@ from local_bigquery.models import Policy
 from local_bigquery.settings import settings
 from local_bigquery.sql import script
 from local_bigquery.sql.dialect import BigQueryDialect
-from local_bigquery.sql.rules import ddl
+from local_bigquery.sql.rules import ddl, strings
 from sqlglot import exp
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -256,6 +256,7 @@ async def remove_object(request: Request) -> PlainTextResponse:
 
 ddl.normalise = query.ddl.normalise = normalise
 catalog_ddl.apply = query.catalog_ddl.apply = apply
+strings.ESCAPE = re.compile("(?!)")  # the parser has replaced the escapes already
 types.duckdb_type = duckdb_type
 tables.load = load
 loads._decoded = undecoded

@@ -4,11 +4,11 @@ own (``sandbox/environments.py`` makes it): ``python -P snowflake.py PORT``.
 Corrected: a login creates no database and no schema; DDL commits the transaction, and the end of a session rolls it
 back; a comment follows its table to another name, and is dropped with it; SWAP WITH; COPY from named files of an
 internal stage, and of an external one from the S3 store of a second argument (a file with its endpoint, key and
-secret); NULL in a timestamp with time zone. A transaction that changes rows locks the table, and reads what is
-committed before; commands and functions show and abort transactions; SHOW PARAMETERS has those of the login. Without
-effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants). ``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or
-its answer, also when repeated. ``/deny/WORDS``: the next statement that begins so lacks a privilege. After ``/idle``,
-no session has run a statement for an hour.
+secret); NULL in a timestamp with time zone; a dollar sign in a quoted name or a text, and an apostrophe in a name. A
+transaction that changes rows locks the table, and reads what is committed before; commands and functions show and abort
+transactions; SHOW PARAMETERS has those of the login. Without effect: ALTER SESSION, REMOVE, SHOW GRANTS (no grants).
+``/lose/request`` and ``/lose/answer`` lose the next COMMIT, or its answer, also when repeated. ``/deny/WORDS``: the
+next statement that begins so lacks a privilege. After ``/idle``, no session has run a statement for an hour.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.fs
 import uvicorn
-from fakesnow import arrow, copy_into
+from fakesnow import arrow, copy_into, info_schema
 from fakesnow.cursor import FakeSnowflakeCursor
 from snowflake.connector.errors import ProgrammingError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
+text_lengths_before = info_schema.insert_text_lengths_sql
 server: Any = import_module("fakesnow.server")
 """The package has a function of this name."""
 
@@ -324,6 +325,11 @@ async def login(request: Request) -> JSONResponse:
     return JSONResponse(body, response.status_code)
 
 
+def save_text_lengths(catalog: str, schema: str, table: str, lengths: list[tuple[str, int]]) -> str:
+    quoted = [(column.replace("'", "''"), size) for column, size in lengths]
+    return str(text_lengths_before(catalog, schema, table, quoted))
+
+
 class Sessions(dict[str, Any]):
     def __delitem__(self, token: str) -> None:
         Locks.close(self[token])
@@ -332,6 +338,7 @@ class Sessions(dict[str, Any]):
 
 
 FakeSnowflakeCursor.execute = execute
+FakeSnowflakeCursor._inline_variables = lambda _, statement: statement  # no session sets any
 server.sessions = Sessions()
 arrow.timestamp_to_sf_struct = nullable_struct
 server.app.router.routes[:0] = [
@@ -341,6 +348,7 @@ server.app.router.routes[:0] = [
     Route("/session/v1/login-request", login, methods=["POST"]),
 ]
 copy_into._source_urls = source_urls
+info_schema.insert_text_lengths_sql = save_text_lengths
 server.shared_fs.create_database_on_connect = server.shared_fs.create_schema_on_connect = False
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.merge_plan import COPY, OP
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.common_checks import check_definition, foreign_table
+from airflow_cdc_provider.targets.common_checks import check_definition, check_names, foreign_table
 from airflow_cdc_provider.targets.database.loading import LoadsFiles, finish_load, load_part
-from airflow_cdc_provider.targets.database.server import Server
+from airflow_cdc_provider.targets.database.server import LimitsNames, Server
 from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
 from airflow_cdc_provider.targets.database.staging import create_staged_table, discard, run
 from airflow_cdc_provider.targets.target import TargetState
@@ -90,10 +90,13 @@ def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Proble
         omitted = () if task.target in too_long else tuple(too_long)
         found, allowed = ", ".join(too_long), f"{longest} bytes"
         yield Problem("TGT054", "names are too long", task.table, found, allowed, do, columns=omitted)
-    if taken := sorted(name for name in task.schema.names if name.lower() in target.server.reserved_columns):
-        found, do = ", ".join(taken), "exclude the columns in tables.columns"
-        what = "the target keeps these names for columns of its own"
-        yield Problem("TGT084", what, task.table, found, do=do, columns=tuple(taken))
+    yield from check_names(task, target.server.reserved_columns)
+    if isinstance(target.server, LimitsNames):
+        accepts, allowed = target.server.accepts_name, target.server.names_in_words
+        if refused := sorted(name for name in task.schema.names if not accepts(name)):
+            found, do = ", ".join(refused), "exclude the columns in tables.columns"
+            what = "the target does not accept these names of columns"
+            yield Problem("TGT091", what, task.table, found, allowed, do, columns=tuple(refused))
     if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

@@ -34,6 +34,15 @@ class JdbcAddress:
     session_init: str
 
 
+@runtime_checkable
+class LimitsNames(Protocol):
+    """A server that does not accept every text as the name of a column. ``names_in_words``: those it accepts."""
+
+    names_in_words: ClassVar[str]
+
+    def accepts_name(self, name: str) -> bool: ...
+
+
 class Server(Protocol):
     """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
     ``reserved_columns``: names of columns that the server keeps for itself.

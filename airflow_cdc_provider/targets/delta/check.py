@@ -17,12 +17,16 @@ from airflow_cdc_provider.targets.common_checks import (
     check_catalog_name,
     check_definition,
     check_folder_writable,
+    check_names,
     foreign_table,
     nearest_existing_folder,
 )
 from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
 from airflow_cdc_provider.targets.delta.names import FILE_PREFIX, LOG
 from airflow_cdc_provider.targets.target import TargetState
+
+METADATA_COLUMNS = frozenset({"_metadata"})
+"""Spark's column of each file, which a merge reads."""
 
 NOT_EXCLUSIVE = "the target's storage does not support exclusive creation of files"
 
@@ -48,7 +52,7 @@ class CheckedTarget(Protocol):
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     if problems := list(_check_location(target)):
         return problems
-    found = ((task.table, (*check_definition(task, "Delta"), *_check_table(target, task))) for task in tables)
+    found = ((task.table, (*_check_definition(task), *_check_table(target, task))) for task in tables)
     return [problem for table, problems in found for problem in of_table(table, problems)]
 
 
@@ -81,6 +85,11 @@ def _check_exclusive_creation(target: CheckedTarget, location: str, not_exclusiv
             yield not_exclusive
     except CdcError as error:
         yield from (not_exclusive if problem.code == "STG011" else problem for problem in error.problems)
+
+
+def _check_definition(task: TableTask) -> Iterator[Problem]:
+    yield from check_definition(task, "Delta")
+    yield from check_names(task, METADATA_COLUMNS)
 
 
 def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:

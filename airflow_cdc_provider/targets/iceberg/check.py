@@ -25,7 +25,9 @@ from airflow_cdc_provider.targets.iceberg.store_properties import lacks_region
 from airflow_cdc_provider.targets.iceberg.table_files import why_not_usable
 from airflow_cdc_provider.targets.target import TargetState
 
-METADATA_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"})
+METADATA_COLUMNS = frozenset(
+    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+)
 """Iceberg's metadata columns, which every table has."""
 
 USE_REST = "set target.connection to a REST catalog whose warehouse is the bucket, and target.storage"

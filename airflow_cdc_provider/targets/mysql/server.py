@@ -37,7 +37,7 @@ from airflow_cdc_provider.targets.database.server import (
     JdbcAddress,
 )
 from airflow_cdc_provider.targets.mysql.options import Floats
-from airflow_cdc_provider.targets.mysql.sql import MysqlSql
+from airflow_cdc_provider.targets.mysql.sql import LAST_IN_THREE_BYTES, MysqlSql
 
 OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 COLLATIONS = {"MySQL": "utf8mb4_0900_bin", "MariaDB": "utf8mb4_nopad_bin"}
@@ -46,10 +46,12 @@ STATEMENT_BYTES = 1_000_000
 
 VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
 LOCK_WAIT = frozenset({1205})
+WHITE_SPACE = " \t\n\v\f\r"
 
 
 class MysqlServer(NamedLocks):
     longest_name: ClassVar[int] = 64
+    names_in_words: ClassVar[str] = "characters of at most three bytes, no white space at the end"
     reserved_columns: ClassVar[frozenset[str]] = frozenset()
     swaps_under_lock: ClassVar[bool] = True
     alters_in_transactions: ClassVar[bool] = False
@@ -70,6 +72,9 @@ class MysqlServer(NamedLocks):
     @property
     def address(self) -> str:
         return server_address(self.info)
+
+    def accepts_name(self, name: str) -> bool:
+        return max(map(ord, name)) <= LAST_IN_THREE_BYTES and name == name.rstrip(WHITE_SPACE)
 
     @contextmanager
     def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:

@@ -47,7 +47,7 @@ class DatabaseKit(SqlKit):
 
     def column(self, name: str) -> str:
         mark = '"' if self.kind == "postgres" else "`"
-        return f"{mark}{name}{mark}"
+        return mark + name.replace(mark, 2 * mark) + mark
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ"

@@ -46,7 +46,9 @@ class RedshiftKit(SqlKit):
         return f"{self.schema}.{name}"
 
     def column(self, name: str) -> str:
-        return f'"{name}"'
+        """In the lower case in which the target stores names."""
+        stored = "".join(letter.lower() if letter.isascii() else letter for letter in name)
+        return '"' + stored.replace('"', '""') + '"'
 
     def cut(self, *columns: str) -> tuple[int, list[tuple[Any, ...]]] | None:
         view = self.table(PUBLISHED)

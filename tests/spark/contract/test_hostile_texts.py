@@ -1,0 +1,129 @@
+"""Texts that mean something in some language are keys and values like others, in every target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.hostile_texts import TEXTS, names
+from tests.spark.contract.kit_table import KitTable
+from tests.spark.contract.kits import TargetKit
+from tests.spark.scripted_table import Row
+
+pytestmark = pytest.mark.jvm
+
+TEXT = LogicalType(Kind.TEXT)
+KEY, VALUE, OTHER = Column("k", TEXT, nullable=False), Column("v", TEXT), Column("o", TEXT)
+SCHEMA = TableSchema("public.t", (KEY, VALUE, OTHER), ("k",))
+ALONE = "${env:HOME} %s :x ? {0} {fn now()} \\' \" ` -- /* # $1 \n {{ x }} %(x)s"
+SOME_NAMES = (
+    *names()[::30],
+    "${env:HOME}",
+    "back`tick",
+    "a.b",
+    "a b",
+    'say "no"',
+    "%(x)s",
+    "_metadata",
+    "\U0001f600",
+    "?",
+)
+NEXT = dict(zip(TEXTS, (*TEXTS[1:], TEXTS[0]), strict=True))
+
+
+def row(key: str, value: str, other: str | None = "o") -> Row:
+    return {"k": key, "v": value, "o": other}
+
+
+def test_texts_are_keys_and_values(kit: TargetKit, tmp_path: Path) -> None:
+    """Copied, inserted, changed as a whole and in part, moved to another key, deleted. A key that is alone in its batch
+    is the bound of a merge."""
+    table = KitTable(kit, tmp_path, SCHEMA)
+    copied, inserted = TEXTS[::2], TEXTS[1::2]
+    table.copy([row(text, text) for text in copied])
+    changes = [table.insert(row(text, text)) for text in inserted]
+    changes += [table.update(row(text, NEXT[text])) for text in copied]
+    require_applied(table, changes)
+    wanted = {text: (NEXT[text] if text in copied else text, "o") for text in TEXTS}
+    assert found(table) == wanted
+    changed, moved, gone = TEXTS[::3], TEXTS[1::3], TEXTS[2::3]
+    changes = [table.update({"k": text, "o": text}, complete=False) for text in changed]
+    changes += [one for text in moved for one in table.move({"k": text}, row(f"{text}'", text))]
+    changes += [table.delete({"k": text}) for text in gone]
+    require_applied(table, changes)
+    wanted = {text: (wanted[text][0], text) for text in changed} | {f"{text}'": (text, "o") for text in moved}
+    assert found(table) == wanted
+    require_applied(table, [table.insert(row(ALONE, "v")), table.insert(row("key", "v"))])
+    require_applied(table, [table.update(row(ALONE, "changed"))])
+    require_applied(table, [table.delete(row(ALONE, "changed"))])
+    assert found(table) == {**wanted, "key": ("v", "o")}
+
+
+def found(table: KitTable) -> dict[str, tuple[str, str]]:
+    rows = table.rows()
+    by_key = {key: (value, other) for key, value, other in rows}
+    assert len(by_key) == len(rows), "no key twice"
+    return by_key
+
+
+@pytest.mark.parametrize("candidates", [SOME_NAMES, pytest.param(names(), marks=pytest.mark.nightly)], ids=len)
+def test_a_name_of_a_column_is_refused_or_is_only_a_name(
+    kit: TargetKit, tmp_path: Path, candidates: tuple[str, ...]
+) -> None:
+    """Copied, changed as a whole and in part, added with an initial value, and read by the next batch."""
+    allowed = accepted(kit, tmp_path, candidates)
+    first, later = allowed[::2], allowed[1::2]
+    columns = tuple(Column(name, TEXT, nullable=name not in first[:2]) for name in first)
+    table = KitTable(kit, tmp_path / "t", TableSchema("public.t", columns, first[:2]))
+
+    def row(number: int, *values: str) -> Row:
+        return dict(
+            zip(first, (str(number), "key", *(f"{number} {name}" for name in (*first[2:], *values))), strict=False)
+        )
+
+    table.copy([row(number) for number in range(6)])
+    some = first[5:20]
+    changes = [table.update(row(1) | dict.fromkeys(some, "changed"))]
+    changes += [
+        table.update({**dict(zip(first[:2], ("2", "key"), strict=True)), **dict.fromkeys(some, "part")}, complete=False)
+    ]
+    changes += [table.delete(row(3)), table.move(row(4), row(14)), table.insert(row(7))]
+    require_applied(table, changes)
+    wanted = {number: row(number) for number in (0, 5, 7, 14)}
+    wanted |= {1: row(1) | dict.fromkeys(some, "changed"), 2: row(2) | dict.fromkeys(some, "part")}
+    assert by_number(table) == wanted
+    added = tuple(Column(name, TEXT, initial=json.dumps(name)) for name in later)
+    wider = TableSchema("public.t", (*columns, *added), first[:2])
+    early = table.update(row(0) | dict.fromkeys(some, "early"))
+    changes = [early, table.alter(wider), table.insert({**row(8), **dict.fromkeys(later, "own")})]
+    require_applied(table, changes)
+    initial = dict(zip(later, later, strict=True))
+    wanted = {number: {**values, **initial} for number, values in wanted.items()}
+    wanted |= {8: {**row(8), **dict.fromkeys(later, "own")}, 0: wanted[0] | dict.fromkeys(some, "early")}
+    assert by_number(table) == wanted
+
+
+def require_applied(table: KitTable, changes: Sequence[ChangeRecord | list[ChangeRecord]]) -> None:
+    result = table.apply(changes)
+    assert result.outcome is Outcome.DONE, str(result.problem)
+
+
+def accepted(kit: TargetKit, folder: Path, candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the names that the checks of the target refuse."""
+    columns = tuple(Column(name, TEXT) for name in candidates)
+    table = KitTable(kit, folder / "checked", TableSchema("public.t", columns, candidates[:1]))
+    problems = table.job_tables().check([table.task()])
+    refused = {name for problem in problems for name in problem.columns}
+    assert [problem for problem in problems if not problem.columns] == []
+    return tuple(name for name in candidates if name not in refused)
+
+
+def by_number(table: KitTable) -> dict[int, Row]:
+    rows = [dict(zip(table.schema.names, values, strict=True)) for values in table.rows()]
+    return {int(row[table.schema.key[0]]): row for row in rows}
