@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly lint bench faults properties mutants docs jars servers java mariadb chromium venv clean
+.PHONY: help demo test nightly lint bench faults properties programs mutants docs jars servers java mariadb chromium venv clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -61,6 +61,11 @@ faults: servers mariadb  ## every case of the fault matrix, each followed by the
 properties: jars  ## N random histories (50,000) against the reference model; writes docs/properties-report.md
 	@$(READY)
 	N="$(N)" exec $(PYTHON) -m tests.properties
+
+programs: servers mariadb  ## N random programs of a replicator's life (300), held against a model; SEED
+	@$(READY)
+	$(FAILPOINTS)
+	CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.programs $(or $(N),300)
 
 mutants: servers  ## small code changes, one at a time: a test must detect each; ONLY="words" for some
 	@$(READY)

@@ -34,7 +34,8 @@ BUDGETS_S = {
     "core": 30,
     "connectors": 300,
     "provider": 300,
-    "spark": 760,
+    "spark": 670,
+    "programs": 90,
     "e2e": 330,
     "faults": 330,
 }

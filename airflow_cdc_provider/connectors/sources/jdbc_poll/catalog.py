@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
-from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import DEFAULT_SCHEMA
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
@@ -37,7 +37,7 @@ def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str =
 
 def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str) -> dict[str, PolledTable]:
     inspector = sa.inspect(connection)
-    namespaces = list(schemas) or [connection.info.get(DEFAULT_SCHEMA) or inspector.default_schema_name or ""]
+    namespaces = list(schemas) or [default_schema(connection)]
     tables: dict[str, PolledTable] = {}
     for namespace in namespaces:
         names = None

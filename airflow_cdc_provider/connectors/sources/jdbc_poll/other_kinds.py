@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.mysql.catalog import OTHER_KINDS
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 
@@ -15,7 +16,7 @@ MYSQL = sa.text("SELECT table_name, table_type FROM information_schema.tables WH
 
 def read_other_kinds(connection: sa.Connection, schemas: Sequence[str]) -> dict[str, OtherKind]:
     """By ``schema.name``, or name where the system has no schemas."""
-    namespaces = list(schemas) or [sa.inspect(connection).default_schema_name or ""]
+    namespaces = list(schemas) or [default_schema(connection)]
     return {
         f"{namespace}.{name}" if namespace else name: OtherKind(what)
         for namespace in namespaces

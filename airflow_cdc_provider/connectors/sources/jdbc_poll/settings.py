@@ -51,3 +51,8 @@ def fix_settings(engine: sa.Engine) -> None:
 
     sa.event.listen(engine, "connect", begin, insert=True)
     sa.event.listen(engine, "connect", fix)
+
+
+def default_schema(connection: sa.Connection) -> str:
+    """Of the login, also where the settings of the session take it away; empty if the system has no schemas."""
+    return connection.info.get(DEFAULT_SCHEMA) or sa.inspect(connection).default_schema_name or ""
