@@ -26,8 +26,8 @@ TEXT_MUTANTS = (
     Mutant(
         "the session of a table reads statements with the settings of the application",
         "spark_jobs/runtime/sessions.py",
-        "    for key, value in STATEMENT_SETTINGS.items():\n        session.conf.set(key, value)\n",
-        "",
+        '{**STATEMENT_SETTINGS, DOLLAR: "$"}.items()',
+        '{DOLLAR: "$"}.items()',
         (f"{SETTINGS}::test_texts_and_names_are_read_as_they_are[of a table]",),
     ),
     Mutant(
