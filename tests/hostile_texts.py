@@ -3,10 +3,16 @@ a page. There they must stay the texts that they are."""
 
 from __future__ import annotations
 
+VARIABLES = (
+    *("${env:PATH}", "${system:java.version}", "${spark.app.name}", "${spark.sql.session.timeZone}"),
+    *("${env.PATH}", "${env.NONE-x}", "${java.version}", "${fs.defaultFS}"),
+)
+"""Of Spark and Hadoop. Hadoop replaces none in a text whose first one has no value."""
+
 BY_LANGUAGE: dict[str, tuple[str, ...]] = {
     "Spark's and Hadoop's variables": (
-        *("${env:HOME}", "${system:user.home}", "${spark.app.name}", "${env.HOME}", "${user.home}", "$HOME", "$(id)"),
-        *("{{secrets/a/b}}", "%{HOME}", "#{1+1}", "${", "$$", "$1", "$x$"),
+        *VARIABLES,
+        *("$HOME", "$(id)", "{{secrets/a/b}}", "%{HOME}", "#{1+1}", "${", "$$", "$1", "$x$"),
     ),
     "quotes": (
         "'",

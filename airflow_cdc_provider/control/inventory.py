@@ -7,7 +7,6 @@ from airflow_cdc_provider.control.measured_rows import remeasured_row
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.failpoints import failpoint
-from airflow_cdc_provider.core.log.change_log import table_of_folder
 from airflow_cdc_provider.core.spec.copies import rule_of_copy
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selection import rule_of
@@ -51,8 +50,7 @@ def rebuild_index(replicator: Replicator, actor: str) -> list[TableRow]:
 def tables_in_staging(replicator: Replicator) -> dict[str, str]:
     """Every table that has a control record in staging and is still part of the definition."""
     tables = {}
-    for folder in replicator.log.store.names("control"):
-        copy = table_of_folder(folder)
+    for copy in replicator.log.tables():
         table = source_table(copy)
         rule = rule_of(replicator.definition.tables, table)
         if rule and (own := rule_of_copy(rule, table, replicator.definition.target_names, copy)):

@@ -136,10 +136,9 @@ def _clean_batches(replicator: Replicator, run_id: str) -> None:
     """Only the merge of the same run reads a batch."""
     run, store = replicator.run(run_id), replicator.log.store
     attempts = [step.attempt for task in BATCH_TASKS for f in run.submissions(task) if (step := f.step()) is not None]
-    for folder in store.names("batches") if attempts else []:
-        table = change_log.table_of_folder(folder)
+    for folder in store.names(change_log.BATCHES) if attempts else []:
         for attempt in attempts:
-            store.delete(change_log.batch_folder(table, attempt))
+            store.delete(f"{change_log.BATCHES}/{folder}/{attempt}")
             failpoint("clean.batch")
 
 

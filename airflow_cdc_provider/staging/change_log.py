@@ -169,6 +169,17 @@ class ChangeLog:
         own = (record.fence, record.window)
         return all(token == own or token[0] < record.fence for token in self._control_tokens(record.table))
 
+    def tables(self) -> list[str]:
+        """Those with a control record."""
+        return list(filter(None, map(self._table_with_control, self.store.names(change_log.CONTROL))))
+
+    def _table_with_control(self, folder: str) -> str | None:
+        if table := change_log.table_of_folder(folder):
+            return table
+        folder = f"{change_log.CONTROL}/{folder}"
+        path = next((f"{folder}/{name}" for name in self.store.names(folder)), None)
+        return str(unseal(self.store.read(path), self.store.url(path))["table"]) if path else None
+
     def highest_fence(self, table: str) -> int:
         """The highest fence of a table in this log; 0 if there is none."""
         return max((fence for fence, _ in self._control_tokens(table)), default=0)

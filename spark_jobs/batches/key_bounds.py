@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.table.merge_plan import Range, merge_ranges
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, literal
+from spark_jobs.batches.row_files import name_in_file
 from spark_jobs.windows.parquet_files import open_parquet, part_files
 
 RANGES = 16
@@ -56,7 +57,7 @@ def _pieces(store: Store, folder: str, name: str) -> Iterator[list[Any]]:
 def _batches(store: Store, folder: str, name: str) -> Iterator[pa.Array]:
     for path in part_files(store, folder):
         with open_parquet(store, path) as file:
-            for batch in file.iter_batches(PIECE_ROWS, columns=[name]):
+            for batch in file.iter_batches(PIECE_ROWS, columns=[name_in_file(name)]):
                 yield batch.column(0)
 
 

@@ -17,7 +17,8 @@ from airflow_cdc_provider.core.table.merge_plan import KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
-from spark_jobs.batches.staged_columns import staged_schema
+from spark_jobs.batches.row_files import as_of_file, name_in_file, read_frame
+from spark_jobs.batches.staged_columns import technical_columns
 from spark_jobs.runtime.memory_budget import read_small_files
 from spark_jobs.windows.parquet_files import iter_batches, part_files
 
@@ -46,8 +47,8 @@ class StagedRows:
 
     @cached_property
     def frame(self) -> DataFrame:
-        columns = staged_schema(self.batch.schema, self.batch.partial)
-        return self.spark.read.schema(columns).parquet(self.store.url(self._folder))
+        schema, url = self.batch.schema, self.store.url(self._folder)
+        return read_frame(self.spark, schema, technical_columns(schema, self.batch.partial), [url])
 
     @property
     def files(self) -> list[str]:
@@ -60,7 +61,7 @@ class StagedRows:
     @property
     def batches_of(self) -> Callable[[str], Iterator[pa.RecordBatch]]:
         """Reads one of the files; can be pickled."""
-        return partial(iter_batches, self.store)
+        return partial(_batches, self.store)
 
     @contextlib.contextmanager
     def table(self) -> Iterator[pa.Table]:
@@ -68,8 +69,9 @@ class StagedRows:
         files = self.files
         if not files:
             raise NeedsSpark("no file of rows")
-        with read_small_files(self.store, (files, self.columns)) as (rows,):
-            yield rows
+        columns = pa.schema([field.with_name(name_in_file(field.name)) for field in self.columns])
+        with read_small_files(self.store, (files, columns)) as (rows,):
+            yield rows.rename_columns(self.columns.names)
 
     @property
     def columns(self) -> pa.Schema:
@@ -79,3 +81,7 @@ class StagedRows:
     @property
     def _folder(self) -> str:
         return f"{self.batch.folder}/{ROWS}"
+
+
+def _batches(store: Store, path: str) -> Iterator[pa.RecordBatch]:
+    return map(as_of_file, iter_batches(store, path))

@@ -24,7 +24,8 @@ from airflow_cdc_provider.core.spec.definition import Definition, OnDelete, Tabl
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
 from airflow_cdc_provider.staging.open_store import open_log
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from airflow_cdc_provider.targets.sparksql.types import column_type
+from spark_jobs.batches.row_files import as_in_file, read_frame
+from spark_jobs.batches.staged_columns import column_list
 from spark_jobs.copies.kept_splits import ROWS, KeepResults, kept_rows, write_rows
 from spark_jobs.copies.split_copy import Rows, WrittenSplits, write_splits
 from spark_jobs.copies.split_frames import copy_rows
@@ -127,9 +128,9 @@ def kept_frame(job: Job, work: TableWork, copy: Copy, kept: str) -> DataFrame:
             partial(_write_split, definition, staging, folder),
             keep,
         )
-    columns = ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in copy.schema.columns)
-    paths = [job.log.store.url(path) for path in written.results if path]
-    return work.spark.read.schema(columns).parquet(*paths) if paths else work.spark.createDataFrame([], columns)
+    if paths := [job.log.store.url(path) for path in written.results if path]:
+        return read_frame(work.spark, copy.schema, (), paths)
+    return work.spark.createDataFrame([], ", ".join(column_list(copy.schema.columns)))
 
 
 def _write_split(definition: Definition, staging: ConnectionInfo, folder: str, rows: Rows) -> str:
@@ -138,7 +139,7 @@ def _write_split(definition: Definition, staging: ConnectionInfo, folder: str, r
     store = open_log(definition, staging).store
     written = False
     try:
-        written = write_rows(store, path, rows)
+        written = write_rows(store, path, map(as_in_file, rows))
     finally:
         if not written:
             store.delete(path)

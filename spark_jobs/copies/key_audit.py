@@ -30,6 +30,7 @@ from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import column_type
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
@@ -79,7 +80,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
             deleted = deleted.where("false")
         attempt = f"{job.step.attempt}-audit"
         folder = batch_folder(task.table, attempt)
-        _staged(deleted, control.schema, hole).write.mode("overwrite").parquet(job.log.store.url(f"{folder}/{ROWS}"))
+        write_frame(_staged(deleted, control.schema, hole), job.log.store.url(f"{folder}/{ROWS}"))
     missing = MissingRows(_count(job, work, f"{folder}/{ROWS}"), rows.count())
     require_delete_approval(job, work, control, missing, "key audit")
     batch = Batch(

@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.copying import open_copy
 from spark_jobs.copies.split_frames import copy_rows
@@ -54,7 +55,7 @@ def stage_slice(job: Job, work: TableWork, one: Slice) -> TableResult:
             F.lit(None).cast("array<string>").alias(KNOWN),
         )
         with work.phase("read"):
-            staged.write.mode("overwrite").parquet(store.url(f"{folder}/{ROWS}"))
+            write_frame(staged, store.url(f"{folder}/{ROWS}"))
     number = count_rows(store, f"{folder}/{ROWS}")
     batch = Batch(
         table=task.table,

@@ -21,6 +21,7 @@ from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import BatchShape
 from spark_jobs.batches.built_batch import BuiltBatch
+from spark_jobs.batches.row_files import as_in_file
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.batches.target_rows import TargetRows
 from spark_jobs.folds.arrow_rows import CONVERSION_ERRORS, arrow_rows
@@ -182,7 +183,7 @@ def _write(batch: BatchInput, tables: Iterable[pa.Table]) -> int:
     store, folder = batch.job.log.store, f"{batch.folder}/{ROWS}"
     if store.names(folder):  # of a longer batch, which stopped at a bad record
         store.delete(folder)
-    remaining, written = iter(tables), list[int]()
+    remaining, written = map(as_in_file, tables), list[int]()
     for first in remaining:
         with (
             store.open_output(f"{folder}/part-{len(written):05}.parquet") as content,

@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.log.change_records import FIELDS
 from airflow_cdc_provider.core.table.merge_plan import KNOWN
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.built_batch import BuiltBatch
+from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import ROWS
 from spark_jobs.engines.fold_frame import FoldResult, fold_frame
 from spark_jobs.folds.earlier_rows import converted_frame
@@ -102,7 +103,7 @@ class SparkFold:
         """Writes rows to merge; returns their number."""
         store, folder = self.input.job.log.store, f"{self.input.folder}/{ROWS}"
         checked = with_value_checks(rows, self.input.plan.schema, self.input.job.tables)
-        checked.write.mode("overwrite").parquet(store.url(folder))
+        write_frame(checked, store.url(folder))
         failpoint("stage.after_rows")
         return count_rows(store, folder)
 

@@ -30,6 +30,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import BATCH, ROWS, StagedRows
 from spark_jobs.copies.copied_rows import literal
 from spark_jobs.copies.copying import commit_copy
@@ -108,7 +109,7 @@ class HistoryCopy:
         log = self.job.log
         folder = batch_folder(self.work.task.table, f"{self.job.step.attempt}-copy")
         rows = self._new_rows(differences).unionByName(self._ended_rows(differences))
-        rows.write.mode("overwrite").parquet(log.store.url(f"{folder}/{ROWS}"))
+        write_frame(rows, log.store.url(f"{folder}/{ROWS}"))
         number = count_rows(log.store, f"{folder}/{ROWS}")
         schema = stored_schema(self.history, self.schema)
         batch = Batch(

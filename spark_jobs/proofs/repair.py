@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import key_sql
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.row_files import as_in_file
 from spark_jobs.batches.staged_rows import BATCH, ROWS, staged_columns
 from spark_jobs.merge import merge_table
 from spark_jobs.proofs.compare import Comparison
@@ -62,7 +63,7 @@ def merge_rows(job: Job, work: TableWork, copy: Copy, control: ControlRecord, fo
     folder, store = batch_folder(work.task.table, job.step.attempt), job.log.store
     store.delete(folder)  # of the windows before
     with store.open_output(f"{folder}/{ROWS}/part-00000.parquet") as content:
-        pq.write_table(rows, content, store_schema=False)
+        pq.write_table(as_in_file(rows), content, store_schema=False)
     batch = Batch(
         table=work.task.table,
         folder=folder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from threading import Condition
 
 import pyarrow as pa
@@ -80,5 +81,11 @@ def size_of(file: pq.FileMetaData, columns: pa.Schema) -> int:
     """The bytes of these columns before compression."""
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    selected = (chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns.names)
+    names = set(columns.names)
+    selected = (chunk for chunk in chunks if not names.isdisjoint(_beginnings(chunk.path_in_schema)))
     return sum(chunk.total_uncompressed_size for chunk in selected)
+
+
+def _beginnings(path: str) -> Iterator[str]:
+    """``a.b.c`` → ``a``, ``a.b``, ``a.b.c``: the name of a column may contain dots."""
+    return accumulate(path.split("."), "{}.{}".format)

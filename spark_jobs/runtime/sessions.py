@@ -52,6 +52,8 @@ NOISY_LOGGERS = (
     "org.apache.spark.util.SparkStringUtils",  # warns about truncated plan strings
 )
 
+DOLLAR = "cdc.dollar"
+
 MAX_INTERPRETED_ROWS = 50_000
 """Batches up to this size run without generated code: in a new JVM, compiling it takes longer than processing the
 rows."""
@@ -129,10 +131,16 @@ def new_session(spark: SparkSession) -> SparkSession:
     """A session with its own settings in the same application: commit tokens are session settings. It reads statements
     alike, whatever the settings of the application are."""
     session = spark.newSession()
-    for key, value in STATEMENT_SETTINGS.items():
+    for key, value in {**STATEMENT_SETTINGS, DOLLAR: "$"}.items():
         session.conf.set(key, value)
     session.conf.set("spark.sql.shuffle.partitions", str(2 * cores(spark)))
     return session
+
+
+def setting_text(text: str) -> str:
+    """The value of a setting that Spark, or a library with settings like Spark's, reads as ``text``: they replace
+    ``${…}`` in values, by the environment for instance."""
+    return text.replace("${", f"${{{DOLLAR}}}{{")
 
 
 def disable_codegen(spark: SparkSession) -> None:

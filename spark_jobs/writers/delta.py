@@ -47,7 +47,7 @@ from airflow_cdc_provider.targets.target import TargetState
 from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
-from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen
+from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen, setting_text
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
@@ -283,9 +283,9 @@ class DeltaWriter:
 def _token(spark: SparkSession, app_id: str, record: ControlRecord) -> Iterator[None]:
     """Sets the token for one statement only: the settings would apply to later writes of the session, too."""
     settings = {
-        APP_ID: app_id,
+        APP_ID: setting_text(app_id),
         VERSION: str(record.token),
-        METADATA: record_text(record),
+        METADATA: setting_text(record_text(record)),
         MATERIALIZE: "none",
     }
     try:

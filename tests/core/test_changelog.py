@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,11 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log import change_log
 from airflow_cdc_provider.core.log.change_log import DataFile, Hole, Manifest, TableSlice, seal, unseal
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.staging.local_store import LocalStore
+from tests.hostile_texts import TEXTS
 
 MANIFEST = Manifest(
     log_id="l1",
@@ -79,14 +85,32 @@ def test_window_folders_sort_by_their_numbers(one: int, other: int) -> None:
 @given(st.text(min_size=1))
 def test_a_table_name_of_any_characters_is_one_folder_name_and_is_read_back(table: str) -> None:
     folder = change_log.table_folder(table)
-    assert "/" not in folder and folder.isascii()
-    assert change_log.table_of_folder(folder) == table
+    assert "/" not in folder and folder.isascii() and len(folder) <= change_log.LONGEST_FOLDER
+    assert change_log.table_of_folder(folder) in (table, None)
 
 
-@pytest.mark.parametrize("table", ["../../etc", "a/b", "a b", "%2e"])
+def test_tables_have_different_folders_that_no_store_hides() -> None:
+    tables = [*TEXTS, *(f"public.{text}" for text in TEXTS), *(f"{'名' * 64}.{'前' * 63}{n}" for n in range(3))]
+    folders = [change_log.table_folder(table) for table in tables]
+    assert len(set(folders)) == len(tables)
+    assert [folder for folder in folders if folder.startswith(".") or len(folder) > 200] == []
+    read_back = [change_log.table_of_folder(folder) for folder in folders]
+    assert [table for table in read_back if table is not None] == [table for table in tables if "名" * 64 not in table]
+
+
+def test_a_log_finds_the_tables_of_its_control_records(tmp_path: Path) -> None:
+    log = ChangeLog(LocalStore(str(tmp_path)))
+    tables = ["public.orders", "..", ".hidden", "名" * 64 + "." + "前" * 64]
+    for table in tables:
+        state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
+        assert log.write_control(ControlRecord("shop", table, "log", "me", "a", 1, 1, "", state))
+    assert sorted(log.tables()) == sorted(tables)
+
+
+@pytest.mark.parametrize("table", ["../../etc", "a/b", "a b", "%2e", "..", "."])
 def test_no_table_name_leads_out_of_its_folder(table: str) -> None:
     for path in (change_log.control_path(table, 1, 2), change_log.batch_folder(table, "a")):
-        assert path.count("/") == 2
+        assert path.count("/") == 2 and not {".", ".."} & set(path.split("/"))
 
 
 def test_a_run_id_is_one_folder_name() -> None:

@@ -16,6 +16,17 @@ def commits(test: str) -> tuple[str]:
 
 REDSHIFT_TARGET = (
     Mutant(
+        "the row of a DELETE is named inside names and texts, too",
+        SQL,
+        """    def delete_where(self, target: str, condition: str) -> str:
+        return f"DELETE FROM {target} WHERE {condition}"
+""",
+        """    def delete_where(self, target: str, condition: str) -> str:
+        return f"DELETE FROM {target} WHERE " + condition.replace("_cdc_t.", f"{target}.")
+""",
+        ("tests/core/test_hostile_statements.py",),
+    ),
+    Mutant(
         "blanks at the end of a key do not count",
         SQL,
         """parts = {text: "''", f"OCTET_LENGTH({text})": "-1"}""",

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 SETTINGS = "tests/spark/test_statement_settings.py"
 CONTRACT = "tests/spark/contract/test_hostile_texts.py"
+VARIABLE = f"{CONTRACT}::test_a_variable_is_only_a_text_wherever_it_is_alone"
 NAMES = f"{CONTRACT}::test_a_name_of_a_column_is_refused_or_is_only_a_name"
 
 TEXT_MUTANTS = (
@@ -26,8 +27,8 @@ TEXT_MUTANTS = (
     Mutant(
         "the session of a table reads statements with the settings of the application",
         "spark_jobs/runtime/sessions.py",
-        "    for key, value in STATEMENT_SETTINGS.items():\n        session.conf.set(key, value)\n",
-        "",
+        '{**STATEMENT_SETTINGS, DOLLAR: "$"}.items()',
+        '{DOLLAR: "$"}.items()',
         (f"{SETTINGS}::test_texts_and_names_are_read_as_they_are[of a table]",),
     ),
     Mutant(
@@ -64,6 +65,43 @@ TEXT_MUTANTS = (
         "name.translate(I_LIKE)",
         "name",
         ("tests/core/test_selection.py::test_columns_that_differ_by_case_only_are_a_problem",),
+    ),
+    Mutant(
+        "Hadoop replaces variables in names of columns of files",
+        "spark_jobs/batches/row_files.py",
+        """return name.replace("%", "%25").replace("$", "%24")""",
+        "return name",
+        (f"{VARIABLE}[iceberg-${{env.PATH}}]",),
+    ),
+    Mutant(
+        "Delta replaces variables in the settings of a commit",
+        "spark_jobs/runtime/sessions.py",
+        """return text.replace("${", f"${{{DOLLAR}}}{{")""",
+        "return text",
+        (f"{VARIABLE}[delta-${{env:PATH}}]",),
+    ),
+    Mutant(
+        "a copy beside others in Iceberg replaces whole files",
+        "spark_jobs/writers/iceberg.py",
+        """                self.spark.sql(f"DELETE FROM {branch} WHERE {own_condition(own)}")
+                writer.append()
+""",
+        "                writer.overwrite(F.expr(own_condition(own)))\n",
+        (f"{CONTRACT}::test_a_value_of_a_shard_is_only_a_value[iceberg]",),
+    ),
+    Mutant(
+        "a store hides the folder of a table",
+        "airflow_cdc_provider/core/log/change_log.py",
+        """    name = f"%2E{name[1:]}" if name.startswith(".") else name\n""",
+        "",
+        ("tests/core/test_changelog.py",),
+    ),
+    Mutant(
+        "the folder of a table is longer than a file system allows",
+        "airflow_cdc_provider/core/log/change_log.py",
+        "if len(name) <= LONGEST_FOLDER:",
+        "if name:",
+        ("tests/core/test_changelog.py",),
     ),
     Mutant(
         "a backslash in a text of a statement is an escape",

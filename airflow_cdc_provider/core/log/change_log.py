@@ -35,6 +35,8 @@ LOG = "LOG"
 WINDOWS = "windows"
 STEPS = "steps"
 REPORTS = "reports"
+CONTROL = "control"
+BATCHES = "batches"
 
 SCHEMA = "schema"
 """Kind of a hole: the columns of the table changed amid a transaction."""
@@ -55,12 +57,26 @@ REQUESTED = frozenset({AUDIT, RELOAD})
 only be copied as a whole (reload). They are repaired without a decision of an operator."""
 
 
+LONGEST_FOLDER = 200
+"""Characters; a file system allows 255 in a name."""
+
+SHORTENED = "%~"
+"""Before the hash of a shortened name. No other name contains it."""
+
+
 def table_folder(table: str) -> str:
-    return quote(table, safe="")
+    """One name of a folder per table. A store hides a name that begins with a dot, and two dots lead out of it."""
+    name = quote(table, safe="")
+    name = f"%2E{name[1:]}" if name.startswith(".") else name
+    if len(name) <= LONGEST_FOLDER:
+        return name
+    ending = SHORTENED + hashlib.sha256(table.encode()).hexdigest()
+    return name[: LONGEST_FOLDER - len(ending)] + ending
 
 
-def table_of_folder(folder: str) -> str:
-    return unquote(folder)
+def table_of_folder(folder: str) -> str | None:
+    """None if the name is shortened: then only the files in the folder name the table."""
+    return None if SHORTENED in folder else unquote(folder)
 
 
 def window_folder(number: int) -> str:
@@ -88,7 +104,7 @@ def disclosed_path(table: str) -> str:
 
 
 def control_folder(table: str) -> str:
-    return f"control/{table_folder(table)}"
+    return f"{CONTROL}/{table_folder(table)}"
 
 
 def control_path(table: str, fence: int, window: int) -> str:
@@ -108,7 +124,7 @@ def quarantine_path(table: str, record_id: str) -> str:
 
 
 def batch_folder(table: str, attempt: str) -> str:
-    return f"batches/{table_folder(table)}/{attempt}"
+    return f"{BATCHES}/{table_folder(table)}/{attempt}"
 
 
 def step_folder(run_id: str, task_id: str, attempt: int) -> str:

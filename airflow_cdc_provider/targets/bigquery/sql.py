@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
-from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import NONE, Specials
 from airflow_cdc_provider.targets.bigquery import names
@@ -92,8 +91,8 @@ class BigQuerySql(UpdatesFrom):
     def equal(self, column: Column, left: str, right: str) -> str:
         return same(left, right) if column.nullable else f"{left} = {right}"
 
-    def same_row(self, columns: Sequence[Column]) -> str:
-        left, right = (", ".join(f"{alias}.{self.quoted(column.name)}" for column in columns) for alias in (T, S))
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
+        left, right = (", ".join(f"{alias}.{self.quoted(column.name)}" for column in columns) for alias in (row, S))
         return same(f"STRUCT({left})", f"STRUCT({right})")
 
     def delete(self, target: str, staged: str, condition: str) -> str:

@@ -128,10 +128,11 @@ class _Renderer:
                 raise ValueError("rows are filled before the clauses")
 
     def _delete(self, clause: Clause) -> str:
+        row = self.sql.deleted_row(self.target)
         if clause.rows is RowMatch.BOTH:
-            return self.sql.delete(self.target, self.staged, self._join_condition(clause))
+            return self.sql.delete(self.target, self.staged, self._join_condition(clause, row))
         every_row = not self.plan.schema.key
-        return self.sql.delete_where(self.target, "TRUE" if every_row else self._own_without_staged_row())
+        return self.sql.delete_where(self.target, "TRUE" if every_row else self._own_without_staged_row(row))
 
     def _flag(self, clause: Clause) -> str:
         deleted = self.sql.quoted(DELETED)
@@ -139,7 +140,7 @@ class _Renderer:
             kept = {c.name: self._new_value(c) for c in self._non_key_columns()} if self.plan.partial else {}
             values = {**kept, DELETED: "TRUE", ORDER: f"{S}.{self.sql.quoted(ORDER)}"}
             return self.sql.update(self.target, self.staged, self._join_condition(clause), values)
-        rest = self._own_without_staged_row()
+        rest = self._own_without_staged_row(T)
         return f"UPDATE {self.target} AS {T} SET {deleted} = TRUE WHERE NOT {T}.{deleted} AND {rest}"
 
     def _insert(self, clause: Clause, technical: dict[str, str]) -> str:
@@ -159,17 +160,18 @@ class _Renderer:
             return f"SELECT count(*) FROM {self.staged} AS {S} WHERE {where}"
         return f"SELECT count(*) FROM {self.target} AS {T} JOIN {self.staged} AS {S} ON {self._join_condition(clause)}"
 
-    def _join_condition(self, clause: Clause) -> str:
+    def _join_condition(self, clause: Clause, row: str = T) -> str:
+        """``row``: the name of the row of the target."""
         quoted = self.sql.quoted
         if not self.plan.schema.key:
-            return f"{S}.{quoted(OP)} = '{GONE}' AND {self.sql.same_row(self.plan.schema.columns)}"
-        conditions = [self._ops(clause), self._same_key()]
+            return f"{S}.{quoted(OP)} = '{GONE}' AND {self.sql.same_row(self.plan.schema.columns, row)}"
+        conditions = [self._ops(clause), self._same_key(row)]
         if clause.partial_only:
             conditions.append(f"{S}.{quoted(KNOWN)} IS NOT NULL")
         if clause.flagged_only:
-            conditions.append(f"{T}.{quoted(DELETED)}")
+            conditions.append(f"{row}.{quoted(DELETED)}")
         if clause.guarded:
-            order = f"{T}.{quoted(ORDER)}"
+            order = f"{row}.{quoted(ORDER)}"
             newer = f">= coalesce({order}, '')" if self.plan.not_older else f"> {order}"
             conditions.append(f"{S}.{quoted(ORDER)} {newer}")
         return " AND ".join(conditions)
@@ -178,17 +180,17 @@ class _Renderer:
         listed = ", ".join(f"'{op}'" for op in clause.ops or (LIVE,))
         return f"{S}.{self.sql.quoted(OP)} IN ({listed})"
 
-    def _same_key(self) -> str:
+    def _same_key(self, row: str) -> str:
         key_columns = [(self.plan.schema.column(name), self.sql.quoted(name)) for name in self.plan.schema.key]
-        equal = (self.sql.equal(column, f"{T}.{name}", f"{S}.{name}") for column, name in key_columns)
+        equal = (self.sql.equal(column, f"{row}.{name}", f"{S}.{name}") for column, name in key_columns)
         return " AND ".join((*equal, *([self.bounds] if self.bounds else [])))
 
     def _no_target_row(self) -> str:
-        return f"NOT EXISTS (SELECT 1 FROM {self.target} AS {T} WHERE {self._same_key()})"
+        return f"NOT EXISTS (SELECT 1 FROM {self.target} AS {T} WHERE {self._same_key(T)})"
 
-    def _own_without_staged_row(self) -> str:
-        own = f"{own_condition(self.sql, self.plan.own, T)} AND " if self.plan.own else ""
-        return f"{own}NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key()})"
+    def _own_without_staged_row(self, row: str) -> str:
+        own = f"{own_condition(self.sql, self.plan.own, row)} AND " if self.plan.own else ""
+        return f"{own}NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key(row)})"
 
     def _updates(self) -> dict[str, str]:
         return {column.name: self._new_value(column) for column in self._non_key_columns()} | self._technical_columns()

@@ -11,7 +11,7 @@ from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.shards import schema_difference
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS, MergePlan
+from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.own_rows import OwnRows
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.common_checks import rows_do_not_fit
@@ -62,7 +62,7 @@ def _copy(target: DatabaseTarget, swap: Swap, state: TargetState, own: OwnRows, 
     table, names = sql.table(swap.target_table), ", ".join(map(sql.quoted, columns))
     statements = (
         *added,
-        Statement(Effect.DELETED, sql.delete_where(table, own_condition(sql, own, TARGET_ALIAS))),
+        Statement(Effect.DELETED, sql.delete_where(table, own_condition(sql, own, sql.deleted_row(table)))),
         Statement(Effect.INSERTED, f"INSERT INTO {table} ({names}) SELECT {names} FROM {sql.table(swap.shadow)}"),
     )
     target.commit(replace(commit, statements=statements))

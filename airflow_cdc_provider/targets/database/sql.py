@@ -13,8 +13,8 @@ from airflow_cdc_provider.targets.restrictions import Restriction
 
 
 class Sql(Protocol):
-    """``column`` arguments are names, all others are SQL. Rows of a target table are ``_cdc_t``, staged
-    rows ``_cdc_s``."""
+    """``column`` arguments are names, all others are SQL. Rows of a target table are ``_cdc_t``, or ``deleted_row`` in
+    a DELETE; staged rows are ``_cdc_s``."""
 
     @property
     def order_type(self) -> str: ...
@@ -66,8 +66,11 @@ class Sql(Protocol):
     def equal(self, column: Column, left: str, right: str) -> str:
         """Equality of two values of a column of the key, for which NULL equals NULL. ``left``, ``right``: SQL."""
 
-    def same_row(self, columns: Sequence[Column]) -> str:
-        """Whether all values of a row without key are equal to those of a staged row, NULLs included."""
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
+        """Whether all values of ``row``, one without key, are equal to those of a staged row, NULLs included."""
+
+    def deleted_row(self, target: str) -> str:
+        """The name of a row of the target in the condition of a DELETE."""
 
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str: ...
 

@@ -17,6 +17,9 @@ class UpdatesFrom(ABC):
         sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
         return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"
 
+    def deleted_row(self, target: str) -> str:
+        return T
+
     def delete(self, target: str, staged: str, condition: str) -> str:
         return f"DELETE FROM {target} AS {T} USING {staged} AS {S} WHERE {condition}"
 

@@ -123,8 +123,8 @@ class MysqlSql:
     def equal(self, column: Column, left: str, right: str) -> str:
         return f"{left} {'<=>' if column.nullable else '='} {right}"
 
-    def same_row(self, columns: Sequence[Column]) -> str:
-        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(row, columns)}"
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """A hash over the values' texts. CONCAT comes first because HEX of a number only covers its integer part."""
@@ -135,6 +135,9 @@ class MysqlSql:
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
         sets = ", ".join(f"{T}.{self.quoted(name)} = {value}" for name, value in values.items())
         return f"UPDATE {target} AS {T} JOIN {staged} AS {S} ON {condition} SET {sets}"
+
+    def deleted_row(self, target: str) -> str:
+        return T
 
     def delete(self, target: str, staged: str, condition: str) -> str:
         return f"DELETE {T} FROM {target} AS {T} JOIN {staged} AS {S} ON {condition}"

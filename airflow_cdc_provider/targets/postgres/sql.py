@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
-from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind
 from airflow_cdc_provider.core.table.special_values import NONE, TEXTS, ZERO_CHARACTER, Specials
 from airflow_cdc_provider.targets.database.names import CONTROL, ROW
@@ -85,8 +84,8 @@ class PostgresSql(UpdatesFrom):
         same = f"{left} = {right}"
         return f"({same} OR ({left} IS NULL AND {right} IS NULL))" if column.nullable else same
 
-    def same_row(self, columns: Sequence[Column]) -> str:
-        return f"{S}.{self.quoted(ROW)} = {self.row_text(T, columns)}"
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
+        return f"{S}.{self.quoted(ROW)} = {self.row_text(row, columns)}"
 
     def row_text(self, alias: str, columns: Sequence[Column]) -> str:
         """PostgreSQL's text of a row, which is unambiguous and distinguishes NULL from empty."""

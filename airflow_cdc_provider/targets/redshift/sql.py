@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
-from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import (
     FLOATS,
@@ -120,11 +119,11 @@ class RedshiftSql(UpdatesFrom):
         """Of a key, which has no NaN."""
         return self._all_equal(column, left, right, in_key=True)
 
-    def same_row(self, columns: Sequence[Column]) -> str:
-        return " AND ".join(self._same_value(replace(column, nullable=True)) for column in columns)
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
+        return " AND ".join(self._same_value(replace(column, nullable=True), row) for column in columns)
 
-    def _same_value(self, column: Column) -> str:
-        left, right = f"{T}.{self.quoted(column.name)}", f"{S}.{self.quoted(column.name)}"
+    def _same_value(self, column: Column, row: str) -> str:
+        left, right = f"{row}.{self.quoted(column.name)}", f"{S}.{self.quoted(column.name)}"
         same = self._all_equal(column, left, right, in_key=False)
         if column.type.kind in FLOATS:  # a text may have fewer digits than the number; NaN may differ from itself
             return f"{same} AND ({left} = {right} OR {left} <> {left} OR {left} IS NULL)"
@@ -149,11 +148,14 @@ class RedshiftSql(UpdatesFrom):
             parts |= {f"CASE WHEN {value} IS NULL THEN 0 ELSE 1 END": ""}
         return [f"COALESCE({part}, {zero})" if column.nullable and zero else part for part, zero in parts.items()]
 
+    def deleted_row(self, target: str) -> str:
+        return target
+
     def delete(self, target: str, staged: str, condition: str) -> str:
-        return f"DELETE FROM {target} USING {staged} AS {S} WHERE {_without_alias(condition, target)}"
+        return f"DELETE FROM {target} USING {staged} AS {S} WHERE {condition}"
 
     def delete_where(self, target: str, condition: str) -> str:
-        return f"DELETE FROM {target} WHERE {_without_alias(condition, target)}"
+        return f"DELETE FROM {target} WHERE {condition}"
 
     def create_table(
         self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
@@ -229,7 +231,3 @@ def decimal_digits(column: Column) -> tuple[int, int]:
 
 def text_literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _without_alias(condition: str, target: str) -> str:
-    return condition.replace(f"{T}.", f"{target}.")

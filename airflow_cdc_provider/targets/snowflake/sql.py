@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
-from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS, NONE, TEXTS, Specials
 from airflow_cdc_provider.targets.database.names import own_control_table
@@ -99,9 +98,9 @@ class SnowflakeSql(UpdatesFrom):
     def equal(self, column: Column, left: str, right: str) -> str:
         return f"EQUAL_NULL({left}, {right})" if column.nullable else f"{left} = {right}"
 
-    def same_row(self, columns: Sequence[Column]) -> str:
+    def same_row(self, columns: Sequence[Column], row: str) -> str:
         """By values: the text of a FLOAT has fewer digits than its value."""
-        pairs = ((self._comparable(T, column), self._comparable(S, column)) for column in columns)
+        pairs = ((self._comparable(row, column), self._comparable(S, column)) for column in columns)
         return " AND ".join(f"EQUAL_NULL({left}, {right})" for left, right in pairs)
 
     def create_table(

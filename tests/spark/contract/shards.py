@@ -18,22 +18,29 @@ Row = dict[str, Any]
 
 
 class Shard(KitTable):
-    """The source table ``name``, whose rows have its name in ``shard``."""
+    """The source table ``name``, whose rows have ``value`` in ``shard``, or its name."""
 
     def __init__(
-        self, kit: TargetKit, folder: Path, name: str, *columns: Column, on_delete: OnDelete = OnDelete.HARD
+        self,
+        kit: TargetKit,
+        folder: Path,
+        name: str,
+        *columns: Column,
+        on_delete: OnDelete = OnDelete.HARD,
+        value: str = "",
     ) -> None:
-        self.name, self.columns = name, ("shard", "id", *(column.name for column in columns))
+        self.name, self.value = name, value or name
+        self.columns = ("shard", "id", *(column.name for column in columns))
         schema = TableSchema(name, (SHARD, ID, *columns), ("shard", "id"))
         super().__init__(kit, folder / name, schema, on_delete)
-        self.rule = replace(self.rule, shard_column="shard", shard_value=name)
+        self.rule = replace(self.rule, shard_column="shard", shard_value=self.value)
         self.definition = replace(self.definition, tables=(self.rule,))
 
     def row(self, key: int, *values: Any) -> Row:
-        return dict(zip(self.columns, (self.name, key, *values), strict=False))
+        return dict(zip(self.columns, (self.value, key, *values), strict=False))
 
     def own(self, *technical: str) -> list[tuple[Any, ...]]:
-        return [row[1:] for row in self.rows(*technical) if row[0] == self.name]
+        return [row[1:] for row in self.rows(*technical) if row[0] == self.value]
 
 
 def two(kit: TargetKit, folder: Path, *columns: Column, on_delete: OnDelete = OnDelete.HARD) -> tuple[Shard, Shard]:

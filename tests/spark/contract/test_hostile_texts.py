@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +12,13 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from tests.hostile_texts import TEXTS, names
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.loader.shard_checks import holds_shards
+from tests.hostile_texts import TEXTS, VARIABLES, names
+from tests.spark.contract.control_records import control, fence
 from tests.spark.contract.kit_table import KitTable
-from tests.spark.contract.kits import TargetKit
+from tests.spark.contract.kits import IN_SPARK, KITS, TargetKit
+from tests.spark.contract.shards import Shard
 from tests.spark.scripted_table import Row
 
 pytestmark = pytest.mark.jvm
@@ -21,7 +26,7 @@ pytestmark = pytest.mark.jvm
 TEXT = LogicalType(Kind.TEXT)
 KEY, VALUE, OTHER = Column("k", TEXT, nullable=False), Column("v", TEXT), Column("o", TEXT)
 SCHEMA = TableSchema("public.t", (KEY, VALUE, OTHER), ("k",))
-ALONE = "${env:HOME} %s :x ? {0} {fn now()} \\' \" ` -- /* # $1 \n {{ x }} %(x)s"
+ALONE = "${env:PATH} %s :x ? {0} {fn now()} \\' \" ` -- /* # $1 \n {{ x }} %(x)s"
 SOME_NAMES = (
     *names()[::30],
     "${env:HOME}",
@@ -63,6 +68,46 @@ def test_texts_are_keys_and_values(kit: TargetKit, tmp_path: Path) -> None:
     require_applied(table, [table.update(row(ALONE, "changed"))])
     require_applied(table, [table.delete(row(ALONE, "changed"))])
     assert found(table) == {**wanted, "key": ("v", "o")}
+
+
+EACH_VARIABLE = [
+    pytest.param(text, marks=() if text in ("${env:PATH}", "${env.PATH}") else pytest.mark.nightly)
+    for text in VARIABLES
+]
+SHARING = [name for name in sorted(KITS) if holds_shards(name.removesuffix(IN_SPARK).split(" ")[0])]
+
+
+@pytest.mark.parametrize("kit", SHARING, indirect=True)
+def test_a_value_of_a_shard_is_only_a_value(kit: TargetKit, tmp_path: Path) -> None:
+    """Merged, truncated, copied again beside the rows of others."""
+    values = (ALONE, "x_cdc_t.y' OR '1' = '1", "%_*")
+    tables = [Shard(kit, tmp_path, f"t{n}", Column("v", TEXT), value=value) for n, value in enumerate(values)]
+    for table in tables:
+        table.copy([table.row(1, "x"), table.row(2, "y")])
+    for table in tables:
+        require_applied(table, [table.update(table.row(1, table.value)), table.delete(table.row(2, "y"))])
+    assert all(table.own() == [(1, table.value)] for table in tables)
+    tables[0].apply([tables[0].truncate(), tables[0].insert(tables[0].row(4, "q"))])
+    fence(tables[1], TableState.RESYNCING)
+    tables[1].copy([tables[1].row(5, "r")])
+    assert [table.own() for table in tables] == [[(4, "q")], [(5, "r")], [(1, values[2])]]
+
+
+@pytest.mark.parametrize("text", EACH_VARIABLE)
+def test_a_variable_is_only_a_text_wherever_it_is_alone(kit: TargetKit, tmp_path: Path, text: str) -> None:
+    """As the name of the table and of its columns, as key, value, initial value. Its value is in no file."""
+    key, value = (text, f"v{text}") if text in accepted(kit, tmp_path, (text, f"v{text}")) else ("k", "v")
+    columns = (Column(key, TEXT, nullable=False), Column(value, TEXT))
+    table = KitTable(kit, tmp_path, TableSchema(f"public.{text}", columns, (key,)))
+    table.copy([{key: text, value: text}])
+    require_applied(table, [table.update({key: text, value: "changed"}), table.insert({key: "b", value: text})])
+    added = Column(f"n{text}", TEXT, initial=json.dumps(text))
+    wider = TableSchema(table.schema.table, (*columns, added), (key,))
+    require_applied(table, [table.alter(wider), table.insert({key: "c", value: "d", added.name: None})])
+    assert sorted(table.rows(), key=str) == [(text, "changed", text), ("b", text, text), ("c", "d", None)]
+    assert (control(table).table, control(table).schema) == (table.schema.table, wider)
+    secret = os.environ["PATH"].encode()
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and secret in file.read_bytes()] == []
 
 
 def found(table: KitTable) -> dict[str, tuple[str, str]]:
