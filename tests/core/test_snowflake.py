@@ -113,10 +113,11 @@ def test_a_copy_is_clustered_on_demand_and_staged_rows_are_transient() -> None:
     assert SQL.layout(KEYED, ()) == ""
     (made,) = SQL.create_table("o", ['"ID" NUMBER'], "cdc:1", staging=False, layout=SQL.layout(KEYED, ("id", 'na"me')))
     assert made == (
-        'CREATE TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) CLUSTER BY ("ID", "NA""ME") COMMENT = \'cdc:1\''
+        'CREATE TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) CLUSTER BY ("ID", "NA""ME")'
+        " DEFAULT_DDL_COLLATION = '' COMMENT = 'cdc:1'"
     )
     (staged,) = SQL.create_table("o", ['"ID" NUMBER'], "", staging=True)
-    assert staged == 'CREATE TRANSIENT TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER)'
+    assert staged == ('CREATE TRANSIENT TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) DEFAULT_DDL_COLLATION = \'\'')
 
 
 def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
