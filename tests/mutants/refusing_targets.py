@@ -88,4 +88,18 @@ REFUSING_TARGETS = (
         "len(name.encode())",
         (DATABASE,),
     ),
+    Mutant(
+        "a table that changes in odd windows only is never maintained",
+        "airflow_cdc_provider/core/table/upkeep.py",
+        "    return (before + own) // WINDOWS < (after + own) // WINDOWS",
+        "    return before < after and (after + own) % WINDOWS == 0",
+        ("tests/core/test_upkeep.py",),
+    ),
+    Mutant(
+        "all tables are maintained in the same window",
+        "airflow_cdc_provider/core/table/upkeep.py",
+        "    own = zlib.crc32(table.encode())",
+        "    own = len(table) * 0",
+        ("tests/core/test_upkeep.py",),
+    ),
 )
