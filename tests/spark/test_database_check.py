@@ -23,7 +23,7 @@ from airflow_cdc_provider.targets.database.staging import create_staged_table, p
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.database.text_loads import load_texts
 from airflow_cdc_provider.targets.registry import open_targets
-from tests.spark.databases import Database
+from tests.spark.databases import Database, ignore_case
 
 pytestmark = pytest.mark.server
 
@@ -186,22 +186,13 @@ def test_a_table_whose_texts_ignore_case_is_unfit(warehouse: Database, tmp_path:
     target = opened(warehouse, tmp_path)
     key = Column("code", LogicalType(Kind.TEXT), nullable=False)
     schema = TableSchema("public.t", (key, Column("v", LogicalType(Kind.TEXT)), number("n", Kind.UUID)), ("code",))
-    table, sql = target.sql.table("t"), target.sql
+    sql = target.sql
     warehouse.execute(*sql.create_table("t", column_list(sql, schema, soft=True), "", staging=False))
     warehouse.execute(*sql.create_table("s", staged_column_list(sql, schema), "", staging=True))
     warehouse.execute(*add_columns(sql, "t", [Column("added", LogicalType(Kind.TEXT))]))
     with target.server.session("probe") as connection:
         assert [target.unfit(connection.cursor(), name) for name in ("t", "s")] == [None, None]
-    if warehouse.kind == "postgres":
-        # The embedded server has no ICU, and no other collation ignores anything: only its catalog says that this does.
-        name = f'"{warehouse.schema}".ignoring'
-        warehouse.execute(
-            f'CREATE COLLATION {name} FROM "C"',
-            f"ALTER TABLE {table} ALTER COLUMN code TYPE text COLLATE {name}",
-            f"UPDATE pg_collation SET collisdeterministic = false WHERE oid = '{name}'::regcollation",
-        )
-    else:
-        warehouse.execute(f"ALTER TABLE {table} MODIFY code varchar(255) COLLATE utf8mb4_general_ci NOT NULL")
+    ignore_case(warehouse, "t", "code")
     with target.server.session("probe") as connection:
         unfit = target.unfit(connection.cursor(), "t")
     assert unfit is not None and unfit.copy_helps
