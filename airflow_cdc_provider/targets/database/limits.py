@@ -83,7 +83,7 @@ def _equal_names(sql: Sql, task: TableTask) -> Iterator[Problem]:
     if equal:
         found, do = ", ".join(name for group in equal for name in group), "exclude all but one in tables.columns"
         columns = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
-        yield Problem("TGT014", "column names are equal in the target", task.table, found, do=do, columns=columns)
+        yield Problem("TGT014", "column names differ only in case", task.table, found, do=do, columns=columns)
 
 
 def _size_problems(limits: Limits, sql: Sql, task: TableTask) -> Iterator[Problem]:
