@@ -83,7 +83,8 @@ def _equal_names(sql: Sql, task: TableTask) -> Iterator[Problem]:
     if equal:
         found, do = ", ".join(name for group in equal for name in group), "exclude all but one in tables.columns"
         columns = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
-        yield Problem("TGT014", "column names differ only in case", task.table, found, do=do, columns=columns)
+        what, allowed = "column names differ only in case", "names that are different in the target"
+        yield Problem("TGT014", what, task.table, found, allowed, do, columns=columns)
 
 
 def _size_problems(limits: Limits, sql: Sql, task: TableTask) -> Iterator[Problem]:
