@@ -79,7 +79,7 @@ def merge_table(
         counts=changed,
         fence=record.fence,
         window=record.window,
-        detail=batch.counts | ({"lost": lost} if lost else {}) | maintain_table(job, work, record),
+        detail=batch.counts | ({"lost": lost} if lost else {}) | maintain_table(job, work, control.window, record),
     )
 
 

@@ -66,6 +66,7 @@ class Catalog:
             ("DELETE", r"/v1/namespaces/(\w+)", self.drop_namespace),
             ("POST", r"/v1/namespaces/(\w+)/properties", self.update_namespace),
             ("POST", r"/v1/namespaces/(\w+)/tables", self.create),
+            ("GET", r"/v1/namespaces/(\w+)/tables", self.listed),
             ("GET|HEAD", r"/v1/namespaces/(\w+)/tables/(\w+)", self.load),
             ("POST", r"/v1/namespaces/(\w+)/tables/(\w+)", self.commit),
             ("DELETE", r"/v1/namespaces/(\w+)/tables/(\w+)", self.drop),
@@ -125,6 +126,10 @@ class Catalog:
         order = {"sort_order": request.write_order} if request.write_order else {}
         more = {**spec, **order, "location": request.location, "properties": request.properties}
         return 200, _metadata(make((namespace, request.name), request.table_schema, **more))
+
+    def listed(self, body: dict[str, Any], namespace: str) -> Answer:
+        names = [name for *_, name in self.tables.list_tables(namespace)]
+        return 200, {"identifiers": [{"namespace": [namespace], "name": name} for name in names]}
 
     def load(self, body: dict[str, Any], namespace: str, name: str) -> Answer:
         return 200, _metadata(self.tables.load_table((namespace, name)))

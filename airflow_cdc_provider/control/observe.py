@@ -1,7 +1,7 @@
 """Reads the facts for a decision from source, target, staging and state store. Writes nothing.
 
-The source is read first. If it has no changes and no command is pending, settled tables are taken from the index, so
-that an idle run costs the same for one table as for hundreds. All other tables are read from the target.
+The source is read first. If it has no changes and no command is pending, settled tables that their target still lists
+are taken from the index, so that an idle run costs nearly the same for one table as for hundreds. All others are read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 
 from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source_features import (
@@ -23,7 +22,9 @@ from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.disclosed_columns import Disclosed, find_disclosed
 from airflow_cdc_provider.control.list_tables import list_tables
 from airflow_cdc_provider.control.paused_copies import paused_copies
+from airflow_cdc_provider.control.refused_copies import RefusedCopies, refused_copies
 from airflow_cdc_provider.control.replicator import Replicator
+from airflow_cdc_provider.control.settled_tables import present_tables, settled_tables
 from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
@@ -31,7 +32,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Problem, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
@@ -46,7 +47,6 @@ from airflow_cdc_provider.core.times import utc_text
 from airflow_cdc_provider.targets.target import TargetState
 
 READERS = 8
-SETTLED_FOR = timedelta(hours=1)
 NEVER_COPIED = frozenset({TableState.PENDING, TableState.SNAPSHOTTING, TableState.DROPPED})
 
 
@@ -97,7 +97,8 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     due = _due_comparisons(replicator, {copy: row for copy, row in rows.items() if copy in selected}, at)
     idle = use_index and not (stream.has_changes or commands or run.interval or due)
     paused = paused_copies(replicator, [selection.table for selection in selections])
-    settled = _settled_tables(rows, claims, sealed, at) - paused.keys() if idle else set()
+    settled = settled_tables(rows, claims, sealed, at) - paused.keys() if idle else set()
+    settled = present_tables(replicator.targets, selections, settled)
 
     to_read = [selection for selection in selections if selection.table not in settled]
     with ThreadPoolExecutor(READERS) as pool:
@@ -120,7 +121,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
-    tables = _with_refusals(replicator, tables)
+    tables = _with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
     tables = _with_former_names(replicator, tables)
     tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
@@ -190,12 +191,20 @@ def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tup
     return tuple(replace(table, renamed=waits(table.task)) for table in tables)
 
 
-def _with_refusals(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
-    source = replicator.source
-    if not isinstance(source, RefusesTables):
-        return tables
-    refused = source.refused([*map(source_task, source_tasks([table.task for table in tables]))])
-    return tuple(replace(table, refused=refused.get(table.task.source_table)) for table in tables)
+def _with_refusals(
+    replicator: Replicator, tables: tuple[TableFacts, ...], by_target: RefusedCopies
+) -> tuple[TableFacts, ...]:
+    source, refused = replicator.source, dict[str, Problem]()
+    if isinstance(source, RefusesTables):
+        refused |= source.refused([*map(source_task, source_tasks([table.task for table in tables]))])
+    return tuple(
+        replace(
+            table,
+            refused=refused.get(table.task.source_table) or by_target.refused.get(table.task.table),
+            problem=table.problem or by_target.unanswered.get(table.task.table),
+        )
+        for table in tables
+    )
 
 
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:
@@ -251,22 +260,6 @@ def _with_identity(
     return replace(table, identity=identity, unlogged=changes)
 
 
-def _settled_tables(rows: dict[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
-    """Tables that were read recently, are replicating, and have nothing left to apply or to fetch."""
-    claimed = {claim.table for claim in claims}
-    since = (datetime.fromisoformat(at) - SETTLED_FOR).isoformat(timespec="milliseconds")
-    return {
-        table
-        for table, row in rows.items()
-        if row.state is TableState.REPLICATING
-        and row.control is not None
-        and not row.control.carry.dirty
-        and row.passed >= sealed
-        and row.seen_at > since
-        and table not in claimed
-    }
-
-
 def _target_state(replicator: Replicator, selection: Selection) -> TargetState | Retryable | CheckFailed:
     try:
         return replicator.targets.state(selection.table, selection.target)
@@ -295,7 +288,8 @@ def _table_facts(
     exists = current.exists if current else True
     restored = current.restored if current else False
     task = selection.task(state, control, _ignored(selection, control, commands), renamed_to, disclosed)
-    return TableFacts(task, exists, restored, known, copied_by=copied_by)
+    unfit = current.unfit if current else None
+    return TableFacts(task, exists, restored, known, copied_by=copied_by, unfit=unfit)
 
 
 def _ignored(selection: Selection, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:

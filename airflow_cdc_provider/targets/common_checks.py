@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Blocked, Problem
+from airflow_cdc_provider.core.errors import Blocked, Problem, of_table
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX, all_but_one
+from airflow_cdc_provider.core.storage.locations import FOLDER, Location
 from airflow_cdc_provider.core.table.equal_names import equal_without_case
+
+LONGEST_FILE_NAME = 255
+"""In bytes, in the file systems of Linux."""
 
 
 def check_catalog_name(catalog: str) -> Iterator[Problem]:
@@ -56,6 +60,22 @@ def check_names(task: TableTask, reserved: Collection[str]) -> Iterator[Problem]
         found, do = ", ".join(taken), "exclude the columns in tables.columns"
         what = "the target keeps these names for columns of its own"
         yield Problem("TGT084", what, task.table, found, do=do, columns=tuple(taken))
+
+
+def definition_problems(task: TableTask, engine: str, location: Location | None) -> Iterator[Problem]:
+    """Of a table in a lake. ``location``: None if a catalog chooses it."""
+    yield from check_definition(task, engine)
+    if location and location.scheme == FOLDER and len(task.target.encode()) > LONGEST_FILE_NAME:
+        found, allowed = task.target, f"{LONGEST_FILE_NAME} bytes"
+        yield Problem("TGT054", "names are too long", task.table, found, allowed, "choose another tables.target")
+
+
+def first_problems(
+    tables: Sequence[TableTask], problems: Callable[[TableTask], Iterable[Problem]]
+) -> dict[str, Problem]:
+    """The first problem of each table that has any, by name of the task."""
+    found = ((task.table, next(iter(of_table(task.table, problems(task))), None)) for task in tables)
+    return {table: problem for table, problem in found if problem}
 
 
 def foreign_table(location: str) -> Problem:

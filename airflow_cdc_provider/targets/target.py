@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
+from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.targets.restrictions import Restriction
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class TargetState:
     that the table is not ours. ``version`` is the target's own version number, ``identity`` the table's own id.
     ``token`` is the highest token ever recorded; after a restore it may be above that of ``control``. ``restored``: the
     table was restored to an earlier version by others. ``shared``: several copies of the replicator are in the table;
-    then ``exists`` is about the copy, and ``identity`` about the table.
+    then ``exists`` is about the copy, and ``identity`` about the table. ``unfit``: why the table takes no changes.
     """
 
     exists: bool
@@ -39,6 +40,7 @@ class TargetState:
     token: int | None = None
     restored: bool = False
     shared: bool = False
+    unfit: Unfit | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,14 @@ class TargetTables(Protocol):
         """Values of the column's logical type that the target's type lacks: those that ``restriction`` excludes."""
 
     def state(self, table: str, target_table: str) -> TargetState: ...
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        """Those of ``tables`` that no table of this target can hold as they are now: ``check`` reports the same
+        problems. By name of the task, with one request at most. Raises TargetUnavailable or CheckFailed."""
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        """Those of the tables that exist now, of any origin, by one request for all of them. A table that the listing
+        may have missed is left out. Raises TargetUnavailable or CheckFailed."""
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """The number of rows, soft-deleted ones included, from metadata only. ``state``: that of the table. None if the

@@ -10,19 +10,17 @@ from typing import Any
 
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.upkeep import is_due
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.failures import first_line
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.writers.writer import open_writer
 
-WINDOW_INTERVAL = 10
-"""Maintenance is checked every so many windows: each check takes a moment, and a few merges add little."""
 
-
-def maintain_table(job: Job, work: TableWork, record: ControlRecord) -> dict[str, Any]:
+def maintain_table(job: Job, work: TableWork, before: int, record: ControlRecord) -> dict[str, Any]:
     """The tasks that were done, for ``TableResult.detail``. Versions stay readable as far back as the change log
-    reaches, since a restored table has to catch up from there."""
-    if record.window % WINDOW_INTERVAL:
+    reaches, since a restored table has to catch up from there. ``before``: the cursor before the merge."""
+    if not is_due(work.task.table, before, record.window):
         return {}
     keep: timedelta = job.step.definition.staging.retain
     writer = open_writer(job, work)

@@ -20,6 +20,7 @@ SHARED = {
     "TGT024": "the table cannot be restored",
     "TGT051": "the database changes or confuses texts",
     "TGT052": "what is to contain the tables does not exist",
+    "TGT058": "the table or its key has too many columns",
 }
 """Codes whose text names the thing concerned, and what they have in common."""
 

@@ -14,6 +14,7 @@ from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed, problem_of
 from airflow_cdc_provider.targets.bigquery.names import column_name
 from airflow_cdc_provider.targets.bigquery.options import Json, Partition, PartitionUnit
+from airflow_cdc_provider.targets.bigquery.server import collations_of
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql, text_literal
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
 
@@ -163,7 +164,8 @@ def test_a_copy_is_partitioned_and_clustered_by_its_key_or_as_the_rule_demands()
 def test_staging_tables_expire_and_tables_have_labels() -> None:
     sql = BigQuerySql("p", "d", labels={"team": "x"})
     assert sql.create_table("t", ["`n` INT64"], "cdc:1", staging=False) == [
-        "CREATE TABLE IF NOT EXISTS `p`.`d`.`t` (`n` INT64) OPTIONS(description = 'cdc:1', labels = [('team', 'x')])"
+        "CREATE TABLE IF NOT EXISTS `p`.`d`.`t` (`n` INT64) DEFAULT COLLATE ''"
+        " OPTIONS(description = 'cdc:1', labels = [('team', 'x')])"
     ]
     assert "expiration_timestamp" in sql.create_table("t", ["`n` INT64"], "", staging=True)[0]
 
@@ -196,3 +198,11 @@ def test_causes_of_failed_jobs(reason: str, message: str, cause: Cause, code: st
         (problem,) = problem_of(failed, "here", "GRANT x").problems
         assert problem.code == code and "secret" not in str(problem)
         assert ("GRANT x" in problem.do) == (code in ("TGT062", "TGT067"))
+
+
+def test_columns_that_ignore_case_are_found_in_the_description_of_a_table() -> None:
+    fields = [{"name": "code", "type": "STRING", "collation": "und:ci"}, {"name": "v", "type": "STRING"}]
+    inherited = {"schema": {"fields": fields}, "defaultCollation": "und:ci"}
+    assert collations_of(inherited) == ["code und:ci", "new columns und:ci"]
+    pinned = {"schema": {"fields": [{"name": "v", "type": "STRING", "collation": ""}]}, "defaultCollation": ""}
+    assert collations_of(pinned) == []

@@ -10,7 +10,13 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.bigquery.checks import TABLES_IN_A_QUERY, definition_problems, needed_grants
+from airflow_cdc_provider.targets.bigquery.checks import (
+    TABLES_IN_A_QUERY,
+    needed_grants,
+    option_problems,
+    table_problems,
+    too_many_tables,
+)
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions, Partition, PartitionUnit
 from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
@@ -28,7 +34,8 @@ def task(*columns: Column, cluster_by: tuple[str, ...] = ()) -> TableTask:
 def codes(*tasks: TableTask, **options: Any) -> list[str]:
     made = BigQueryOptions("shop", **options)
     sql = BigQuerySql("p", "shop", partitions={one.table: one for one in made.partition_by})
-    return [problem.code for problem in definition_problems(made, sql, tasks)]
+    of_tables = [problem for task in tasks for problem in table_problems(sql, task)]
+    return [problem.code for problem in (*option_problems(made), *too_many_tables(tasks), *of_tables)]
 
 
 def by(column: str, unit: PartitionUnit = PartitionUnit.DAY, **more: int) -> tuple[Partition, ...]:

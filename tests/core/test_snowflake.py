@@ -11,13 +11,17 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
-from airflow_cdc_provider.core.spec.definition import OnDelete, Target
+from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule, Target
 from airflow_cdc_provider.core.table.merge_plan import DELETED, OP, STAGED_ALIAS, TARGET_ALIAS, MergePlan
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.database.limits import limit_problems
 from airflow_cdc_provider.targets.database.merge_sql import merge_statements
 from airflow_cdc_provider.targets.snowflake.grants import grant_statements
 from airflow_cdc_provider.targets.snowflake.options import Identifiers, Json, SnowflakeOptions
+from airflow_cdc_provider.targets.snowflake.server import SnowflakeServer
 from airflow_cdc_provider.targets.snowflake.session import login, tls_warnings
 from airflow_cdc_provider.targets.snowflake.sql import SnowflakeSql
 from airflow_cdc_provider.targets.snowflake.stage import (
@@ -113,10 +117,11 @@ def test_a_copy_is_clustered_on_demand_and_staged_rows_are_transient() -> None:
     assert SQL.layout(KEYED, ()) == ""
     (made,) = SQL.create_table("o", ['"ID" NUMBER'], "cdc:1", staging=False, layout=SQL.layout(KEYED, ("id", 'na"me')))
     assert made == (
-        'CREATE TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) CLUSTER BY ("ID", "NA""ME") COMMENT = \'cdc:1\''
+        'CREATE TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) CLUSTER BY ("ID", "NA""ME")'
+        " DEFAULT_DDL_COLLATION = '' COMMENT = 'cdc:1'"
     )
     (staged,) = SQL.create_table("o", ['"ID" NUMBER'], "", staging=True)
-    assert staged == 'CREATE TRANSIENT TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER)'
+    assert staged == ('CREATE TRANSIENT TABLE IF NOT EXISTS "DB"."shop"."O" ("ID" NUMBER) DEFAULT_DDL_COLLATION = \'\'')
 
 
 def test_files_are_loaded_by_name_and_every_text_is_cast() -> None:
@@ -242,3 +247,10 @@ def test_options_that_need_a_person_or_another_server_or_read_files_are_refused(
 def test_an_unencrypted_connection_is_reported() -> None:
     assert [problem.code for problem in tls_warnings(connection(protocol="http"))] == ["CON041"]
     assert tls_warnings(connection()) == []
+
+
+def test_names_that_are_equal_in_capitals_are_found() -> None:
+    columns = tuple(Column(name, LogicalType(Kind.TEXT)) for name in ("straße", "STRASSE", "v"))
+    task = TableTask("public.t", "t", TableSchema("public.t", columns), TableRule("public.t"), "", TableState.PENDING)
+    (problem,) = limit_problems(SnowflakeServer.limits, SQL, task)
+    assert (problem.code, problem.columns) == ("TGT014", ("STRASSE",))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
+from airflow_cdc_provider.core.table.upkeep import WINDOWS, is_due
 from airflow_cdc_provider.targets.delta import maintenance as delta
 from airflow_cdc_provider.targets.iceberg import maintenance as iceberg
 
@@ -54,3 +56,25 @@ def test_the_statistics_of_an_iceberg_table_are_those_of_its_current_snapshot() 
     summary = {"total-data-files": "3", "total-delete-files": "2", "total-records": "10", "total-position-deletes": "4"}
     figures = iceberg.table_statistics(summary | {"total-files-size": "99"}, old_snapshots=7)
     assert figures == iceberg.TableStatistics(3, 2, 10, 4, 99, 7)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 7])
+def test_each_table_gets_its_upkeep_once_in_ten_windows_however_often_it_changes(step: int) -> None:
+    for table in (f"public.t{number}" for number in range(20)):
+        merges = range(0, 1_000, step)
+        due = [after for before, after in pairwise(merges) if is_due(table, before, after)]
+        assert all(later - earlier < WINDOWS + step for earlier, later in pairwise((0, *due)))
+        assert len(due) <= 1_000 // WINDOWS
+
+
+def test_a_table_that_changes_less_than_once_in_ten_windows_gets_its_upkeep_at_each_merge() -> None:
+    assert all(is_due(f"public.t{number}", 30, 40 + number) for number in range(20))
+
+
+def test_the_tables_of_a_replicator_take_different_turns() -> None:
+    turns = {next(n for n in range(1, 20) if is_due(f"public.t{number}", n - 1, n)) for number in range(100)}
+    assert turns == set(range(1, WINDOWS + 1))
+
+
+def test_a_repair_that_moves_no_cursor_needs_no_upkeep() -> None:
+    assert not any(is_due("public.t", window, window) for window in range(100))

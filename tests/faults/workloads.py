@@ -15,6 +15,7 @@ import psycopg
 
 from airflow_cdc_provider.core.errors import CdcError, Fenced
 from airflow_cdc_provider.core.spec.engines import EngineMode
+from airflow_cdc_provider.core.table.upkeep import WINDOWS
 from airflow_cdc_provider.staging.open_store import open_log
 from tests.faults.carry_over import inject_quarantined, inject_unordered
 from tests.faults.dag_run import DagRun
@@ -24,7 +25,6 @@ from tests.faults.targets import PostgresTarget
 from tests.faults.worker import Arguments, run_task
 from tests.faults.writer import ACCOUNTS, EVENTS
 
-UPKEEP_EVERY = 10
 FEW_MUTATIONS = 45
 """Of one transaction, of which 20 are for the control row."""
 _keys = itertools.count(1)
@@ -189,9 +189,8 @@ def cleaned(system: SystemUnderTest, injections: Sequence[Injection], run_dag: R
 
 
 def looked_after(system: SystemUnderTest, injections: Sequence[Injection], run_dag: RunDag) -> DagRun:
-    """Upkeep follows each tenth window: the windows before it are landed only."""
-    log = open_log(system.definition, system.secrets.staging)
-    while log.sealed() % UPKEEP_EVERY != UPKEEP_EVERY - 1:
+    """Upkeep follows a merge of ten windows: those before the last one are landed only."""
+    for _ in range(WINDOWS - 1):
         system.writer.step(1)
         DagRun(system, leave_out=["stage"]).execute()
     return stream(system, injections, run_dag)

@@ -33,6 +33,7 @@ from tests.mutants.proofs import PROOFS
 from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.refused_tables import REFUSED_TABLES
+from tests.mutants.refusing_targets import REFUSING_TARGETS
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
@@ -60,6 +61,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *BINLOG,
     *MYSQL_TEXTS,
     *REFUSED_TABLES,
+    *REFUSING_TARGETS,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

@@ -73,7 +73,7 @@ DIRTY_KEYS = (
     ),
     Mutant(
         "rows to fetch are taken from the index",
-        "airflow_cdc_provider/control/observe.py",
+        "airflow_cdc_provider/control/settled_tables.py",
         "        and not row.control.carry.dirty\n",
         "",
         (RUNS,),

@@ -8,7 +8,30 @@ CORE = "airflow_cdc_provider/core"
 CONTROL = "airflow_cdc_provider/control"
 STORE = "airflow_cdc_provider/state/store.py"
 
+SETTLED = "tests/provider/test_settled_tables.py"
+
 RUNS = (
+    Mutant(
+        "an idle run does not ask which tables exist",
+        f"{CONTROL}/observe.py",
+        "    settled = present_tables(replicator.targets, selections, settled)\n",
+        "",
+        (SETTLED,),
+    ),
+    Mutant(
+        "the tables of a target that does not answer count as present",
+        f"{CONTROL}/settled_tables.py",
+        "            return set()\n        return {",
+        "            return set(copies)\n        return {",
+        (SETTLED,),
+    ),
+    Mutant(
+        "each table of an idle run is asked for by itself",
+        f"{CONTROL}/settled_tables.py",
+        "            found = targets.named(target).existing([selection.target for selection in own])",
+        "            found = {n for s in own for n in targets.named(target).existing([s.target])}",
+        (SETTLED,),
+    ),
     Mutant(
         "the source is acknowledged before the tables have applied it",
         f"{CORE}/decisions/run_decision.py",

@@ -55,7 +55,7 @@ TEXT_MUTANTS = (
     Mutant(
         "a name that MySQL does not accept is not refused",
         "airflow_cdc_provider/targets/mysql/server.py",
-        "max(map(ord, name)) <= LAST_IN_THREE_BYTES and ",
+        r"\U00010000-\U0010ffff",
         "",
         (f"{NAMES}[mysql-21]",),
     ),

@@ -7,7 +7,7 @@ conditional on the version read.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -49,6 +49,12 @@ class FileTarget:
         content = json.loads(self.store.read(f"{target_table}/{commits[-1]}"))
         control = from_plain(ControlRecord, content)
         return TargetState(exists=True, control=control, version=len(commits) - 1, token=control.token)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return {}
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        return set(self.store.names("")) & set(target_tables)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """There are no rows."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_cdc_provider.control import observe
+from airflow_cdc_provider.control import settled_tables
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.serde import from_plain
@@ -48,14 +48,11 @@ def test_changes_are_acknowledged_after_they_are_landed_and_merged(harness: RunH
     assert [row.changes for row in closing.rows] == [{"updated": 2}, {}]
 
 
-def test_a_run_without_work_follows_only_close_window_and_reads_no_table(harness: RunHarness) -> None:
+def test_a_run_without_work_follows_only_close_window(harness: RunHarness) -> None:
     harness.run("r1")
     for number in range(3):
-        (harness.folder / "lake").rename(harness.folder / "away")
-        decision = harness.open(f"idle{number}")
-        assert decision.follow == ("close_window",)
+        assert harness.open(f"idle{number}").follow == ("close_window",)
         assert harness.close(f"idle{number}").problems == ()
-        (harness.folder / "away").rename(harness.folder / "lake")
 
 
 def test_an_idle_run_does_not_change_the_time_of_the_last_read_of_a_target(
@@ -66,7 +63,7 @@ def test_an_idle_run_does_not_change_the_time_of_the_last_read_of_a_target(
     seen = {table: row.seen_at for table, row in harness.replicator.state.tables("shop").items()}
     harness.run("idle")
     assert {table: row.seen_at for table, row in harness.replicator.state.tables("shop").items()} == seen
-    monkeypatch.setattr(observe, "SETTLED_FOR", timedelta(0))
+    monkeypatch.setattr(settled_tables, "SETTLED_FOR", timedelta(0))
     harness.open("later")
     after = harness.replicator.state.tables("shop")
     assert all(after[table].seen_at > at for table, at in seen.items())

@@ -77,6 +77,21 @@ class Database:
         )
 
 
+def ignore_case(database: Database, table: str, column: str) -> None:
+    """Give a text column another collation, as a user of the database may. The embedded PostgreSQL has no ICU, without
+    which no collation ignores anything: only its catalog says that this one does."""
+    table = f"{database.schema}.{table}"
+    if database.kind == "postgres":
+        name = f'"{database.schema}".ignoring'
+        database.execute(
+            f'CREATE COLLATION {name} FROM "C"',
+            f"ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE {name}",
+            f"UPDATE pg_collation SET collisdeterministic = false WHERE oid = '{name}'::regcollation",
+        )
+    else:
+        database.execute(f"ALTER TABLE {table} MODIFY {column} varchar(255) COLLATE utf8mb4_general_ci NOT NULL")
+
+
 @contextmanager
 def new_schema(kind: str, server: EmbeddedPostgres | EmbeddedMariaDB, name: str) -> Iterator[Database]:
     database = Database(kind, server, name, server.port)

@@ -16,7 +16,7 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.database.names import STAGED, staging_table
 from airflow_cdc_provider.targets.postgres import server as postgres_server
 from tests.spark.contract.control_records import control, fence
-from tests.spark.databases import Database
+from tests.spark.databases import Database, ignore_case
 from tests.spark.lossy_proxy import Lose, LossyProxy
 from tests.spark.scripted_table import Row, ScriptedTable
 
@@ -60,6 +60,22 @@ def test_a_lost_answer_of_a_fence_is_read_back(
     proxy.lose = Lose.ANSWER
     raised = fence(table, TableState.PAUSED)
     assert proxy.lost == 1 and control(table) == raised
+
+
+def test_a_table_whose_texts_ignore_case_is_replaced_by_another_copy(
+    spark: SparkSession, tmp_path: Path, warehouse: Database
+) -> None:
+    code = Column("code", LogicalType(Kind.TEXT), nullable=False)
+    table = warehouse.table(spark, tmp_path, TableSchema("public.t", (code,), ("code",)))
+    table.copy([{"code": "a"}])
+    assert table.target_state().unfit is None
+    ignore_case(warehouse, "t", "code")
+    unfit = table.target_state().unfit
+    assert unfit is not None and unfit.copy_helps and unfit.problem.code == "TGT094"
+    table.copy([{"code": "a"}, {"code": "A"}])
+    assert table.target_state().unfit is None
+    table.apply([table.delete({"code": "a"})])
+    assert warehouse.rows(["code"]) == [("A",)]
 
 
 def test_the_next_attempt_removes_the_tables_of_dead_attempts(table: ScriptedTable, warehouse: Database) -> None:

@@ -251,6 +251,12 @@ def test_all_problems_of_a_table_are_reported_at_once(tables: DeltaTarget) -> No
     Path(tables.locate(TARGET), "notes.txt").write_text("mine")
     codes = [problem.code for problem in tables.check([task(rule, schema)])]
     assert codes == ["TGT014", "TGT015", "TGT016", "TGT017", "TGT011"]
+    assert {table: problem.code for table, problem in tables.refused([task(rule, schema)]).items()} == {TABLE: "TGT014"}
+
+
+def test_a_name_that_no_folder_can_have_is_refused(tables: DeltaTarget) -> None:
+    named = [replace(task(), table=f"public.{length}", target="ü" * length) for length in (127, 128)]
+    assert {table: problem.code for table, problem in tables.refused(named).items()} == {"public.128": "TGT054"}
 
 
 def test_a_property_that_would_remove_our_commits_is_refused(tables: DeltaTarget) -> None:
@@ -259,6 +265,8 @@ def test_a_property_that_would_remove_our_commits_is_refused(tables: DeltaTarget
         {"delta.setTransactionRetentionDuration": "interval 7 days"}
     )
     assert [problem.code for problem in tables.check([task()])] == ["TGT013"]
+    unfit = tables.state(TABLE, TARGET).unfit
+    assert unfit is not None and unfit.problem.code == "TGT013" and not unfit.copy_helps
 
 
 def test_a_location_that_is_missing_relative_or_remote_is_refused() -> None:

@@ -16,6 +16,7 @@ from airflow_cdc_provider.core.proof.schedule import DueComparison
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.core.table.unfit import Unfit
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class TableFacts:
     first copy, if an operator has paused it. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
-    followed. ``refused``: why no run copies the table as the source has it
-    now. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
+    followed. ``refused``: why no run copies the table as source and target are now; ``unfit``: why its present copy
+    takes no changes. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
     copy's state that are not in the stream. ``due``: the comparison that is due now, without a command."""
 
     task: TableTask
@@ -39,6 +40,7 @@ class TableFacts:
     announced: bool = False
     renamed: bool = False
     refused: Problem | None = None
+    unfit: Unfit | None = None
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
     due: DueComparison | None = None

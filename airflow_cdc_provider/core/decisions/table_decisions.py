@@ -89,6 +89,8 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
         return _decide_without_control(facts, table, command)
     if problem := check_owner(facts, table, control):
         return _blocked(name, problem, Cause.LOG if control.replicator == facts.definition.name else Cause.TABLE)
+    if table.unfit and not table.unfit.copy_helps and not _is_paused(table):
+        return _blocked(name, table.unfit.problem)
     if command:
         return TableDecision(name, TableAction.RECONCILE, "a resync was requested", command=command)
     return _decide_by_state(facts, table, control)
@@ -166,6 +168,8 @@ def _decide_by_state(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord) -> TableDecision:
     name = table.task.table
+    if table.unfit:
+        return _blocked(name, table.unfit.problem)
     if problem := check_log(facts, name, control):
         return _blocked(name, problem, Cause.LOG)
     if problem := check_source(facts, name, control):

@@ -60,6 +60,10 @@ def _privileges(schema: Schema, parameters: Parameters) -> Rows:
     return (grant for table in _named(schema, parameters) for grant in table.grants)
 
 
+def _names(schema: Schema, parameters: Parameters) -> Rows:
+    return ((table.name,) for table in schema.tables.values())
+
+
 def _dialect(schema: Schema, parameters: Parameters) -> Rows:
     return ((value,) for name, value in schema.options.items() if name == "database_dialect")
 
@@ -76,6 +80,10 @@ CATALOG: dict[str, tuple[tuple[str, ...], Callable[[Schema, Parameters], Rows]]]
         " WHERE t.table_schema = '' AND t.table_type = 'BASE TABLE'"
         " AND (LOWER(t.table_name) = LOWER(@table) OR STARTS_WITH(t.table_name, @prefix) OR t.table_name = @control)"
     ): (("table_name", "constraint_name"), _tables),
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = '' AND table_type = 'BASE TABLE'": (
+        ("table_name",),
+        _names,
+    ),
     (
         "SELECT column_name FROM information_schema.columns"
         " WHERE table_schema = '' AND LOWER(table_name) = LOWER(@table)"

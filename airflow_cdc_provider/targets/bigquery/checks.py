@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, of_table
+from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.core.spec.selection import all_but_one
 from airflow_cdc_provider.targets.bigquery import names
@@ -52,21 +52,26 @@ def needed_grants(member: str, dataset: str, paying: str, stage: str) -> str:
     return "; and ".join(grants)
 
 
-def definition_problems(options: BigQueryOptions, sql: BigQuerySql, tasks: Sequence[TableTask]) -> Iterator[Problem]:
+def option_problems(options: BigQueryOptions) -> Iterator[Problem]:
     yield from _label_problems(options.labels)
     if options.stage and not options.stage.startswith("gs://"):
         yield Problem(
             "TGT072", "the stage is not in Cloud Storage", "target.stage", options.stage, "gs://bucket/folder"
         )
+
+
+def too_many_tables(tasks: Sequence[TableTask]) -> Iterator[Problem]:
     if len(tasks) > TABLES_IN_A_QUERY:
         do = "distribute the tables over several datasets"
         found = f"{len(tasks)} tables"
         yield Problem("TGT073", "too many tables", "tables", found, f"{TABLES_IN_A_QUERY} tables in a query", do)
-    for task in tasks:
-        yield from of_table(task.table, _table_problems(sql, task))
 
 
-def _table_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
+def table_problems(sql: BigQuerySql, task: TableTask) -> Iterator[Problem]:
+    if not names.is_table_name(task.target):
+        allowed = f"letters, digits, _, - and spaces; {names.LONGEST_TABLE} bytes"
+        do = "choose another name in tables.target"
+        yield Problem("TGT095", "the target allows no such names", task.table, repr(task.target), allowed, do)
     yield from _column_problems(task)
     yield from _cluster_problems(sql, task)
     if partition := sql.partitions.get(task.table):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 LONGEST = 300
+LONGEST_TABLE = 1_024
+"""In bytes; columns in characters."""
+
 OTHER = re.compile(r"[^\w -]")
 RESERVED = (
     "_TABLE_",
@@ -24,6 +27,10 @@ def column_name(name: str) -> str:
     """The name with ``_`` for every character that BigQuery does not allow, and before a leading digit."""
     allowed = OTHER.sub("_", name)
     return f"_{allowed}" if allowed[:1].isdigit() else allowed
+
+
+def is_table_name(name: str) -> bool:
+    return not OTHER.search(name) and len(name.encode()) <= LONGEST_TABLE
 
 
 def same_name(one: str, other: str) -> bool:

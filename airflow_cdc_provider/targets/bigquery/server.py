@@ -3,7 +3,7 @@ that change one table, BigQuery cancels one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
@@ -29,15 +29,15 @@ from airflow_cdc_provider.targets.bigquery.scripts import swap_job
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
 from airflow_cdc_provider.targets.bigquery.storage import stage_of
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import COPIED, staging_table
 
 
 class BigQueryServer:
-    longest_name: ClassVar[int] = names.LONGEST
     swaps_under_lock: ClassVar[bool] = False
     alters_in_transactions: ClassVar[bool] = False
-    reserved_columns: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar[Limits] = Limits(names.LONGEST, True, columns=10_000)
 
     def __init__(self, info: ConnectionInfo, options: BigQueryOptions, replicator: str) -> None:
         self.info = info
@@ -102,6 +102,13 @@ class BigQueryServer:
     def tables_like(self, cursor: JobCursor, prefix: str) -> list[str]:
         tables = cursor.jobs.client.list_tables(self.schema, page_size=1000, retry=request_retry())
         return [table.table_id for table in tables if table.table_id.startswith(prefix)]
+
+    def other_collations(self, cursor: JobCursor, table: str) -> list[str]:
+        found = self._table(cursor, table)
+        return [] if found is None else collations_of(found.to_api_repr())
+
+    def existing(self, cursor: JobCursor, tables: Collection[str]) -> Collection[str]:
+        return set(self.tables_like(cursor, "")) & set(tables)
 
     def list_rows(self, cursor: JobCursor, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         found = self._table(cursor, table)
@@ -211,3 +218,10 @@ class BigQueryServer:
     def _grants_needed(self) -> str:
         paying = self.options.job_project or self.project
         return needed_grants(google_account(self.info), self.schema, paying, self.options.stage)
+
+
+def collations_of(resource: Mapping[str, Any]) -> list[str]:
+    """Of the columns of a table, and of those that it gets later, where that is not the comparison of characters."""
+    fields = [(field["name"], field.get("collation")) for field in resource["schema"]["fields"]]
+    listed = [*fields, ("new columns", resource.get("defaultCollation"))]
+    return [f"{name} {collation}" for name, collation in listed if collation]

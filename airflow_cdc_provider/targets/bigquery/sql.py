@@ -101,7 +101,7 @@ class BigQuerySql(UpdatesFrom):
     def create_table(
         self, name: str, columns: Sequence[str], comment: str, staging: bool, layout: str = ""
     ) -> list[str]:
-        statement = f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}"
+        statement = f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)}) DEFAULT COLLATE ''{layout}"
         return [f"{statement} OPTIONS({self.table_options(comment, self.labels, staging)})"]
 
     def table_options(self, comment: str, labels: Mapping[str, str], staging: bool = False) -> str:

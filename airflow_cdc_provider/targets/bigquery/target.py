@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -20,13 +20,14 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.targets.bigquery import scripts
 from airflow_cdc_provider.targets.bigquery.bounds import bounded_columns, bounds_condition, bounds_query
-from airflow_cdc_provider.targets.bigquery.checks import definition_problems
+from airflow_cdc_provider.targets.bigquery.checks import option_problems, table_problems, too_many_tables
 from airflow_cdc_provider.targets.bigquery.cursor import JobCursor
 from airflow_cdc_provider.targets.bigquery.failures import Cause, JobFailed
 from airflow_cdc_provider.targets.bigquery.jobs import is_repeatable, rows_of
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
 from airflow_cdc_provider.targets.bigquery.quotas import quota_warnings
 from airflow_cdc_provider.targets.bigquery.server import BigQueryServer
+from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.cuts import create_view, view_query
@@ -51,7 +52,15 @@ class BigQueryTarget(DatabaseTarget):
         super().__init__(BigQueryServer(connection, options, replicator), replicator, log)
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
-        return [*definition_problems(self.server.options, self.server.sql, tables), *super().check(tables)]
+        options = option_problems(self.server.options)
+        return [*options, *too_many_tables(tables), *super().check(tables)]
+
+    def limits(self, task: TableTask) -> Iterable[Problem]:
+        return [*table_problems(self.server.sql, task), *super().limits(task)]
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        options = list(option_problems(self.server.options))
+        return first_problems(tables, lambda _: options) if options else super().refused(tables)
 
     def quota_warnings(self, tables: int, runs_a_day: int) -> list[Problem]:
         return list(quota_warnings(tables, runs_a_day, has_stage=bool(self.server.options.stage)))

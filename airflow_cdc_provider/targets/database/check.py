@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow
@@ -13,9 +13,10 @@ from airflow_cdc_provider.core.errors import CdcError, Problem, of_table
 from airflow_cdc_provider.core.spec.selection import RESERVED_PREFIX
 from airflow_cdc_provider.core.table.merge_plan import COPY, OP
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.common_checks import check_definition, check_names, foreign_table
+from airflow_cdc_provider.core.table.unfit import Unfit
+from airflow_cdc_provider.targets.common_checks import foreign_table
 from airflow_cdc_provider.targets.database.loading import LoadsFiles, finish_load, load_part
-from airflow_cdc_provider.targets.database.server import LimitsNames, Server
+from airflow_cdc_provider.targets.database.server import Server
 from airflow_cdc_provider.targets.database.sql import ArrangesRows, Sql
 from airflow_cdc_provider.targets.database.staging import create_staged_table, discard, run
 from airflow_cdc_provider.targets.target import TargetState
@@ -33,6 +34,13 @@ class CheckedTarget(Protocol):
 
     @property
     def sql(self) -> Sql: ...
+
+    @property
+    def alteration_sql(self) -> Sql: ...
+
+    def limits(self, task: TableTask) -> Iterable[Problem]: ...
+
+    def unfit(self, cursor: Any, target_table: str) -> Unfit | None: ...
 
     def locate(self, target_table: str) -> str: ...
 
@@ -82,22 +90,8 @@ def _try_load(server: Server) -> None:
 
 
 def _check_definition(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
-    yield from check_definition(task, "Spark")
-    longest = target.server.longest_name
-    too_long = [name for name in (task.target, *task.schema.names) if len(name.encode()) > longest]
-    if too_long:
-        do = "choose another tables.target, or exclude the columns"
-        omitted = () if task.target in too_long else tuple(too_long)
-        found, allowed = ", ".join(too_long), f"{longest} bytes"
-        yield Problem("TGT054", "names are too long", task.table, found, allowed, do, columns=omitted)
-    yield from check_names(task, target.server.reserved_columns)
-    if isinstance(target.server, LimitsNames):
-        accepts, allowed = target.server.accepts_name, target.server.names_in_words
-        if refused := sorted(name for name in task.schema.names if not accepts(name)):
-            found, do = ", ".join(refused), "exclude the columns in tables.columns"
-            what = "the target does not accept these names of columns"
-            yield Problem("TGT091", what, task.table, found, allowed, do, columns=tuple(refused))
-    if task.rule.cluster_by and not isinstance(target.sql, ArrangesRows):
+    yield from target.limits(task)
+    if task.rule.cluster_by and not isinstance(target.alteration_sql, ArrangesRows):
         do = "remove cluster_by, and create an index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)
 
@@ -106,7 +100,9 @@ def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterato
     state = target.read_state(cursor, task.table, task.target)
     if state.exists and state.control is None and not task.rule.snapshot.takes_over:
         yield foreign_table(target.locate(task.target))
-    if len(task.schema.columns) > MANY_COLUMNS:
+    if unfit := state.control and target.unfit(cursor, task.target):
+        yield unfit.problem
+    if len(task.schema.columns) > MANY_COLUMNS and not any(target.limits(task)):
         yield from _try_columns(target.server, task.schema)
 
 

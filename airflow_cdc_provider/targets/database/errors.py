@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from airflow_cdc_provider.core.connections.error_classes import ErrorClass, Meaning
-from airflow_cdc_provider.core.errors import Blocked, CdcError, CheckFailed, TargetUnavailable, TransactionConflict
+from airflow_cdc_provider.core.errors import (
+    Blocked,
+    CdcError,
+    CheckFailed,
+    Problem,
+    TargetUnavailable,
+    TransactionConflict,
+)
 
 QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")", re.DOTALL)
 
@@ -105,6 +113,18 @@ def incomplete_load(address: str, found: int, expected: int) -> TargetUnavailabl
         f"{expected:,}",
         do="nothing: the next run loads all rows again; if it happens again, look for the load in the server's log",
         data="nothing of it is committed",
+    )
+
+
+def other_collation(where: str, found: Sequence[str]) -> Problem:
+    return Problem(
+        "TGT094",
+        "texts of the table are not compared by their characters, so that keys would count as equal that are not",
+        where,
+        ", ".join(found),
+        "columns whose texts are equal only if all characters are",
+        do="copy the table again: airflow cdc resync; or give the columns their collation back",
+        data="nothing was written to it; its changes are kept in the change log",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.sql import Sql
 
 COMMITTING = frozenset({"commit", "read back", "prepare", "alter"})
@@ -34,23 +35,12 @@ class JdbcAddress:
     session_init: str
 
 
-@runtime_checkable
-class LimitsNames(Protocol):
-    """A server that does not accept every text as the name of a column. ``names_in_words``: those it accepts."""
-
-    names_in_words: ClassVar[str]
-
-    def accepts_name(self, name: str) -> bool: ...
-
-
 class Server(Protocol):
-    """Pickled and sent to Spark's executors with the tasks that load rows. ``longest_name`` in bytes.
-    ``reserved_columns``: names of columns that the server keeps for itself.
+    """Pickled and sent to Spark's executors with the tasks that load rows. ``limits``: of one table.
     ``swaps_under_lock``: the lock of a table is held until ``swap`` has ended. ``alters_in_transactions``: ALTER TABLE
     … ADD COLUMN does not commit the open transaction."""
 
-    longest_name: ClassVar[int]
-    reserved_columns: ClassVar[frozenset[str]]
+    limits: ClassVar[Limits]
     swaps_under_lock: ClassVar[bool]
     alters_in_transactions: ClassVar[bool]
 
@@ -80,6 +70,12 @@ class Server(Protocol):
     def columns(self, cursor: Any, table: str) -> list[str]: ...
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]: ...
+
+    def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
+        """Those of ``tables`` that exist, by one query, or by a listing that costs no computing time."""
+
+    def other_collations(self, cursor: Any, table: str) -> list[str]:
+        """The columns of a table in which texts of other characters may be equal, each with its collation."""
 
     def lock_table(self, cursor: Any, target_table: str) -> None:
         """Wait for the lock of a table and hold it until the session or its transaction ends. Under the lock, no commit

@@ -8,7 +8,7 @@ its response was lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,13 +22,16 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
+from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.database import control, errors, leaving
 from airflow_cdc_provider.targets.database.alter_sql import alteration_statements
 from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
+from airflow_cdc_provider.targets.database.limits import limit_problems
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect
 from airflow_cdc_provider.targets.database.names import (
     CONTROL,
@@ -87,7 +90,26 @@ class DatabaseTarget(UnversionedTarget):
 
     def state(self, table: str, target_table: str) -> TargetState:
         with self.server.session("probe") as connection:
-            return self.read_state(connection.cursor(), table, target_table)
+            cursor = connection.cursor()
+            state = self.read_state(cursor, table, target_table)
+            return replace(state, unfit=self.unfit(cursor, target_table)) if state.control else state
+
+    def limits(self, task: TableTask) -> Iterable[Problem]:
+        return limit_problems(self.server.limits, self.alteration_sql, task)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        with self.server.session("probe") as connection:
+            of_server = list(self.server.server_problems(connection.cursor()))
+        return first_problems(tables, lambda task: [*of_server, *self.limits(task)])
+
+    def unfit(self, cursor: Any, target_table: str) -> Unfit | None:
+        """Where keys of other characters may be equal, rows of other keys would be changed and deleted."""
+        found = self.server.other_collations(cursor, target_table)
+        return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True) if found else None
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        with self.server.session("probe") as connection:
+            return self.server.existing(connection.cursor(), target_tables)
 
     def read_state(self, cursor: Any, table: str, target_table: str) -> TargetState:
         comment = self.server.comment(cursor, target_table)

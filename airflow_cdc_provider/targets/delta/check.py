@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -15,13 +15,12 @@ from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store, supports_exclusive_create
 from airflow_cdc_provider.targets.common_checks import (
     check_catalog_name,
-    check_definition,
     check_folder_writable,
     check_names,
+    definition_problems,
     foreign_table,
     nearest_existing_folder,
 )
-from airflow_cdc_provider.targets.delta.ddl import UNFENCEABLE_FEATURES
 from airflow_cdc_provider.targets.delta.names import FILE_PREFIX, LOG
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -46,13 +45,11 @@ class CheckedTarget(Protocol):
 
     def state(self, table: str, target_table: str) -> TargetState: ...
 
-    def open(self, target_table: str) -> Any: ...
-
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     if problems := list(_check_location(target)):
         return problems
-    found = ((task.table, (*_check_definition(task), *_check_table(target, task))) for task in tables)
+    found = ((task.table, (*table_problems(target, task), *_check_table(target, task))) for task in tables)
     return [problem for table, problems in found for problem in of_table(table, problems)]
 
 
@@ -87,8 +84,9 @@ def _check_exclusive_creation(target: CheckedTarget, location: str, not_exclusiv
         yield from (not_exclusive if problem.code == "STG011" else problem for problem in error.problems)
 
 
-def _check_definition(task: TableTask) -> Iterator[Problem]:
-    yield from check_definition(task, "Delta")
+def table_problems(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
+    """What keeps every table of the target from holding the copy."""
+    yield from definition_problems(task, "Delta", target.parsed_location)
     yield from check_names(task, METADATA_COLUMNS)
 
 
@@ -104,12 +102,5 @@ def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
         if not task.rule.snapshot.takes_over:
             yield foreign_table(path)
         return
-    delta_table = target.open(task.target)
-    retention = "delta.setTransactionRetentionDuration"
-    if retention in delta_table.metadata().configuration:
-        do = f"ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES ('{retention}')"
-        yield Problem("TGT013", f"{retention} lets Delta delete our commit tokens", path, "set", "unset", do)
-    features = UNFENCEABLE_FEATURES & set(delta_table.protocol().writer_features or ())
-    if features:
-        do = "ALTER TABLE … DROP FEATURE for each of them, or resync into a new table"
-        yield Problem("TGT018", "table features that do not support fences", path, ", ".join(features), "", do)
+    if state.unfit:
+        yield state.unfit.problem

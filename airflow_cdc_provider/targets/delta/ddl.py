@@ -15,7 +15,9 @@ from airflow_cdc_provider.targets.delta.names import NEEDS_COLUMN_MAPPING, path_
 from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import TEXTUAL, column_type
 
-UNFENCEABLE_FEATURES = frozenset({"clustering", "domainMetadata", "rowTracking", "inCommitTimestamp"})
+UNFENCEABLE_FEATURES = frozenset(
+    {"clustering", "domainMetadata", "rowTracking", "inCommitTimestamp", "collations", "collations-preview"}
+)
 
 COLUMN_MAPPING = "delta.columnMapping.mode"
 STATISTICS = "delta.dataSkippingStatsColumns"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,9 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from airflow_cdc_provider.staging.open_store import open_store
 from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.delta import alterations as column_alterations
-from airflow_cdc_provider.targets.delta.check import check_tables
+from airflow_cdc_provider.targets.delta.check import check_tables, table_problems
 from airflow_cdc_provider.targets.delta.cuts import remove_cuts, write_cut
 from airflow_cdc_provider.targets.delta.empty_append import append_empty
 from airflow_cdc_provider.targets.delta.history import Commit, TableHistory, newest_record, read_commit, read_history
@@ -34,10 +35,12 @@ from airflow_cdc_provider.targets.delta.local_engine.commit import (
 )
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import commit_path, live_rows, read_snapshot
 from airflow_cdc_provider.targets.delta.metadata import metadata_of
+from airflow_cdc_provider.targets.delta.names import LOG
 from airflow_cdc_provider.targets.delta.options import TableFeature
 from airflow_cdc_provider.targets.delta.record_text import record_text
 from airflow_cdc_provider.targets.delta.storage import error_text, storage_options
 from airflow_cdc_provider.targets.delta.time_travel import log_files, oldest_version
+from airflow_cdc_provider.targets.delta.unfit import unfit
 from airflow_cdc_provider.targets.fencing import cannot_restore, superseded, table_changed
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 from airflow_cdc_provider.targets.target import EarlierVersion, RowsRead, TargetState
@@ -82,6 +85,9 @@ class DeltaTarget(VersionedTarget):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return first_problems(tables, lambda task: table_problems(self, task))
+
     def tls_warnings(self) -> list[Problem]:
         return store_tls_warnings(self.location, self.connection)
 
@@ -89,6 +95,13 @@ class DeltaTarget(VersionedTarget):
         with self.translate_errors(target_table):
             delta_table = self.open(target_table)
             return TargetState(exists=False) if delta_table is None else self._read(delta_table, table)
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        """Folders with a log; in a bucket, prefixes with any file."""
+        with self.translate_errors("*"):
+            if self.parsed_location.scheme == FOLDER:
+                return {name for name in target_tables if Path(self.locate(name), LOG).is_dir()}
+            return set(self.store.names("")) & set(target_tables)
 
     def oldest_token(self, table: str, target_table: str) -> int:
         with self.translate_errors(target_table):
@@ -290,7 +303,8 @@ class DeltaTarget(VersionedTarget):
         elif control is not None:
             control = self.logged(table, control)
         shared = control is not None and control.shared
-        return TargetState(True, control, version, identity, token, history.restored, shared)
+        found = unfit(delta_table, self.locate(delta_table.table_uri.rstrip("/").rpartition("/")[2]))
+        return TargetState(True, control, version, identity, token, history.restored, shared, found)
 
     def _is_shared(self, delta_table: Any) -> bool:
         """Whether other copies of this replicator are in the table, and share it."""

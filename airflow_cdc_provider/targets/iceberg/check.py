@@ -13,10 +13,11 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.core.storage.locations import ABFSS, FOLDER, GS, S3, parse_location
+from airflow_cdc_provider.core.table.unfit import Unfit
 from airflow_cdc_provider.targets.common_checks import (
     check_catalog_name,
-    check_definition,
     check_folder_writable,
+    definition_problems,
     foreign_table,
 )
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation
@@ -66,13 +67,11 @@ class CheckedTarget(Protocol):
 
     def state(self, table: str, target_table: str) -> TargetState: ...
 
-    def open(self, target_table: str) -> AbstractContextManager[tuple[Any, Any]]: ...
-
 
 def check_tables(target: CheckedTarget, tables: Sequence[TableTask]) -> list[Problem]:
     if problems := list(_check_location(target)):
         return problems
-    found = ((task.table, (*_check_definition(task), *_check_table(target, task))) for task in tables)
+    found = ((task.table, (*table_problems(target, task), *_check_table(target, task))) for task in tables)
     return [problem for table, problems in found for problem in of_table(table, problems)]
 
 
@@ -127,8 +126,10 @@ def remedy(error: str, connection: str) -> str:
     return do.format(connection=connection)
 
 
-def _check_definition(task: TableTask) -> Iterator[Problem]:
-    yield from check_definition(task, "Spark")
+def table_problems(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
+    """What keeps every table of the target from holding the copy."""
+    location = target.target.location
+    yield from definition_problems(task, "Spark", parse_location(location) if location else None)
     reserved = [name for name in task.schema.names if name.lower() in METADATA_COLUMNS]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
@@ -136,16 +137,19 @@ def _check_definition(task: TableTask) -> Iterator[Problem]:
         yield Problem("TGT019", what, task.table, found, "", do, columns=tuple(reserved))
 
 
+def unfit(iceberg_table: Any, location: str) -> Unfit | None:
+    version = iceberg_table.metadata.format_version
+    if version == FORMAT_VERSION:
+        return None
+    do = "resync into a new table; the library cannot write fences into format 3 yet"
+    return Unfit(Problem("TGT018", "table format that does not support fences", location, f"format {version}", "2", do))
+
+
 def _check_table(target: CheckedTarget, task: TableTask) -> Iterator[Problem]:
     state = target.state(task.table, task.target)
     if not state.exists:
         return
-    location = target.locate(task.target)
     if state.token is None:
-        yield foreign_table(location)
-        return
-    with target.open(task.target) as (_, iceberg_table):
-        version = FORMAT_VERSION if iceberg_table is None else iceberg_table.metadata.format_version
-    if version != FORMAT_VERSION:
-        do = "resync into a new table; the library cannot write fences into format 3 yet"
-        yield Problem("TGT018", "table format that does not support fences", location, f"format {version}", "2", do)
+        yield foreign_table(target.locate(task.target))
+    elif state.unfit:
+        yield state.unfit.problem

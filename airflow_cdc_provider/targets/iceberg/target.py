@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.own_rows import own_rows_of
 from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.fencing import cannot_restore, has_commit, table_changed
 from airflow_cdc_provider.targets.iceberg import alterations as column_alterations
 from airflow_cdc_provider.targets.iceberg.catalog import CatalogLocation, catalog_location, pyiceberg_properties
-from airflow_cdc_provider.targets.iceberg.check import check_tables
+from airflow_cdc_provider.targets.iceberg.check import check_tables, table_problems, unfit
 from airflow_cdc_provider.targets.iceberg.commits import (
     CURSOR_TAG,
     alter_columns,
@@ -74,10 +75,25 @@ class IcebergTarget(VersionedTarget):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return first_problems(tables, partial(table_problems, self))
+
     def state(self, table: str, target_table: str) -> TargetState:
         """``version`` is the id of the current snapshot, ``identity`` the table's UUID."""
         with self._translate_errors(target_table), self.open(target_table) as (_, iceberg_table):
             return TargetState(exists=False) if iceberg_table is None else self._read(iceberg_table, table)
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        if self.catalog_location.warehouse and not Path(self.catalog_location.file).is_file():
+            return ()
+        with self._translate_errors("*"), self._open_catalog() as catalog:
+            try:
+                listed = catalog.list_tables((self.catalog_location.namespace,))
+            except NoSuchNamespaceError:
+                return ()
+            return {name for *_, name in listed} & set(target_tables)
 
     def row_count(self, target_table: str, state: TargetState) -> int | None:
         """From the table's manifests, and the column of the shard in files with rows of several copies."""
@@ -260,7 +276,8 @@ class IcebergTarget(VersionedTarget):
             return TargetState(not shared, version=version, identity=identity, shared=shared)
         control = history.record and self.logged(table, history.record)
         shared = control is not None and control.shared
-        return TargetState(True, control, version, identity, history.token, history.restored, shared)
+        found = unfit(iceberg_table, self.locate(iceberg_table.name()[-1]))
+        return TargetState(True, control, version, identity, history.token, history.restored, shared, found)
 
     def _read_history(self, iceberg_table: Any, table: str) -> TableHistory:
         metadata = iceberg_table.metadata

@@ -7,7 +7,8 @@ by one RENAME of both tables after its control row is committed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -37,22 +39,23 @@ from airflow_cdc_provider.targets.database.server import (
     JdbcAddress,
 )
 from airflow_cdc_provider.targets.mysql.options import Floats
-from airflow_cdc_provider.targets.mysql.sql import LAST_IN_THREE_BYTES, MysqlSql
+from airflow_cdc_provider.targets.mysql.sql import MysqlSql
 
 OLDEST = {"MySQL": (8, 0), "MariaDB": (10, 6)}
 COLLATIONS = {"MySQL": "utf8mb4_0900_bin", "MariaDB": "utf8mb4_nopad_bin"}
+BY_CHARACTERS = frozenset({*COLLATIONS.values(), "ascii_bin", "binary"})
+NO_NAME = re.compile(r"[\0\U00010000-\U0010ffff]|[ \t\n\v\f\r]\Z")
+"""What no name of the server has: U+0000, characters of four bytes, white space at its end."""
+
 STATEMENT_BYTES = 1_000_000
 """Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
 VALUE_REJECTED = frozenset({1062, 1071, 1118, 1264, 1265, 1292, 1366, 1406, 3140, 4025})
 LOCK_WAIT = frozenset({1205})
-WHITE_SPACE = " \t\n\v\f\r"
 
 
 class MysqlServer(NamedLocks):
-    longest_name: ClassVar[int] = 64
-    names_in_words: ClassVar[str] = "characters of at most three bytes, no white space at the end"
-    reserved_columns: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar[Limits] = Limits(64, True, NO_NAME, columns=1017, key_columns=16, key_bytes=3072)
     swaps_under_lock: ClassVar[bool] = True
     alters_in_transactions: ClassVar[bool] = False
 
@@ -72,9 +75,6 @@ class MysqlServer(NamedLocks):
     @property
     def address(self) -> str:
         return server_address(self.info)
-
-    def accepts_name(self, name: str) -> bool:
-        return max(map(ord, name)) <= LAST_IN_THREE_BYTES and name == name.rstrip(WHITE_SPACE)
 
     @contextmanager
     def session(self, purpose: str, window: int | None = None) -> Iterator[Any]:
@@ -109,6 +109,17 @@ class MysqlServer(NamedLocks):
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
         cursor.execute(query, (self.schema,))
         return [str(name) for (name,) in cursor.fetchall() if str(name).startswith(prefix)]
+
+    def other_collations(self, cursor: Any, table: str) -> list[str]:
+        query = (
+            "SELECT column_name, collation_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s AND collation_name IS NOT NULL ORDER BY ordinal_position"
+        )
+        cursor.execute(query, (self.schema, table))
+        return [f"{name} {collation}" for name, collation in cursor.fetchall() if collation not in BY_CHARACTERS]
+
+    def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
+        return set(self.tables_like(cursor, "")) & set(tables)
 
     def _lock(self, cursor: Any, name: str) -> None:
         cursor.execute("SELECT GET_LOCK(%s, %s)", (hashlib.sha256(name.encode()).hexdigest()[:40], LOCK_LIMIT_S))

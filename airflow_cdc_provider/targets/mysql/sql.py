@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_cdc_provider.core.table.merge_plan import STAGED_ALIAS as S
 from airflow_cdc_provider.core.table.merge_plan import TARGET_ALIAS as T
-from airflow_cdc_provider.core.table.schema import Column, Kind
+from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 from airflow_cdc_provider.core.table.special_values import (
     FLOATS,
     LONG_KEY,
@@ -42,6 +43,7 @@ LARGEST_SCALE = 30
 KEY_TEXT_CHARACTERS = 255
 """Length of text in a key: three such columns fit into the 3,072 bytes of an index."""
 
+FIXED_BYTES = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "DOUBLE": 8, "DATE": 3, "DATETIME": 8}
 COMMENT_CHARACTERS = 1024
 LAST_IN_THREE_BYTES, REPLACEMENT = 0xFFFF, "\ufffd"
 
@@ -89,6 +91,19 @@ class MysqlSql:
             length = f"VARCHAR({KEY_TEXT_CHARACTERS})" if in_key else "LONGTEXT"
             return f"{length} CHARACTER SET utf8mb4 COLLATE {self.collation}"
         return f"VARBINARY({KEY_TEXT_CHARACTERS * 4})" if kind is Kind.BYTES and in_key else TYPES[kind]
+
+    def key_bytes(self, schema: TableSchema) -> int:
+        """As InnoDB counts them: four bytes for each character of a text, one for each of our own codes."""
+        return sum(self._key_bytes(schema.column(name)) for name in schema.key)
+
+    def _key_bytes(self, column: Column) -> int:
+        kind = self.column_type(column, in_key=True)
+        if kind.startswith("DECIMAL"):
+            whole, fraction = (column.type.precision or 0) - (column.type.scale or 0), column.type.scale or 0
+            return sum(digits // 9 * 4 + (digits % 9 + 1) // 2 for digits in (whole, fraction))
+        if found := re.match(r"VAR\w+\((\d+)\)", kind):
+            return int(found[1]) * (4 if "utf8mb4" in kind else 1)
+        return FIXED_BYTES[kind.partition("(")[0]]
 
     def widen(self, table: str, before: Column, after: Column, in_key: bool) -> str | None:
         """Floats are stored as the texts of their numbers say, which a wider type does not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
@@ -36,6 +37,7 @@ from airflow_cdc_provider.targets.database.server import (
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
 OLDEST_VERSION = 140000
+SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 OWN_SETTINGS = {**SETTINGS, "lock_timeout": f"{LOCK_LIMIT_S}s"}
 
 MEMORY = """
@@ -55,6 +57,14 @@ TABLES = """
 SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND starts_with(c.relname, %s) AND c.relkind = 'r'
 """
+COLLATIONS = """
+SELECT a.attname || ' ' || CASE t.typname WHEN 'citext' THEN 'citext' ELSE l.collname END
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_type t ON t.oid = a.atttypid JOIN pg_collation l ON l.oid = a.attcollation
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
+  AND (NOT l.collisdeterministic OR t.typname = 'citext')
+ORDER BY a.attnum
+"""
 GRANTS = """
 SELECT format('GRANT %%s ON TABLE %%s TO %%s%%s', a.privilege_type, %(table)s::text,
               CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(r.rolname) END,
@@ -70,8 +80,7 @@ class PostgresServer(NamedLocks):
     schema: str
     replicator: str
 
-    longest_name: ClassVar[int] = 63
-    reserved_columns: ClassVar[frozenset[str]] = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
+    limits: ClassVar[Limits] = Limits(63, reserved_columns=SYSTEM_COLUMNS, columns=1600, key_columns=32)
     swaps_under_lock: ClassVar[bool] = True
     alters_in_transactions: ClassVar[bool] = True
 
@@ -110,6 +119,13 @@ class PostgresServer(NamedLocks):
     def tables_like(self, cursor: Any, prefix: str) -> list[str]:
         cursor.execute(TABLES, (self.schema, prefix))
         return [str(name) for (name,) in cursor.fetchall()]
+
+    def other_collations(self, cursor: Any, table: str) -> list[str]:
+        cursor.execute(COLLATIONS, (self.schema, table))
+        return [str(found) for (found,) in cursor.fetchall()]
+
+    def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
+        return set(self.tables_like(cursor, "")) & set(tables)
 
     def _lock(self, cursor: Any, name: str) -> None:
         """A transaction-level advisory lock, released with the transaction."""

@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem, TargetUnavailabl
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import errors
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import CUT, LOCK, own_lock_table
 from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S, SWAP_LIMIT_S
@@ -56,10 +57,9 @@ class RedshiftServer:
     stage: Stage
     replicator: str
 
-    longest_name: ClassVar[int] = 127
     swaps_under_lock: ClassVar[bool] = True
     alters_in_transactions: ClassVar[bool] = True
-    reserved_columns: ClassVar[frozenset[str]] = SYSTEM_COLUMNS
+    limits: ClassVar[Limits] = Limits(127, reserved_columns=SYSTEM_COLUMNS, columns=1600)
 
     @property
     def sql(self) -> RedshiftSql:
@@ -96,6 +96,14 @@ class RedshiftServer:
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]:
         return [str(name) for name in self._listed(cursor, TABLES, prefix)]
+
+    def other_collations(self, cursor: Any, table: str) -> list[str]:
+        """The database has one collation, which ``server_problems`` asks for."""
+        return []
+
+    def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
+        found = set(self.tables_like(cursor, ""))
+        return {name for name in tables if self.sql.stored(name) in found}
 
     def lock_table_name(self, target_table: str) -> str:
         return own_lock_table(target_table)

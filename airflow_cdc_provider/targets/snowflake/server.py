@@ -8,7 +8,7 @@ attempt commits in between. A table's lock is its control table: an UPDATE locks
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control, cuts, errors
+from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.loading import LoadedPart
 from airflow_cdc_provider.targets.database.names import CUT, identity_in
 from airflow_cdc_provider.targets.database.server import LOCK_LIMIT_S
@@ -42,8 +43,7 @@ NO_PRIVILEGE = "42501"
 
 
 class SnowflakeServer:
-    longest_name: ClassVar[int] = 255
-    reserved_columns: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar[Limits] = Limits(255, True)
     swaps_under_lock: ClassVar[bool] = False
     alters_in_transactions: ClassVar[bool] = False
 
@@ -93,6 +93,16 @@ class SnowflakeServer:
         return [
             str(name) for name in self._listed(cursor, "TABLES", "TABLE_NAME", "STARTSWITH(TABLE_NAME, %s)", prefix)
         ]
+
+    def other_collations(self, cursor: Any, table: str) -> list[str]:
+        columns = "COLUMN_NAME || ' ' || COLLATION_NAME"
+        condition = "COLLATION_NAME NOT IN ('', 'utf8', 'bin') AND TABLE_NAME = %s"
+        return [str(found) for found in self._listed(cursor, "COLUMNS", columns, condition, table)]
+
+    def existing(self, cursor: Any, tables: Collection[str]) -> Collection[str]:
+        """By a command that needs no warehouse. It shows 10,000 tables at most."""
+        found = {row["name"] for row in shown(cursor, f"SHOW TERSE TABLES IN SCHEMA {self.sql.scope}")}
+        return {name for name in tables if self.sql.name(name) in found}
 
     def lock_table(self, cursor: Any, target_table: str) -> None:
         self._lock(cursor, self.sql.control_table(target_table), control.lock_row(self.sql))

@@ -109,7 +109,8 @@ class SnowflakeSql(UpdatesFrom):
         """``staging``: without time travel and fail-safe, which would be paid for."""
         kind = "TRANSIENT TABLE" if staging else "TABLE"
         remark = f" COMMENT = {text_literal(comment)}" if comment else ""
-        return [f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}{remark}"]
+        collation = " DEFAULT_DDL_COLLATION = ''"  # else that of the schema, the database or the account
+        return [f"CREATE {kind} IF NOT EXISTS {self.table(name)} ({', '.join(columns)}){layout}{collation}{remark}"]
 
     def layout(self, schema: TableSchema, cluster_by: Sequence[str]) -> str:
         """Snowflake clusters in the background, which costs credits."""

@@ -16,6 +16,7 @@ TABLES = (
     " WHERE t.table_schema = '' AND t.table_type = 'BASE TABLE'"
     " AND (LOWER(t.table_name) = LOWER(@table) OR STARTS_WITH(t.table_name, @prefix) OR t.table_name = @control)"
 )
+NAMES = "SELECT table_name FROM information_schema.tables WHERE table_schema = '' AND table_type = 'BASE TABLE'"
 COLUMNS = (
     "SELECT column_name FROM information_schema.columns WHERE table_schema = '' AND LOWER(table_name) = LOWER(@table)"
 )
@@ -66,6 +67,11 @@ def find_tables(session: Session, target_table: str) -> FoundTables:
     found = [(str(text_of(name)), str(text_of(marker) or "").removeprefix(MARKER)) for name, marker in rows]
     tables = tuple(FoundTable(name, identity) for name, identity in found if name != CONTROL)
     return FoundTables(target_table, tables, len(tables) < len(found))
+
+
+def find_names(session: Session) -> list[str]:
+    """Of all tables."""
+    return [str(text_of(name)) for (name,) in session.query(NAMES)]
 
 
 def find_columns(session: Session, table: str) -> list[str]:

@@ -82,7 +82,8 @@ def _remedies(database: SpannerDatabase, error: CdcError) -> Iterator[Problem]:
         yield Problem("TGT052", "the database does not exist", database.address, database.path, do=command)
 
 
-def _check_definition(task: TableTask) -> Iterator[Problem]:
+def table_problems(task: TableTask) -> Iterator[Problem]:
+    """What keeps every table of the database from holding the copy."""
     yield from check_definition(task, "Spanner")
     schema = task.schema
     if not is_name(task.target):
@@ -103,6 +104,10 @@ def _check_definition(task: TableTask) -> Iterator[Problem]:
     ):
         if number > most:
             yield Problem("TGT058", f"a table has too many {what} for Spanner", task.table, str(number), str(most))
+
+
+def _check_definition(task: TableTask) -> Iterator[Problem]:
+    yield from table_problems(task)
     if task.rule.cluster_by:
         do = "remove cluster_by, and create a secondary index on the target table"
         yield Problem("TGT055", "cluster_by has no effect in this database", task.table, "cluster_by", "nothing", do)

@@ -6,7 +6,7 @@ a copy that has not got its table's name yet, and a merge of several transaction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,12 +20,13 @@ from airflow_cdc_provider.core.table.published_cut import Cut
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import Specials
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from airflow_cdc_provider.targets.common_checks import first_problems
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
 from airflow_cdc_provider.targets.restrictions import Restriction
 from airflow_cdc_provider.targets.spanner import control
-from airflow_cdc_provider.targets.spanner.catalog import FoundTables, find_tables
+from airflow_cdc_provider.targets.spanner.catalog import FoundTables, find_names, find_tables
 from airflow_cdc_provider.targets.spanner.changes import Counts
-from airflow_cdc_provider.targets.spanner.check import check_tables
+from airflow_cdc_provider.targets.spanner.check import check_tables, table_problems
 from airflow_cdc_provider.targets.spanner.columns import restriction, stored_columns, unsupported_values
 from airflow_cdc_provider.targets.spanner.control import ControlRow, committed
 from airflow_cdc_provider.targets.spanner.cuts import publish, withdraw
@@ -59,6 +60,9 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return check_tables(self, tables)
 
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return first_problems(tables, table_problems)
+
     def tls_warnings(self) -> list[Problem]:
         return self.database.tls_warnings()
 
@@ -75,6 +79,11 @@ class SpannerTarget(SpannerRows, UnversionedTarget):
         with self.database.session("probe") as session:
             row, tables = self.ended(session, target_table)
             return self.as_state(table, row, tables)
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        with self.database.session("probe") as session:
+            found = {name.lower() for name in find_names(session)}
+            return {name for name in target_tables if name.lower() in found}
 
     def ended(self, session: Session, target_table: str) -> tuple[ControlRow, FoundTables]:
         """The control row and the tables, after everything that a commit has begun is ended."""

@@ -82,19 +82,20 @@ def test_a_copy_over_a_foreign_table_is_refused(kit: TargetKit, tmp_path: Path) 
         table.copy([{"id": 1, "v": "a"}])
 
 
-def test_upkeep_keeps_rows_and_cursor_and_is_due_at_every_tenth_window(kit: TargetKit, tmp_path: Path) -> None:
+def test_upkeep_keeps_rows_and_cursor_and_is_due_once_in_ten_windows(kit: TargetKit, tmp_path: Path) -> None:
     """Half of the rows are deleted, so the figures require it. Databases need no upkeep."""
     table = KitTable(kit, tmp_path, schema(Column("v", TEXT)))
     table.copy([{"id": key, "v": "a"} for key in range(40)])
     for _ in range(8):
         table.land()
-    table.apply([table.delete({"id": key}) for key in range(0, 40, 2)])
+    deleted = table.apply([table.delete({"id": key}) for key in range(0, 40, 2)])
     before = table.target_state()
     result = table.apply([table.update({"id": 31, "v": "b"})])
     assert result.outcome is Outcome.DONE and result.window == 10
     kept_up = table.target_state()
-    assert set(filter(None, result.detail.get("upkeep", "").split(", "))) <= kit.chores, result.detail
-    assert bool(result.detail.get("upkeep")) == bool(kit.chores)
+    done = [one.detail["upkeep"] for one in (deleted, result) if "upkeep" in one.detail]
+    assert {chore for each in done for chore in each.split(", ")} <= kit.chores, done
+    assert len(done) == bool(kit.chores)
     assert kept_up.control is not None and kept_up.control.window == 10 and not kept_up.restored
     assert kept_up.identity == before.identity
     assert len(table.rows()) == 20 and (31, "b") in table.rows()

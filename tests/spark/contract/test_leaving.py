@@ -71,6 +71,16 @@ def test_a_released_copy_stays_and_a_dropped_one_goes(kit: TargetKit, tmp_path: 
     assert table.target_state().exists is False
 
 
+def test_one_listing_shows_which_tables_exist(kit: TargetKit, tmp_path: Path) -> None:
+    table = KitTable(kit, tmp_path, KEYED)
+    target = table.job_tables()
+    assert set(target.existing(("t", "other"))) == set()
+    table.copy([KeyedChanges(table, 0).row(1, "a", "w")])
+    assert set(target.existing(("t", "other"))) == {"t"}
+    kit.drop()
+    assert set(target.existing(("t", "other"))) == set()
+
+
 def test_a_table_of_another_replicator_is_not_released(kit: TargetKit, tmp_path: Path) -> None:
     table = KitTable(kit, tmp_path, KEYED)
     table.copy([KeyedChanges(table, 0).row(1, "a", "w")])

@@ -1,0 +1,55 @@
+"""The copies that an idle run takes from the index instead of their target."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+from airflow_cdc_provider.core.errors import UNREADABLE
+from airflow_cdc_provider.core.spec.selection import Selection
+from airflow_cdc_provider.core.table.copies import target_of_copy
+from airflow_cdc_provider.core.table.state_rows import Claim, TableRow
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.registry import Targets
+
+SETTLED_FOR = timedelta(hours=1)
+
+
+def settled_tables(rows: Mapping[str, TableRow], claims: Iterable[Claim], sealed: int, at: str) -> set[str]:
+    """Copies that were read recently, are replicating, and have nothing left to apply or to fetch."""
+    claimed = {claim.table for claim in claims}
+    since = (datetime.fromisoformat(at) - SETTLED_FOR).isoformat(timespec="milliseconds")
+    return {
+        table
+        for table, row in rows.items()
+        if row.state is TableState.REPLICATING
+        and row.control is not None
+        and not row.control.carry.dirty
+        and row.passed >= sealed
+        and row.seen_at > since
+        and table not in claimed
+    }
+
+
+def present_tables(targets: Targets, selections: Sequence[Selection], copies: Collection[str]) -> set[str]:
+    """Those of ``copies`` whose tables exist. Each target is asked once; of a target that does not answer, no table
+    counts as present."""
+    by_target = defaultdict[str, list[Selection]](list)
+    for selection in selections:
+        if selection.table in copies:
+            by_target[target_of_copy(selection.table)].append(selection)
+
+    def present(target: str) -> set[str]:
+        own = by_target[target]
+        try:
+            found = targets.named(target).existing([selection.target for selection in own])
+        except UNREADABLE:
+            return set()
+        return {selection.table for selection in own if selection.target in found}
+
+    if not by_target:
+        return set()
+    with ThreadPoolExecutor(len(by_target)) as pool:
+        return set().union(*pool.map(present, by_target))

@@ -1,0 +1,101 @@
+"""Idle runs: copies that have nothing to apply are not read from their target, as long as it lists them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from airflow_cdc_provider.core.errors import TargetUnavailable
+from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.targets.target import TargetState
+from tests.provider import run_harness
+from tests.provider.run_harness import LoggedFileTarget, RunHarness
+
+MANY = 500
+BUDGET_S = 2.0
+
+
+class CountedTarget(LoggedFileTarget):
+    """Counts what is asked of it. ``answers``: whether it lists its tables."""
+
+    read: list[str] = []  # noqa: RUF012
+    listed: list[int] = []  # noqa: RUF012
+    answers = True
+
+    def state(self, table: str, target_table: str) -> TargetState:
+        self.read.append(table)
+        return super().state(table, target_table)
+
+    def existing(self, target_tables: Collection[str]) -> Collection[str]:
+        self.listed.append(len(target_tables))
+        if not self.answers:
+            raise TargetUnavailable.of("TGT010", "the lake does not answer")
+        return super().existing(target_tables)
+
+
+@pytest.fixture
+def target(monkeypatch: pytest.MonkeyPatch) -> type[CountedTarget]:
+    for name, value in {"read": [], "listed": [], "answers": True}.items():
+        monkeypatch.setattr(CountedTarget, name, value)
+    monkeypatch.setattr(run_harness, "LoggedFileTarget", CountedTarget)
+    return CountedTarget
+
+
+def forget(target: type[CountedTarget]) -> None:
+    target.read.clear()
+    target.listed.clear()
+
+
+def test_an_idle_run_over_500_tables_asks_their_target_once_and_reads_none(
+    target: type[CountedTarget], tmp_path: Path
+) -> None:
+    harness = RunHarness(tmp_path, tuple(f"public.t{number}" for number in range(MANY)))
+    harness.run("r1")
+    forget(target)
+    before = time.process_time()
+    assert harness.open("idle").follow == ("close_window",)
+    used = time.process_time() - before
+    assert (target.read, target.listed) == ([], [MANY])
+    assert used < BUDGET_S
+    assert harness.close("idle").problems == ()
+
+
+def test_a_table_that_was_dropped_in_the_target_is_found_by_the_next_idle_run(
+    target: type[CountedTarget], tmp_path: Path
+) -> None:
+    harness = RunHarness(tmp_path)
+    harness.run("r1")
+    shutil.rmtree(tmp_path / "lake" / "public_a")
+    forget(target)
+    decision = harness.open("idle")
+    assert set(target.read) == {"public.a"}
+    assert decision.plan.copy == () and [lost.table for lost in decision.table_decisions if lost.problem] == [
+        "public.a"
+    ]
+    harness.close("idle")
+    rows = harness.state.tables("shop")
+    assert (rows["public.a"].state, rows["public.b"].state) == (TableState.BLOCKED, TableState.REPLICATING)
+
+
+def test_the_tables_of_a_target_that_does_not_list_them_are_read_one_by_one(
+    target: type[CountedTarget], tmp_path: Path
+) -> None:
+    harness = RunHarness(tmp_path)
+    harness.run("r1")
+    target.answers = False
+    forget(target)
+    assert harness.open("idle").follow == ("close_window",)
+    assert set(target.read) == {"public.a", "public.b"}
+
+
+def test_a_run_with_changes_reads_every_table_and_asks_for_no_list(target: type[CountedTarget], tmp_path: Path) -> None:
+    harness = RunHarness(tmp_path)
+    harness.run("r1")
+    harness.source.change("public.a")
+    forget(target)
+    harness.open("r2")
+    assert (set(target.read), target.listed) == ({"public.a", "public.b"}, [])
