@@ -11,6 +11,7 @@ from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
 from airflow_cdc_provider.connectors.decoders.common.images import as_row
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS, EventPosition, snapshot_of
+from airflow_cdc_provider.core.table.source_names import table_name
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "mysql": ("db", "table"),
@@ -53,7 +54,7 @@ def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 def table_of(connector: str, source: Mapping[str, Any]) -> str:
     parts = [source.get(name) for name in NAMES[connector]]
     try:
-        table = ".".join(parts)  # type: ignore[arg-type]
+        table = table_name(*parts)
     except TypeError as error:
         raise DecodeError(WRONG_VALUE, "the source block does not name the table") from error
     if "" in parts:

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_cdc_provider.connectors.sources.mysql.catalog import binlog_status
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
+from airflow_cdc_provider.core.table.source_names import parts_of
 
 FILTERED = "SRC171"
 
@@ -31,7 +32,7 @@ def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) 
     rows = binlog_status(connection)
     filters = BinlogFilters(*(_names(text) for text in rows[0][2:4])) if rows else BinlogFilters(_NONE, _NONE)
     for task in tasks:
-        database = task.name_in_source.partition(".")[0]
+        database = parts_of(task.name_in_source)[0]
         if setting := filters.setting(database):
             problem = Problem(
                 FILTERED,
