@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import product
 
 import pytest
 
 from airflow_cdc_provider.core.table.copies import copy_name, history_name, source_table
-from airflow_cdc_provider.core.table.source_names import in_lower_case, parts_of, schema_and_table, table_name
+from airflow_cdc_provider.core.table.source_names import in_lower_case, in_shell, parts_of, schema_and_table, table_name
 
 PARTS = ["a", "B", "", ".", '"', "a.b", "b.c", 'a"b', '"a"', '"a.b"', 'a".', '."', "t@lake", "t:history", "a@b.c", "*"]
 
@@ -51,6 +52,13 @@ def test_a_text_that_no_name_has_still_has_parts(text: str) -> None:
 
 def test_a_table_of_a_schema_has_two_parts() -> None:
     assert schema_and_table(["a.b", "a.b.c", "c", 'a."b.c"']) == [("a", "b"), ("a", "b.c")]
+
+
+@pytest.mark.parametrize("parts", [("public", "orders"), ("a", "b.c"), ("a", "it's $HOME"), ("a", '"')])
+def test_a_shell_passes_the_text_on(parts: tuple[str, ...]) -> None:
+    name = history_name(table_name(*parts))
+    assert shlex.split(f"airflow cdc resync shop --table {in_shell(name)}")[-1] == name
+    assert in_shell("public.orders:history") == "public.orders:history"
 
 
 def test_lower_case_does_not_change_the_parts() -> None:

@@ -37,6 +37,7 @@ from tests.mutants.schema_changes import SCHEMA_CHANGES
 from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
 from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
+from tests.mutants.source_names import SOURCE_NAMES
 from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 from tests.mutants.targets import TARGET_MUTANTS
@@ -55,6 +56,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *BINLOG,
     *MYSQL_TEXTS,
     *REFUSED_TABLES,
+    *SOURCE_NAMES,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from shlex import quote
 
 from airflow_cdc_provider.core.table.copies import source_table
 
@@ -57,3 +58,8 @@ def _part(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
+
+
+def in_shell(name: str) -> str:
+    """An argument of a command; of a copy, too."""
+    return quote(name)

@@ -10,7 +10,7 @@ from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalo
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
-from airflow_cdc_provider.core.table.source_names import table_name
+from airflow_cdc_provider.core.table.source_names import in_shell, table_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -79,7 +79,7 @@ def unpublished(
             not_a_member(publication, table, location),
             data="changes made while it is not in the publication are not in the stream",
             do=f"{add_statement(publication, table)}; a resync of the table follows, or with `reconcile: manual` run "
-            f"airflow cdc resync {replicator} --table {name}",
+            f"airflow cdc resync {replicator} --table {in_shell(name)}",
         )
         for name, table in read_catalog(connection, missing).tables.items()
     }
