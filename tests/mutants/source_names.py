@@ -86,6 +86,13 @@ SOURCE_NAMES = (
         (ON_MYSQL, "tests/connectors/test_mysql_table_renames.py"),
     ),
     Mutant(
+        "SQL Server's names have no quotes",
+        f"{PROVIDER}/connectors/sources/sqlserver/catalog.py",
+        "TableSchema(table_name(namespace, name), ",
+        'TableSchema(f"{namespace}.{name}", ',
+        ("tests/connectors/test_sqlserver_dotted_names.py",),
+    ),
+    Mutant(
         "Debezium's names have no quotes",
         f"{DECODERS}/debezium/source_block.py",
         "table = table_name(*parts)",
