@@ -23,6 +23,7 @@ from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_re
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 
 COLUMNS = ("record", "table", "window", "age", "parked", "reason", "decision")
@@ -99,7 +100,7 @@ def _command_output(
         "records": command.arguments["records"],
     }
     blocked = sorted({case.copy for case in cases if case.blocks_table})
-    resume = [f"afterwards run `airflow cdc resume {replicator.name} --table {table}`" for table in blocked]
+    resume = [f"afterwards run `airflow cdc resume {replicator.name} --table {in_shell(table)}`" for table in blocked]
     if command.status is CommandStatus.FAILED:
         problem = Problem("CMD007", f"{command.kind} failed", where=command.replicator, found=command.outcome)
         return CommandOutput(body, lines=lines, problems=[problem], code=exit_codes.DATA)

@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.errors import UNREADABLE, Fenced, Problem
 from airflow_cdc_provider.core.proof.schedule import verified_row
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.table.verified import Verified
@@ -122,7 +123,7 @@ class ClosingRows:
             return row
         if hole := first_hole(log, control):
             what = f"the change log has a hole for {row.table} ({hole.cause})"
-            do = f"airflow cdc resync {self.decision.replicator} --table {row.table}"
+            do = f"airflow cdc resync {self.decision.replicator} --table {in_shell(row.table)}"
             return blocked_row(row, Problem("LOG004", what, where=row.table, found=hole.detail, do=do), self.at)
         pending = first_pending_window(log, control)
         passed = max(row.passed, effective_window(log.sealed, control.window, pending))
@@ -165,7 +166,7 @@ class ClosingRows:
 
 def _given_up(problem: Problem, replicator: str, table: str, limit: timedelta) -> Problem:
     what = f"{problem.what}; it has failed for longer than the {format_duration(limit)} of `retry_for`"
-    resume = f"airflow cdc resume {replicator} --table {table}"
+    resume = f"airflow cdc resume {replicator} --table {in_shell(table)}"
     return replace(problem, what=what, do=f"{problem.do}; then {resume}" if problem.do else resume)
 
 

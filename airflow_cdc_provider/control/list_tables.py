@@ -21,8 +21,9 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.no_such_tables import NO_SUCH_TABLE
 from airflow_cdc_provider.core.spec.other_kinds import NOT_COPIED, OtherKind
-from airflow_cdc_provider.core.spec.selection import NO_SUCH_TABLE, Selection, left_out, select
+from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema

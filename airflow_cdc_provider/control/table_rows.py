@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 
@@ -46,7 +47,7 @@ def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: Table
     paused = verdict.action is TableAction.PAUSED
     state = TableState.SNAPSHOTTING if task.table in decision.plan.copy else TableState.PENDING
     state = TableState.PAUSED if paused else state
-    remedy = f"airflow cdc resume {decision.replicator} --table {task.table}" if paused else ""
+    remedy = f"airflow cdc resume {decision.replicator} --table {in_shell(task.table)}" if paused else ""
     fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, remedy, seen_at=decision.at)
     if row is None:
         return fresh

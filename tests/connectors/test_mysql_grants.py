@@ -113,14 +113,17 @@ def test_rights_on_whole_tables_are_read_from_grants() -> None:
             "GRANT ALL PRIVILEGES ON `my_%`.* TO `u`@`%` WITH GRANT OPTION",
             "GRANT SELECT, INSERT (`SELECT`) ON `a``b`.`c_d` TO `u`@`%`",
             "GRANT INSERT (`x`, `SELECT`) ON `other`.`t` TO `u`@`%`",
+            "GRANT SELECT ON `d`.`e.f` TO `u`@`%`",
+            "GRANT SELECT ON `g.h`.* TO `u`@`%`",
             "GRANT `r` TO `u`@`%`",
             "GRANT PROXY ON ''@'%' TO 'root'@'localhost'",
         ]
     )
-    readable = {"shop_1.t", "my1x.t", "my_.x.y", "a`b.c_d"}
+    readable = {"shop_1\0t", "my1x\0t", "my_\0x.y", "a`b\0c_d", "d\0e.f", "g.h\0i"}
     assert {name for name in readable if tables.fullmatch(name)} == readable
-    assert not any(map(tables.fullmatch, ("shopx1.t", "limited.t", "my.t", "a`b.cxd", "a`b.e", "other.t", "t")))
-    assert whole_grants(["GRANT SELECT ON *.* TO `u`@`%`"]).fullmatch("any.table")
+    others = ("shopx1\0t", "limited\0t", "my\0t", "a`b\0cxd", "a`b\0e", "other\0t", "t", "d.e\0f", "g\0h.i")
+    assert not any(map(tables.fullmatch, others))
+    assert whole_grants(["GRANT SELECT ON *.* TO `u`@`%`"]).fullmatch("any\0table")
 
 
 def test_a_locked_table_of_a_limited_login_is_not_read(shop: Shop) -> None:

@@ -44,7 +44,7 @@ def test_a_table_with_system_versioning_is_listed_and_refused(shop: Shop, column
     shop.sql(f"CREATE TABLE kept ({columns}")
     problem = refusal(shop, shop.task("kept"))
     assert (problem.code, problem.found) == ("SRC151", "WITH SYSTEM VERSIONING")
-    assert problem.do.startswith(f"ALTER TABLE {shop.table('kept')} DROP SYSTEM VERSIONING;")
+    assert problem.do.startswith(f"ALTER TABLE `{shop.name}`.`kept` DROP SYSTEM VERSIONING;")
 
 
 @mariadb_only

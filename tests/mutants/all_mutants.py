@@ -41,6 +41,7 @@ from tests.mutants.sessions import SERVER_ERRORS, SESSIONS
 from tests.mutants.several_copies import SEVERAL_COPIES
 from tests.mutants.shards import SHARD_MUTANTS
 from tests.mutants.snowflake import SNOWFLAKE_TARGET
+from tests.mutants.source_names import SOURCE_NAMES
 from tests.mutants.spanner import SPANNER_MUTANTS
 from tests.mutants.special_values import SPECIAL_VALUES
 from tests.mutants.targets import TARGET_MUTANTS
@@ -62,6 +63,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MYSQL_TEXTS,
     *REFUSED_TABLES,
     *REFUSING_TARGETS,
+    *SOURCE_NAMES,
     *CHANGE_TABLES,
     *FOLDS,
     *DIRECT_MERGES,

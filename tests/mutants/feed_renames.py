@@ -44,8 +44,8 @@ FEED_RENAMES = (
     Mutant(
         "a table is taken to have been in its new database before",
         f"{DEBEZIUM}/statements.py",
-        'if before.startswith(".") and not after.startswith("."):',
-        "if not before:",
+        "if not database and new_database:",
+        "if not name:",
         (HISTORY, "tests/connectors/formats/test_recorded_debezium.py"),
     ),
     Mutant(

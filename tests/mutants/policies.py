@@ -151,8 +151,8 @@ POLICIES = (
     Mutant(
         "the copy of a renamed table is dropped",
         "airflow_cdc_provider/connectors/sources/postgres/catalog.py",
-        "OR c.oid::text = %s)",
-        "OR c.oid::text = %s AND false)",
+        "OR c.oid::text = %(oid)s)",
+        "OR c.oid::text = %(oid)s AND false)",
         (f"{TABLES}::test_the_copy_of_a_renamed_table_is_not_dropped",),
     ),
     Mutant(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import clauses_of
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, split_at_commas
+from airflow_cdc_provider.core.table.source_names import table_name
 
 Rename = tuple[str, str]
 """Old and new name, ``database.table``."""
@@ -62,7 +63,7 @@ def _name(tokens: Sequence[Token], database: str) -> str:
     """Empty if the tokens are not one name."""
     match [(token.word, token.name) for token in tokens]:
         case [(_, name)] if name:
-            return f"{database}.{name}"
+            return table_name(database, name)
         case [(_, schema), (".", _), (_, name)] if schema and name:
-            return f"{schema}.{name}"
+            return table_name(schema, name)
     return ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState, require_move
 
 
@@ -76,7 +77,7 @@ def _reason(command: Command) -> str:
 
 def _remedy(command: Command, status: TableStatus) -> str:
     if command.kind is CommandKind.PAUSE:
-        return f"airflow cdc resume {command.replicator} --table {status.table}"
+        return f"airflow cdc resume {command.replicator} --table {in_shell(status.table)}"
     return ""
 
 

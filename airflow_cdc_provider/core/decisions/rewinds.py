@@ -8,6 +8,7 @@ from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.errors import CommandRefused, Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.times import parse_utc
 
 
@@ -32,7 +33,7 @@ def refusal(
 ) -> Problem | None:
     """Why a table may not return to ``past``, the newest version with its cursor at or before ``window`` (None if the
     target has none). ``oldest``: the oldest window in the change log, 0 if there is none."""
-    resync = f"airflow cdc resync {command.replicator} --table {now.table}"
+    resync = f"airflow cdc resync {command.replicator} --table {in_shell(now.table)}"
     if window > now.window:
         return Problem(
             "CMD009",

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 COPIED = frozenset({ChangeKind.NARROW, ChangeKind.CHANGE_KEY})
 """Changes that only another copy of the table can apply."""
@@ -186,7 +187,7 @@ def asked(control: ControlRecord, question: Question) -> Problem:
         found="; ".join(question.changes),
         allowed=f"one of the answers {', '.join(question.answers)}",
         do=f"answer in Airflow under Required Actions, or: airflow cdc decide {control.replicator} --table "
-        f"{control.table} --answer …",
+        f"{in_shell(control.table)} --answer …",
         data=f"the target has all changes up to window {question.window}; the change log keeps the rest",
     )
 
@@ -200,7 +201,7 @@ def _refused(control: ControlRecord, stop: SchemaStop, reason: str, can_copy: bo
         where=f"{control.table}, after window {stop.window}",
         found=reason,
         allowed="changes that `schema_changes` allows and the target can execute in place",
-        do=f"{first}airflow cdc resync {control.replicator} --table {control.table} "
+        do=f"{first}airflow cdc resync {control.replicator} --table {in_shell(control.table)} "
         f"(copies the table with its current columns: {columns})",
         data=f"the target receives all changes up to window {stop.window}; the change log keeps the rest",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def check_owner(facts: Facts, table: TableFacts, control: ControlRecord) -> Problem | None:
@@ -111,7 +112,7 @@ def check_definition(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 
 def resync_line(facts: Facts, table: str) -> str:
-    return f"airflow cdc resync {facts.definition.name} --table {table}"
+    return f"airflow cdc resync {facts.definition.name} --table {in_shell(table)}"
 
 
 def repair_line(facts: Facts, table: TableFacts) -> str:

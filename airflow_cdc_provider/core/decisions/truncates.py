@@ -9,6 +9,7 @@ from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def question_about_truncate(control: ControlRecord, window: int) -> str:
@@ -44,6 +45,7 @@ def _refused(control: ControlRecord, window: int, reason: str) -> Problem:
         where=f"{control.table}, window {window}",
         found=reason,
         allowed="`truncate: apply` under `schema_changes`",
-        do=f"airflow cdc resync {control.replicator} --table {control.table} (copies the rows that the source has now)",
+        do=f"airflow cdc resync {control.replicator} --table {in_shell(control.table)} (copies the rows that "
+        "the source has now)",
         data=f"the target has all rows of before; the change log keeps all changes from window {window} on",
     )

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.spec.definition import Source, Target
+from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
 PARTS_OF_NAME = 3
 """Database, schema, table: a shorter name lacks the database."""
@@ -75,8 +76,9 @@ def target_dataset(target: Target, connection: ConnectionInfo, table: str) -> Da
 
 
 def _on_server(server: Server, connection: ConnectionInfo, table: str) -> DatasetName:
-    lacks_database = server.has_schemas and table.count(".") < PARTS_OF_NAME - 1
-    name = f"{connection.schema}.{table}" if lacks_database and connection.schema else table
+    parts = parts_of(table)
+    lacks_database = server.has_schemas and len(parts) < PARTS_OF_NAME
+    name = table_name(connection.schema, *parts) if lacks_database and connection.schema else table
     return DatasetName(f"{server.scheme}://{connection.host}:{connection.port or server.port}", name)
 
 

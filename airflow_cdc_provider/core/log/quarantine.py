@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Quarantine
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 DISCARDED = "discarded"
 """Name of the count of records that an operator discarded."""
@@ -244,7 +245,7 @@ class BadRecordProblems:
         return f"{quarantine}, then `quarantine replay` with correct values, or `quarantine discard` with a reason"
 
     def _resume(self) -> str:
-        return f"airflow cdc resume {self.replicator} --table {self.table}"
+        return f"airflow cdc resume {self.replicator} --table {in_shell(self.table)}"
 
     def _resync(self) -> str:
-        return f"airflow cdc resync {self.replicator} --table {self.table}"
+        return f"airflow cdc resync {self.replicator} --table {in_shell(self.table)}"

@@ -6,6 +6,7 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def why_not_repaired(
@@ -13,7 +14,7 @@ def why_not_repaired(
 ) -> str:
     """One line; empty if they can be. ``positioned``: the source shows its rows at a position of its stream. ``more``:
     more rows differ than are listed."""
-    resync = f"airflow cdc resync {replicator} --table {schema.table}"
+    resync = f"airflow cdc resync {replicator} --table {in_shell(schema.table)}"
     if not schema.key:
         return f"the table has no key, and equal rows cannot be distinguished; do: {resync}"
     if rule.history is not History.NONE:

@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.verification import OnDifference, Verify
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.table.verified import Verified
@@ -92,7 +93,8 @@ def difference_problem(replicator: str, table: str, verified: Verified) -> Probl
         f"the copy of {table} differs from its source",
         where=table,
         found=f"{verified.differing - verified.repaired:,} rows that differ, at the end of window {verified.window}",
-        do=verified.not_repaired.partition("; do: ")[2] or f"airflow cdc verify {replicator} --table {table} --repair",
-        data=f"the rows are listed by: airflow cdc differences {replicator} --table {table}",
+        do=verified.not_repaired.partition("; do: ")[2]
+        or f"airflow cdc verify {replicator} --table {in_shell(table)} --repair",
+        data=f"the rows are listed by: airflow cdc differences {replicator} --table {in_shell(table)}",
         table=source_table(table),
     )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER
+from airflow_cdc_provider.core.table.source_names import parts_of
 
 PLACEHOLDERS = ("table", "schema", "database")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
@@ -37,7 +38,7 @@ def target_name(rule: TableRule, table: str, default: str) -> tuple[str, list[Pr
 
 def name_parts(table: str) -> Mapping[str, str]:
     """The parts of a source table's name, as far as it has them."""
-    return dict(zip(PLACEHOLDERS, reversed(table.rsplit(".", len(PLACEHOLDERS) - 1)), strict=False))
+    return dict(zip(PLACEHOLDERS, reversed(parts_of(table)), strict=False))
 
 
 def missing_part(key: str, pattern: str, table: str) -> Problem | None:

@@ -26,6 +26,7 @@ from airflow_cdc_provider.core.spec.definition import (
 )
 from airflow_cdc_provider.core.spec.extent_problems import extent_problems, needed_columns
 from airflow_cdc_provider.core.spec.history_problems import history_problems
+from airflow_cdc_provider.core.spec.no_such_tables import no_match, no_such_table
 from airflow_cdc_provider.core.spec.other_kinds import OF_PATTERN, OtherKind, not_copied
 from airflow_cdc_provider.core.spec.routing import target_name
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema, selects, withhold
@@ -36,13 +37,12 @@ from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.equal_names import equal_without_case
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import without_quotes
 from airflow_cdc_provider.core.table.states import TableState
 
 MAX_TABLES = 500
 RESERVED_PREFIX = "_cdc_"
 
-
-NO_SUCH_TABLE = "DEF041"
 NO_OTHERS: Mapping[str, OtherKind] = {}
 
 
@@ -203,38 +203,21 @@ def _assign(
         elif rule.source in others:
             problems.append(not_copied(rule.source, others[rule.source]))
         else:
-            problems += of_table(rule.source, [_no_such_table(rule.source, by_name)])
+            problems += of_table(rule.source, [no_such_table(rule.source, by_name)])
     for rule in patterns:
         matching = [table for table in by_name if matches(rule.source, table)]
         for table in matching:
             assigned.setdefault(table, rule)
-        problems += _pattern_problems(rule, [by_name[table] for table in matching])
+        problems += _pattern_problems(rule, [by_name[table] for table in matching], by_name)
     return assigned, problems
 
 
-def _no_such_table(table: str, known: Iterable[str]) -> Problem:
-    return Problem(
-        NO_SUCH_TABLE,
-        f"the source has no table {table}",
-        where=table,
-        found="no such table, or no permission to see it",
-        do=did_you_mean(table, known) or "create it, grant access to it, or remove it from `tables`",
-    )
-
-
-def _pattern_problems(rule: TableRule, schemas: list[TableSchema]) -> list[Problem]:
-    """Problems of the pattern itself. A column that it excludes must exist in at least one table: a misspelled
-    exclusion would copy a column that must not be copied."""
+def _pattern_problems(rule: TableRule, schemas: list[TableSchema], tables: Iterable[str]) -> list[Problem]:
+    """Problems of the pattern itself. ``tables``: all of the source. A column that it excludes must exist in at least
+    one table: a misspelled exclusion would copy a column that must not be copied."""
     if not schemas:
-        return [
-            Problem(
-                "DEF023",
-                f"pattern {rule.source} matches no table",
-                where=rule.source,
-                found="no match among the tables that the connection can see",
-                do="correct the pattern or grant access to the tables",
-            )
-        ]
+        plain = without_quotes(rule.source)
+        return [no_match(rule.source, [name for name in tables if matches(plain, without_quotes(name))])]
     known = {name for schema in schemas for name in schema.names}
     named = named_columns(rule.columns)
     return [_unknown_column(rule.source, field, name, known) for field, name in named if name not in known]

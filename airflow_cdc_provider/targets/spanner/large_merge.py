@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.errors import TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.targets.spanner import control, mutations
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.control import Begun, ControlRow, committed
@@ -188,6 +189,6 @@ def _parts_missing(database: SpannerDatabase, parts: PartsOf, begun: Begun, numb
         f"{record.table} at {database.address}, table {parts.target_table}, up to window {record.window}",
         f"{number} parts",
         f"{begun.parts} parts",
-        f"drop the table, then airflow cdc resync {record.replicator} --table {record.table}",
+        f"drop the table, then airflow cdc resync {record.replicator} --table {in_shell(record.table)}",
         "a part of the batch was applied",
     )

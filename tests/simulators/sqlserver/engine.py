@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from airflow_cdc_provider.core.table.source_names import parts_of
 from tests.simulators.sqlserver import views
 from tests.simulators.sqlserver.dialect import quoted, stored
 from tests.simulators.sqlserver.tables import DELETE, INSERT, Col, Logged, Row, Table, changes_of_update
@@ -82,6 +83,9 @@ class Transaction:
             undo()
 
 
+SCHEMA_IDS = {"dbo": 1, "stock": 7, "cdc": 9, "dbo.b": 11}
+
+
 class Engine:
     """``shuffled``: row LSNs do not follow the order of the changes in their transaction."""
 
@@ -104,7 +108,7 @@ class Engine:
         self.files.execute(
             "INSERT INTO sys.database_recovery_status VALUES (5, ?, ?)", (str(UUID(int=1)), str(UUID(int=2)))
         )
-        self.files.executemany("INSERT INTO sys.schemas VALUES (?, ?)", [(1, "dbo"), (7, "stock"), (9, "cdc")])
+        self.files.executemany("INSERT INTO sys.schemas (name, schema_id) VALUES (?, ?)", SCHEMA_IDS.items())
         self.files.execute("INSERT INTO msdb.cdc_jobs VALUES (5, 'cleanup', 10080)")
         self.files.execute("INSERT INTO sys.clock_ VALUES (?)", (self.now,))
 
@@ -138,7 +142,7 @@ class Engine:
     # Definitions
 
     def create_table(self, name: str, columns: Sequence[Col], key: Sequence[str], clustered: bool = True) -> Table:
-        namespace, _, plain = name.partition(".")
+        namespace, plain = parts_of(name)
         numbered = [replace(column, number=number) for number, column in enumerate(columns, 1)]
         table = Table(namespace, plain, numbered, tuple(key), clustered, self.number(), self.now, len(columns))
         self.pass_time(0.01)
@@ -151,7 +155,7 @@ class Engine:
     def describe(self, table: Table, shipped: bool = False) -> None:
         """Writes the table to the catalog."""
         self.forget(table)
-        files, number = self.files, {"dbo": 1, "stock": 7, "cdc": 9}[table.namespace]
+        files, number = self.files, SCHEMA_IDS[table.namespace]
         files.execute(
             "INSERT INTO sys.tables VALUES (?, ?, ?, ?, ?, ?, 0)",
             (table.object_id, table.name, number, table.created, table.last_number, int(shipped)),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_cdc_provider.core.table.source_names import table_name
 from tests.simulators.sqlserver.dialect import quoted
 
 Row = dict[str, Any]
@@ -86,7 +87,7 @@ class Table:
 
     @property
     def full_name(self) -> str:
-        return f"{self.namespace}.{self.name}"
+        return table_name(self.namespace, self.name)
 
     def key_of(self, row: Row) -> tuple[Any, ...]:
         """Case and trailing blanks do not distinguish texts."""

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-SCHEMAS = ("sys", "cdc", "msdb", "dbo", "stock")
+SCHEMAS = ("sys", "cdc", "msdb", "dbo", "stock", "dbo.b")
 VIEWS = {
     "sys.databases": "database_id, name, collation_name, is_cdc_enabled, snapshot_isolation_state",
     "sys.database_recovery_status": "database_id, database_guid, recovery_fork_guid",
@@ -43,7 +43,7 @@ def connect(folder: Path, schemas: Sequence[str] = SCHEMAS) -> sqlite3.Connectio
     """Each schema is in a file of its own. A reader sees the state in which its statement began."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     for name in schemas:
-        connection.execute(f"ATTACH '{folder / name}.sqlite' AS {name}")
+        connection.execute(f"ATTACH '{folder / name}.sqlite' AS \"{name}\"")
     connection.execute("PRAGMA busy_timeout = 10000")
     return connection
 
@@ -51,8 +51,8 @@ def connect(folder: Path, schemas: Sequence[str] = SCHEMAS) -> sqlite3.Connectio
 def connect_writer(folder: Path) -> sqlite3.Connection:
     connection = connect(folder)
     for name in SCHEMAS:
-        connection.execute(f"PRAGMA {name}.journal_mode = WAL")
-        connection.execute(f"PRAGMA {name}.synchronous = OFF")
+        connection.execute(f'PRAGMA "{name}".journal_mode = WAL')
+        connection.execute(f'PRAGMA "{name}".synchronous = OFF')
     return connection
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from airflow_cdc_provider.connectors.blocks import Block
@@ -13,6 +14,7 @@ from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selects
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import without_quotes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,6 +127,19 @@ class DecoderSettings:
     def copied_name(self, table: str) -> str:
         """``table``: as messages name it."""
         return self.names.get(table, table)
+
+    def table_of_topic(self, text: str) -> str:
+        """``text``: the name of a table, without quotes, in that of a topic. Empty if several tables that are copied
+        have it."""
+        named = self._without_quotes.get(text, ())
+        return "" if len(named) > 1 else self.copied_name(next(iter(named), text))
+
+    @cached_property
+    def _without_quotes(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for name in (*(self.tables or ()), *self.names):
+            found.setdefault(without_quotes(name), set()).add(name)
+        return found
 
     def names_of(self, table: str) -> frozenset[str]:
         """All names that messages have for a table that is copied as ``table``."""

@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import without_quotes
 from airflow_cdc_provider.core.table.states import TableState
 
 AVRO, PARQUET, GZIP, REGISTERED = b"Obj\x01", b"PAR1", b"\x1f\x8b", b"\0"
@@ -64,9 +65,9 @@ def _topic(kind: str, table: str, options: Mapping[str, Any]) -> str:
     name of the file."""
     match kind:
         case "ydb":
-            return f"{table}/feed"
+            return f"{without_quotes(table)}/feed"
         case "debezium":
-            return f"{options.get('topic_prefix') or 'topic'}.{table}"
+            return f"{options.get('topic_prefix') or 'topic'}.{without_quotes(table)}"
         case _:
             return ""
 

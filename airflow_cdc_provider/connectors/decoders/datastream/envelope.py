@@ -21,6 +21,7 @@ from airflow_cdc_provider.connectors.decoders.datastream.positions import (
     ordinal,
 )
 from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.table.source_names import table_name
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "mysql": ("database", "table"),
@@ -129,7 +130,7 @@ def _table(source: str, event: Mapping[str, Any], metadata: Mapping[str, Any]) -
             del parts[0]
     if not all(isinstance(part, str) and part for part in parts):
         raise DecodeError(WRONG_VALUE, "source_metadata does not name the table")
-    return ".".join(map(str, parts))
+    return table_name(*map(str, parts))
 
 
 def _operation(change_type: Any, is_deleted: Any, backfill: bool) -> Operation:

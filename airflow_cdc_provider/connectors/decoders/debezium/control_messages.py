@@ -26,7 +26,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOp
 from airflow_cdc_provider.connectors.decoders.debezium.positions import snapshot_of
 from airflow_cdc_provider.connectors.decoders.debezium.schema_history import schema_of
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import SourceBlock, source_of, statement_position
-from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
+from airflow_cdc_provider.connectors.decoders.debezium.table_ids import changed_table
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.positions import epoch_prefix
@@ -119,7 +119,7 @@ def _table_change(
     options: DebeziumOptions,
     number: int,
 ) -> list[Item]:
-    table = settings.copied_name(table_name(connector, change))
+    table = settings.copied_name(changed_table(connector, change))
     if not settings.includes(table):
         return [Ignored(1, table)]
     source = payload["source"]

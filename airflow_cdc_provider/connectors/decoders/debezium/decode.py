@@ -220,8 +220,8 @@ class DebeziumDecoder:
         """The table in the name of a topic, for unwrapped rows and messages that cannot be decoded."""
         prefix = self._options.topic_prefix
         if not prefix:
-            return self._settings.copied_name(topic.partition(".")[2])
-        return self._settings.copied_name(topic.removeprefix(f"{prefix}.")) if topic.startswith(f"{prefix}.") else ""
+            return self._settings.table_of_topic(topic.partition(".")[2])
+        return self._settings.table_of_topic(topic.removeprefix(f"{prefix}.")) if topic.startswith(f"{prefix}.") else ""
 
     def _width(self, table: str) -> int:
         """The number of digits for an order key that sorts last: the maximum, since the connector is unknown."""

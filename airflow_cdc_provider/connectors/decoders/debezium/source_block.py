@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.positions import (
     oracle_statement,
     snapshot_of,
 )
+from airflow_cdc_provider.core.table.source_names import table_name
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "mysql": ("db", "table"),
@@ -63,7 +64,7 @@ def source_of(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 def table_of(connector: str, source: Mapping[str, Any]) -> str:
     parts = [source.get(name) for name in NAMES[connector]]
     try:
-        table = ".".join(parts)  # type: ignore[arg-type]
+        table = table_name(*parts)
     except TypeError as error:
         raise DecodeError(WRONG_VALUE, "the source block does not name the table") from error
     if "" in parts:

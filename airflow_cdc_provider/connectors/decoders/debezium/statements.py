@@ -15,7 +15,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import DecodeE
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.decoders.debezium import positions
 from airflow_cdc_provider.connectors.decoders.debezium.connect_json import ConnectReader
-from airflow_cdc_provider.connectors.decoders.debezium.table_ids import table_name
+from airflow_cdc_provider.connectors.decoders.debezium.table_ids import changed_table
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
     added_definitions,
     clauses_of,
@@ -24,6 +24,7 @@ from airflow_cdc_provider.connectors.mysql_statements.alter_table import (
 )
 from airflow_cdc_provider.connectors.mysql_statements.table_renames import altered_name, renames_of
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, tokenize
+from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
 CONNECTORS = frozenset({"mysql", "mariadb"})
 
@@ -77,7 +78,7 @@ def _statements(payload: Mapping[str, Any]) -> Iterator[TableStatement]:
 
 def _statement(payload: Mapping[str, Any], change: Mapping[str, Any]) -> TableStatement:
     """Raises an error of any of these types if the message has another form."""
-    table = table_name("mysql", change)
+    table = changed_table("mysql", change)
     position = positions.mysql(payload["source"], None, "none", 0, False).at
     definition = change.get("table")
     columns = None if definition is None else tuple(str(column["name"]) for column in definition["columns"])
@@ -96,8 +97,8 @@ def _previous_name(tokens: list[Token], table: str) -> str | None:
     """The message names the new database of a table, and not the one that names without a database belong to."""
     pairs = renames_of(tokens, "") if tokens[0].word == "RENAME" else [altered_name(tokens, "")]
     for before, after in filter(None, pairs):
-        if before.startswith(".") and not after.startswith("."):
+        (database, name), (new_database, _) = parts_of(before), parts_of(after)
+        if not database and new_database:
             return None
-        database = table.partition(".")[0]
-        return f"{database}{before}" if before.startswith(".") else before
+        return before if database else table_name(parts_of(table)[0], name)
     return table

@@ -26,6 +26,7 @@ from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.connectors.source import Ignored
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
+from airflow_cdc_provider.core.table.source_names import table_name
 
 
 class YdbDecoder:
@@ -92,4 +93,4 @@ class YdbDecoder:
         """The path of a feed's topic is the path of its table and the name of the feed."""
         if self._table:
             return self._table
-        return topic.strip("/").rpartition("/")[0]
+        return table_name(topic.strip("/").rpartition("/")[0])

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.jdbc_poll.types import source_type
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.source_names import parts_of, table_name
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class PolledTable:
     types: Mapping[str, Type]
     nullable: frozenset[str]
     comments: Mapping[str, str]
+
+
+def name_of(namespace: str, name: str) -> str:
+    """Some systems have no schemas."""
+    return table_name(namespace, name) if namespace else table_name(name)
 
 
 def read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str = "") -> dict[str, PolledTable]:
@@ -42,9 +48,10 @@ def _read_catalog(connection: sa.Connection, schemas: Sequence[str], table: str)
     for namespace in namespaces:
         names = None
         if table:
-            if not table.startswith(f"{namespace}."):
+            name = parts_of(table)[-1]
+            if name_of(namespace, name) != table:
                 continue
-            names = [table.removeprefix(f"{namespace}.")]
+            names = [name]
         columns = inspector.get_multi_columns(schema=namespace or None, filter_names=names)
         keys = inspector.get_multi_pk_constraint(schema=namespace or None, filter_names=names)
         for schema_and_name, reflected in columns.items():
@@ -89,7 +96,7 @@ def _polled_table(
     return PolledTable(
         namespace,
         name,
-        TableSchema(f"{namespace}.{name}" if namespace else name, columns, key),
+        TableSchema(name_of(namespace, name), columns, key),
         {column["name"]: column["type"] for column in reflected},
         frozenset(column["name"] for column in reflected if column["nullable"]),
         {column["name"]: column["comment"] for column in reflected if column.get("comment")},

@@ -12,16 +12,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import PolledTable, name_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.column_rules import Type
 from airflow_cdc_provider.connectors.sources.postgres.catalog import DOMAINS
 from airflow_cdc_provider.connectors.sources.postgres.identities import read_identities as read_postgres
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable as PostgresTable
+from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
 from airflow_cdc_provider.core.table.identity import ColumnIdentity, TableIdentity, TablePartition
+from airflow_cdc_provider.core.table.source_names import table_name
 
-OIDS = """
-SELECT n.nspname || '.' || c.relname, c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname || '.' || c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p', 'f')
+OIDS = f"""
+SELECT n.nspname, c.relname, c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE {OF_TABLES} AND c.relkind IN ('r', 'p', 'f')
 """
 
 MYSQL_COLUMNS = """
@@ -58,7 +60,7 @@ def read_numbers(connection: sa.Connection, described: Mapping[str, PolledTable]
     numbers: dict[str, dict[str, int]] = {name: {} for name in described}
     for namespace in sorted({table.namespace for table in described.values()}):
         for table, column, number in connection.execute(sa.text(POSITIONS), {"namespace": namespace}):
-            numbers.setdefault(f"{namespace}.{table}", {})[column] = number
+            numbers.setdefault(name_of(namespace, table), {})[column] = number
     return numbers
 
 
@@ -81,7 +83,7 @@ def _mysql(connection: sa.Connection, described: Mapping[str, PolledTable]) -> d
     columns: dict[str, dict[str, ColumnIdentity]] = {name: {} for name in described}
     for namespace in sorted({table.namespace for table in described.values()}):
         for row in connection.exec_driver_sql(MYSQL_COLUMNS, {"namespace": namespace}):
-            table, name = f"{namespace}.{row[0]}", row[1]
+            table, name = name_of(namespace, row[0]), row[1]
             if table in described and name in described[table].types:
                 columns[table][name] = _mysql_column(described[table].types[name], *row[2:])
     return {name: _identity(name, identities, positional=True) for name, identities in columns.items()}
@@ -133,8 +135,8 @@ class _Session:
 def _postgres(connection: sa.Connection, described: Mapping[str, PolledTable]) -> dict[str, TableIdentity]:
     session = _Session(connection)
     tables = [
-        PostgresTable(oid, described[name].namespace, described[name].name, described[name].schema)
-        for name, oid in session.execute(OIDS, {"tables": list(described)})
+        PostgresTable(oid, namespace, name, described[table_name(namespace, name)].schema)
+        for namespace, name, oid in session.execute(OIDS, in_sql(described))
     ]
     domains = {oid: (base, typmod) for oid, base, typmod in session.execute(DOMAINS, {})}
     return {name: _as_polled(identity) for name, identity in read_postgres(session, tables, domains).items()}

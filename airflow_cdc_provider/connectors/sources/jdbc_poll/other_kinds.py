@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
+from airflow_cdc_provider.connectors.sources.jdbc_poll.catalog import name_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.settings import default_schema
 from airflow_cdc_provider.connectors.sources.mysql.catalog import OTHER_KINDS
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
@@ -18,7 +19,7 @@ def read_other_kinds(connection: sa.Connection, schemas: Sequence[str]) -> dict[
     """By ``schema.name``, or name where the system has no schemas."""
     namespaces = list(schemas) or [default_schema(connection)]
     return {
-        f"{namespace}.{name}" if namespace else name: OtherKind(what)
+        name_of(namespace, name): OtherKind(what)
         for namespace in namespaces
         for name, what in _of_schema(connection, namespace)
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
+from airflow_cdc_provider.core.table.source_names import table_name
 from airflow_cdc_provider.core.table.table_size import TableSize
 
 MYSQL = "SELECT table_schema, table_name, table_rows, data_length FROM information_schema.tables"
@@ -22,5 +23,5 @@ STATISTICS: Mapping[str, str] = {
 def read_sizes(connection: sa.Connection, tables: Sequence[str]) -> dict[str, TableSize]:
     query = STATISTICS.get(connection.dialect.name)
     rows = connection.exec_driver_sql(query).all() if query else []
-    sizes = {f"{schema}.{name}": TableSize(rows, size) for schema, name, rows, size in rows}
+    sizes = {table_name(schema, name): TableSize(rows, size) for schema, name, rows, size in rows}
     return {table: sizes[table] for table in tables if table in sizes}

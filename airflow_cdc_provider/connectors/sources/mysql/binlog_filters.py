@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
 from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
+from airflow_cdc_provider.core.table.source_names import parts_of
 
 FILTERED = "SRC171"
 
@@ -41,7 +42,7 @@ def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) 
         return
     filters = BinlogFilters(*(_names(text) for text in rows[0][2:4])) if rows else BinlogFilters(_NONE, _NONE)
     for task in tasks:
-        database = task.name_in_source.partition(".")[0]
+        database = parts_of(task.name_in_source)[0]
         if setting := filters.setting(database):
             problem = Problem(
                 FILTERED,

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, read_variables
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, name_in_sql, read_variables
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, raise_problems
+from airflow_cdc_provider.core.table.source_names import table_name
 
 ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 FOREIGN_KEYS = """
@@ -27,7 +28,7 @@ def cascade_problems(connection: Any, tasks: Sequence[TableTask]) -> Iterator[Pr
     if _are_logged(connection):
         return
     for row in fetch_all(connection, FOREIGN_KEYS + ORDERED, (ACTIONS, ACTIONS)):
-        if f"{row[0]}.{row[1]}" in ours:
+        if table_name(row[0], row[1]) in ours:
             yield _problem(*row)
 
 
@@ -45,14 +46,14 @@ def _are_logged(connection: Any) -> bool:
 
 
 def _problem(database: str, name: str, constraint: str, parent: str, on_delete: str, on_update: str) -> Problem:
-    table = f"{database}.{name}"
+    table = table_name(database, name)
     return Problem(
         "SRC104",
         f"a foreign key changes rows of {table} when rows of {parent} change, and the binlog does not contain this",
         where=table,
         found=f"foreign key {constraint} ON DELETE {on_delete} ON UPDATE {on_update}",
         allowed="foreign keys with RESTRICT or NO ACTION",
-        do=f"ALTER TABLE {table} DROP FOREIGN KEY {constraint}; add it without CASCADE and SET NULL, and change the "
-        "rows in the application or in a trigger",
+        do=f"ALTER TABLE {name_in_sql(table)} DROP FOREIGN KEY {constraint}; add it without CASCADE and SET NULL, and "
+        "change the rows in the application or in a trigger",
         table=table,
     )

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
 from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import parts_of, schema_and_table, table_name
 from airflow_cdc_provider.core.table.table_size import TableSize
 
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
@@ -31,7 +32,7 @@ OTHER_KINDS = {
 """Types of ``information_schema.tables`` that are no tables with rows of their own. Every other one is a table."""
 
 OTHERS = """
-SELECT CONCAT(table_schema, '.', table_name), table_type FROM information_schema.tables
+SELECT table_schema, table_name, table_type FROM information_schema.tables
 WHERE table_type IN {others} AND table_schema {where}
 """
 
@@ -56,13 +57,13 @@ ORDER BY table_schema, table_name, index_name <> 'PRIMARY', index_name, seq_in_i
 """
 
 SIZES = """
-SELECT CONCAT(table_schema, '.', table_name), table_rows, data_length FROM information_schema.tables
-WHERE CONCAT(table_schema, '.', table_name) IN %s
+SELECT table_schema, table_name, table_rows, data_length FROM information_schema.tables
+WHERE (table_schema, table_name) IN %s
 """
 
 COMMENTS = """
-SELECT CONCAT(table_schema, '.', table_name), column_name, column_comment FROM information_schema.columns
-WHERE column_comment <> '' AND table_schema IN %s AND CONCAT(table_schema, '.', table_name) IN %s
+SELECT table_schema, table_name, column_name, column_comment FROM information_schema.columns
+WHERE column_comment <> '' AND (table_schema, table_name) IN %s
 """
 
 
@@ -201,7 +202,7 @@ def read_other_kinds(connection: Any, databases: Sequence[str]) -> dict[str, Oth
     """What these databases have beside tables."""
     where, names = _in_databases(databases)
     rows = fetch_all(connection, OTHERS.format(where=where, others=tuple(OTHER_KINDS)), names)
-    return {name: OtherKind(OTHER_KINDS[kind]) for name, kind in rows}
+    return {table_name(database, name): OtherKind(OTHER_KINDS[kind]) for database, name, kind in rows}
 
 
 def _in_databases(databases: Sequence[str]) -> tuple[str, list[str]]:
@@ -212,16 +213,17 @@ def _in_databases(databases: Sequence[str]) -> tuple[str, list[str]]:
 
 def read_sizes(connection: Any, tables: Sequence[str]) -> dict[str, TableSize]:
     """From the statistics of the storage engine. InnoDB estimates the rows from a sample of pages."""
-    rows = fetch_all(connection, SIZES, (tuple(tables),)) if tables else []
-    return {table: TableSize(rows, size) for table, rows, size in rows}
+    names = tuple(schema_and_table(tables))
+    found = fetch_all(connection, SIZES, (names,)) if names else []
+    return {table_name(database, name): TableSize(rows, size) for database, name, rows, size in found}
 
 
 def read_comments(connection: Any, tables: Sequence[str]) -> dict[str, dict[str, str]]:
     """Table → column → comment."""
     found: dict[str, dict[str, str]] = {}
-    databases = tuple({table.partition(".")[0] for table in tables})
-    for table, column, text in fetch_all(connection, COMMENTS, (databases, tuple(tables))) if tables else []:
-        found.setdefault(table, {})[column] = text
+    names = tuple(schema_and_table(tables))
+    for database, name, column, text in fetch_all(connection, COMMENTS, (names,)) if names else []:
+        found.setdefault(table_name(database, name), {})[column] = text
     return found
 
 
@@ -229,12 +231,17 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def name_in_sql(table: str) -> str:
+    return ".".join(map(quoted, parts_of(table)))
+
+
 def exists(connection: Any, table: str) -> bool:
     """The server says that a table does not exist only to a user who may read it."""
-    name = ".".join(map(quoted, table.split(".", 1)))
+    if not schema_and_table([table]):
+        return False
     with connection.cursor() as cursor:
         try:
-            cursor.execute(f"SELECT 1 FROM {name} LIMIT 0")
+            cursor.execute(f"SELECT 1 FROM {name_in_sql(table)} LIMIT 0")
         # The driver is imported by the client only.
         except Exception as error:
             if error_code(error) in (NO_SUCH_TABLE, UNKNOWN_DATABASE):
@@ -252,7 +259,7 @@ def _table(database: str, name: str, rows: list[tuple[Any, ...]], keys: list[lis
     key = next((tuple(names) for names in keys if not_null.issuperset(names)), ())
     with_generated = not_null | {column.name for column in columns if column.generated}
     generated_key = () if key else next((tuple(names) for names in keys if with_generated.issuperset(names)), ())
-    schema, (kind, engine) = TableSchema(f"{database}.{name}", copied, key), rows[0][-2:]
+    schema, (kind, engine) = TableSchema(table_name(database, name), copied, key), rows[0][-2:]
     return CatalogTable(database, name, columns, schema, kind, engine, generated_key)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.row_filters import operand_problems
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, name_in_sql
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
@@ -51,7 +51,7 @@ def _missing_key(table: str) -> Problem:
         where=table,
         found="no primary key, and no unique key of columns that are NOT NULL",
         allowed="one of them, or `key` in the table's rule",
-        do=f"ALTER TABLE {table} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
+        do=f"ALTER TABLE {name_in_sql(table)} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
     )
 
 

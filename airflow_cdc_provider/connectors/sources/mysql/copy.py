@@ -42,6 +42,7 @@ from airflow_cdc_provider.core.spec.filters import literal
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.source_names import parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +76,7 @@ def open_copy(
 
 def _identity(connection: Any, task: TableTask) -> TableIdentity | None:
     name = task.name_in_source
-    return (read_identities(connection, [name.partition(".")[0]]) or {}).get(name)
+    return (read_identities(connection, [parts_of(name)[0]]) or {}).get(name)
 
 
 def view_of(connection: Any, position: Position, task: TableTask, table: CatalogTable, epoch: int, cores: int) -> Copy:

@@ -12,7 +12,9 @@ from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 
-GRANT = re.compile(r"GRANT (?P<rights>.*?) ON (?P<object>\*\.\*|`(?:[^`]|``)*`\.(?:\*|`(?:[^`]|``)*`)) TO ")
+GRANT = re.compile(
+    r"GRANT (?P<rights>.*?) ON (?:\*\.\*|(?P<database>`(?:[^`]|``)*`)\.(?P<table>\*|`(?:[^`]|``)*`)) TO "
+)
 WHOLE = re.compile(r"(?:ALL PRIVILEGES|(?:.*, )?SELECT(?:,|$))")
 """A right on the whole object: one on columns has their list in parentheses."""
 
@@ -26,16 +28,17 @@ LOCKED = 1205
 def limited_tables(connection: Any, tables: Iterable[CatalogTable], mariadb: bool) -> frozenset[str]:
     """Those of which the login may select some columns only, or none. The catalog does not show the others."""
     granted = whole_grants(_grants(connection, mariadb))
-    unproven = [table for table in tables if not granted.fullmatch(table.schema.table)]
+    unproven = [table for table in tables if not granted.fullmatch(_text(table.database, table.name))]
     if unproven:
         fetch_all(connection, f"SET SESSION lock_wait_timeout = {LOCK_LIMIT_S}")
     return frozenset(table.schema.table for table in unproven if _is_limited(connection, table))
 
 
 def whole_grants(grants: Iterable[str]) -> re.Pattern[str]:
-    """Matches the tables that may be selected as a whole. ``grants``: as the server shows them."""
+    """Matches the tables that may be selected as a whole, as database, zero byte and name. ``grants``: as the server
+    shows them."""
     found = [match for grant in grants if (match := GRANT.match(grant)) and WHOLE.match(match["rights"])]
-    return re.compile("|".join(["(?!)", *(_pattern(match["object"]) for match in found)]), re.DOTALL)
+    return re.compile("|".join(["(?!)", *(_pattern(match) for match in found)]), re.DOTALL)
 
 
 def _grants(connection: Any, mariadb: bool) -> list[str]:
@@ -45,17 +48,20 @@ def _grants(connection: Any, mariadb: bool) -> list[str]:
     return [str(grant) for (grant,) in fetch_all(connection, f"SHOW GRANTS{using}".replace("%", "%%"))]
 
 
-def _pattern(granted: str) -> str:
-    """Of ``database.table``. The name of a database is a pattern, unless the grant is on a table."""
-    if granted == "*.*":
+def _pattern(granted: re.Match[str]) -> str:
+    """The name of a database is a pattern, unless the grant is on a table."""
+    if granted["database"] is None:
         return ".*"
-    database, _, table = granted.rpartition(".")
-    database, table = (name.strip("`").replace("``", "`") for name in (database, table))
-    if table != "*":
-        return re.escape(f"{database}.{table}")
+    database, table = (name[1:-1].replace("``", "`") for name in granted.group("database", "table"))
+    if granted["table"] != "*":
+        return re.escape(_text(database, table))
     parts = re.findall(r"\\.|.", database, re.DOTALL)
     wildcards = {"%": ".*", "_": "."}
-    return "".join(wildcards.get(part) or re.escape(part[-1]) for part in parts) + r"\..*"
+    return "".join(wildcards.get(part) or re.escape(part[-1]) for part in parts) + r"\0.*"
+
+
+def _text(database: str, table: str) -> str:
+    return f"{database}\0{table}"
 
 
 def may_hold_others(task: TableTask) -> bool:

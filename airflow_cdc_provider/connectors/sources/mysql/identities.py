@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.connections.mysql_errors import MISSING_PRIVILEGE
 from airflow_cdc_provider.core.connections.mysql_session import error_code
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.table.identity import THE_TABLE, TableIdentity, TablePartition
+from airflow_cdc_provider.core.table.source_names import table_name
 
 IDS = "SELECT name, table_id FROM information_schema.{view} {where} ORDER BY table_id"
 IN_DATABASES = "WHERE SUBSTRING_INDEX(name, '/', 1) IN %s"
@@ -77,7 +78,7 @@ def _name(file: str) -> str:
     """``database.table``; empty if the name cannot be read."""
     if "@" in CODE_POINT.sub("", file):
         return ""
-    return CODE_POINT.sub(lambda match: chr(int(match[1], 16)), file).replace("/", ".", 1)
+    return table_name(*(CODE_POINT.sub(lambda match: chr(int(match[1], 16)), part) for part in file.split("/", 1)))
 
 
 def _file(name: str) -> str:

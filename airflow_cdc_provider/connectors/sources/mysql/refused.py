@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_cdc_provider.connectors.sources.mysql.alterations import LOGGING_ENGINES
 from airflow_cdc_provider.connectors.sources.mysql.binlog_filters import filtered_problems
-from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, read_server, read_user
+from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, name_in_sql, read_server, read_user
 from airflow_cdc_provider.connectors.sources.mysql.grants import grant_problems, limited_tables
 from airflow_cdc_provider.connectors.sources.mysql.server_charsets import convertible
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, is_known
@@ -52,7 +52,7 @@ def _kind_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
             task.table,
             "WITH SYSTEM VERSIONING",
             "tables without it",
-            f"ALTER TABLE {table.schema.table} DROP SYSTEM VERSIONING; or remove it from the definition",
+            f"ALTER TABLE {name_in_sql(table.schema.table)} DROP SYSTEM VERSIONING; or remove it from the definition",
             "nothing of it is read",
         )
     elif table.kind != BASE_TABLE or table.engine.lower() not in LOGGING_ENGINES:

@@ -44,6 +44,7 @@ from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.identity import NO_UNLOGGED_CHANGES, TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.source_names import parts_of
 from airflow_cdc_provider.core.table.special_values import MYSQL, Specials, may_hold
 from airflow_cdc_provider.core.table.table_size import TableSize
 
@@ -88,7 +89,7 @@ class MysqlSource(KeepsNoState):
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
         if not tables:
             return {}
-        databases = sorted({task.name_in_source.partition(".")[0] for task in tables})
+        databases = sorted({parts_of(task.name_in_source)[0] for task in tables})
         with self.client.session("check") as connection:
             catalog = read_tables(connection, databases)
             problems = list(refused_problems(connection, self.client.address, tables, catalog))
@@ -116,7 +117,7 @@ class MysqlSource(KeepsNoState):
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         with self.client.session("describe") as connection:
-            identities = read_identities(connection, {table.partition(".")[0] for table in tables}) or {}
+            identities = read_identities(connection, {parts_of(table)[0] for table in tables}) or {}
         return {table: identities[table] for table in tables if table in identities}
 
     def not_streamed(

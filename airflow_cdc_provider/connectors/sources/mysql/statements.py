@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.mysql_statements.alter_table import clauses
 from airflow_cdc_provider.connectors.mysql_statements.table_renames import Rename, renames_of
 from airflow_cdc_provider.connectors.mysql_statements.tokens import Token, Tokens, tokenize
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Query
+from airflow_cdc_provider.core.table.source_names import in_lower_case, parts_of, table_name
 
 
 class Effect(Enum):
@@ -34,9 +35,9 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Statement:
-    """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables. ``clauses``: of an ALTER
-    TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables, with the names as written, in order; a
-    statement that does more than that has none."""
+    """``tables``: its identifiers as ``database.table`` in lower case; some may not be tables; a database alone means
+    all its tables. ``clauses``: of an ALTER TABLE. ``ignoring``: it is an ALTER IGNORE TABLE. ``renames``: of tables,
+    with the names as written, in order; a statement that does more than that has none."""
 
     effect: Effect
     tables: frozenset[str] = frozenset()
@@ -46,11 +47,7 @@ class Statement:
 
     def affected(self, tables: Collection[str]) -> list[str]:
         """Those of ``tables`` that it affects; DROP DATABASE affects all tables of the database."""
-        return [
-            name
-            for name in tables
-            if name.lower() in self.tables or f"{name.lower().partition('.')[0]}.*" in self.tables
-        ]
+        return [name for name in tables if {in_lower_case(name), _database(name)} & self.tables]
 
 
 DML = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH", "HANDLER"})
@@ -91,7 +88,7 @@ def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Stat
     if "TEMPORARY" in words[:4]:
         return Statement(Effect.NONE)
     if words[:2] in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
-        return Statement(Effect.REPLACE_TABLE, frozenset({f"{tokens[-1].name.lower()}.*"}))
+        return Statement(Effect.REPLACE_TABLE, frozenset({table_name(tokens[-1].name.lower())}))
     if "TABLE" not in words[:4] and "TABLES" not in words[:2]:
         return Statement(Effect.NONE)
     if words[0] == "CREATE":
@@ -114,12 +111,16 @@ def _loses_rows(tokens: Sequence[Token]) -> bool:
     return any(what not in ("COLUMN", "INDEX", "KEY") for what in renamed)
 
 
+def _database(table: str) -> str:
+    return table_name(parts_of(table)[0].lower())
+
+
 def _identifiers(tokens: Sequence[Token], database: str) -> frozenset[str]:
     names = set()
     for at, token in enumerate(tokens):
         if not token.name:
             continue
         if [following.word for following in tokens[at + 1 : at + 2]] == ["."] and tokens[at + 2 : at + 3]:
-            names.add(f"{token.name}.{tokens[at + 2].name}".lower())
-        names.add(f"{database}.{token.name}".lower())
+            names.add(table_name(token.name.lower(), tokens[at + 2].name.lower()))
+        names.add(table_name(database.lower(), token.name.lower()))
     return frozenset(names)

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import TypeVar
 
 from airflow_cdc_provider.connectors.sources.mysql.binlog import Malformed
+from airflow_cdc_provider.core.table.source_names import table_name
 
 V = TypeVar("V")
 
@@ -133,7 +134,7 @@ def table_id_and_name(body: bytes) -> tuple[int, str]:
     """The id and ``database.table``, which are enough to skip the rows of the table."""
     at = 9 + body[8]
     database, name = body[9:at].decode(), body[at + 2 : at + 2 + body[at + 1]].decode()
-    return int.from_bytes(body[:6], "little"), f"{database}.{name}"
+    return int.from_bytes(body[:6], "little"), table_name(database, name)
 
 
 def parse_table_map(body: bytes, mariadb: bool) -> TableMap:

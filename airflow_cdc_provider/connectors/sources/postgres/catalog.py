@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.positions import parse_lsn
 from airflow_cdc_provider.connectors.sources.postgres.schemas import Catalog, CatalogTable
+from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
 from airflow_cdc_provider.connectors.sources.postgres.types import Domains, as_cell, converter, logical_type
 from airflow_cdc_provider.connectors.unrepresentable import Unrepresentable
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.source_names import table_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -25,11 +27,11 @@ TABLES = f"c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND {OF_USERS}"
 
 # A sequence of a column is no thing of its own.
 OTHERS = f"""
-SELECT n.nspname || '.' || c.relname, c.relkind::text, CASE WHEN c.relispartition THEN root.name END
+SELECT n.nspname, c.relname, c.relkind::text, root.schema, root.name
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL (
-    SELECT rn.nspname || '.' || r.relname AS name FROM pg_class r JOIN pg_namespace rn ON rn.oid = r.relnamespace
+    SELECT rn.nspname AS schema, r.relname AS name FROM pg_class r JOIN pg_namespace rn ON rn.oid = r.relnamespace
     WHERE c.relispartition AND r.oid = pg_partition_root(c.oid)
 ) root ON true
 WHERE {OF_USERS} AND (c.relkind IN ('v', 'm') OR c.relispartition AND c.relkind IN ('r', 'p', 'f')
@@ -59,7 +61,7 @@ LEFT JOIN LATERAL (
     WHERE c.relkind = 'p' AND leaf.isleaf AND l.attname = a.attname AND NOT l.attisdropped
     HAVING c.relkind = 'p'
 ) stored ON true
-WHERE {TABLES} AND (%(tables)s::text[] IS NULL OR n.nspname || '.' || c.relname = ANY (%(tables)s))
+WHERE {TABLES} AND (%(names)s::text[] IS NULL OR {OF_TABLES})
 ORDER BY n.nspname, c.relname, a.attnum
 """
 
@@ -85,55 +87,58 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text,
 """
 
 
-OIDS = """
+OIDS = f"""
 SELECT c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname || '.' || c.relname = ANY (%s)
+WHERE {OF_TABLES}
 """
 NAMES = f"""
-SELECT c.oid::int8, n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT c.oid::int8, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {TABLES} AND c.oid::int8 = ANY (%s)
 """
-COMMENTS = """
-SELECT n.nspname || '.' || c.relname, a.attname::text, d.description
+COMMENTS = f"""
+SELECT n.nspname, c.relname, a.attname::text, d.description
 FROM pg_description d
 JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 'pg_class'::regclass
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND a.attnum > 0
-WHERE n.nspname || '.' || c.relname = ANY (%s)
+WHERE {OF_TABLES}
 """
-EXISTS = """
+EXISTS = f"""
 SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname || '.' || c.relname = %s OR c.oid::text = %s)
+               WHERE {OF_TABLES} OR c.oid::text = %(oid)s)
 """
 
 
 def exists(connection: Connection[Any], table: str, oid: str) -> bool:
     """Whether there is a table of this name or ``oid``. Everybody may read this part of the catalog."""
-    row = connection.execute(EXISTS, [table, oid]).fetchone()
+    row = connection.execute(EXISTS, {**in_sql([table]), "oid": oid}).fetchone()
     assert row is not None
     return bool(row[0])
 
 
 def table_oids(connection: Connection[Any], tables: Sequence[str]) -> set[int]:
-    return {oid for (oid,) in connection.execute(OIDS, [list(tables)])}
+    return {oid for (oid,) in connection.execute(OIDS, in_sql(tables))}
 
 
 def table_names(connection: Connection[Any], oids: Sequence[int]) -> dict[int, str]:
-    return dict(connection.execute(NAMES, [list(oids)]).fetchall())
+    rows = connection.execute(NAMES, [list(oids)])
+    return {oid: table_name(namespace, name) for oid, namespace, name in rows}
 
 
 def read_comments(connection: Connection[Any], tables: Sequence[str]) -> dict[str, dict[str, str]]:
     """Table → column → comment."""
     found: dict[str, dict[str, str]] = {}
-    for table, column, text in connection.execute(COMMENTS, [list(tables)]):
-        found.setdefault(table, {})[column] = text
+    for namespace, name, column, text in connection.execute(COMMENTS, in_sql(tables)):
+        found.setdefault(table_name(namespace, name), {})[column] = text
     return found
 
 
 def read_other_kinds(connection: Connection[Any]) -> dict[str, OtherKind]:
     """What the database has beside tables."""
-    found = connection.execute(OTHERS).fetchall()
-    return {name: OtherKind("a partition", root) if root else OtherKind(KINDS[kind]) for name, kind, root in found}
+    return {
+        table_name(namespace, name): OtherKind("a partition", table_name(*root)) if root[1] else OtherKind(KINDS[kind])
+        for namespace, name, kind, *root in connection.execute(OTHERS)
+    }
 
 
 def read_identity(connection: Connection[Any]) -> dict[str, str]:
@@ -155,7 +160,8 @@ def read_catalog(connection: Connection[Any], tables: Sequence[str] | None = Non
     keys = defaultdict[int, list[tuple[str, ...]]](list)
     for oid, names in connection.execute(KEYS):
         keys[oid].append(tuple(names))
-    rows = connection.execute(COLUMNS, {"tables": None if tables is None else list(tables)}).fetchall()
+    named = {"schemas": None, "names": None} if tables is None else in_sql(tables)
+    rows = connection.execute(COLUMNS, named).fetchall()
     described = [
         _catalog_table(oid, namespace, name, list(columns), keys[oid], domains)
         for (oid, namespace, name), columns in groupby(rows, key=lambda row: (row[0], row[1], row[2]))
@@ -192,7 +198,7 @@ def _catalog_table(
         oid,
         namespace,
         name,
-        TableSchema(f"{namespace}.{name}", tuple(columns), key),
+        TableSchema(table_name(namespace, name), tuple(columns), key),
         frozenset(generated),
         frozenset(unknown_initial),
         generated_key=keys[-1] if keys and not key else (),

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.sources.postgres.select import CTID, condit
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.proof.key_intervals import Key, KeyInterval, number_sql, within_sql
 from airflow_cdc_provider.core.table.schema import LIMITED, Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.source_names import parts_of
 
 NUMBER = quoted("_cdc_number")
 HASH_DIGITS = 16
@@ -74,8 +75,7 @@ def _texts(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval
 
 def _rows(task: TableTask, schema: TableSchema, intervals: Sequence[KeyInterval]) -> str:
     """Rows of inheritance children are left out; rows of partitions are included."""
-    namespace, _, name = task.name_in_source.partition(".")
-    table = f"{quoted(namespace)}.{quoted(name)}"
+    table = ".".join(map(quoted, parts_of(task.name_in_source)))
     regclass = "'" + table.replace("'", "''") + "'::regclass"
     own = f"p.oid = {regclass} AND (r.tableoid = p.oid OR p.relkind = 'p')"
     rows = f"SELECT r.*, r.ctid AS {quoted(CTID)} FROM {table} AS r, pg_class AS p WHERE {own}"

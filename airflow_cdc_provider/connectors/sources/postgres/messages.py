@@ -12,6 +12,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import Final, NamedTuple
 
+from airflow_cdc_provider.core.table.source_names import table_name
+
 BEGIN, COMMIT, RELATION, TYPE, ORIGIN, MESSAGE = b"BCRYOM"
 INSERT, UPDATE, DELETE, TRUNCATE = b"IUDT"
 NEW, KEY, OLD = b"NKO"
@@ -117,7 +119,7 @@ def parse_relation(data: bytes) -> Relation:
     _require_end(data, at)
     if identity not in "dnfi":
         raise MalformedMessage(f"unknown replica identity {identity!r}")
-    return Relation(oid, f"{namespace or 'pg_catalog'}.{name}", identity, tuple(attributes))
+    return Relation(oid, table_name(namespace or "pg_catalog", name), identity, tuple(attributes))
 
 
 def parse_truncate(data: bytes) -> Truncate:

@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.sources.postgres.catalog import read_catalog
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
+from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.table.source_names import in_shell, table_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 MEMBERS = """
-SELECT DISTINCT p.schemaname || '.' || p.tablename
+SELECT DISTINCT p.schemaname, p.tablename
 FROM pg_publication_tables p WHERE p.pubname = %s
 """
 
 
 # A membership gets a new oid when its table is removed and added again, or gets another filter.
-MEMBERSHIPS = """
-SELECT n.nspname || '.' || c.relname AS name, coalesce(
+MEMBERSHIPS = (
+    """
+SELECT n.nspname, c.relname, coalesce(
     (SELECT max(r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid
         AND (r.prrelid = c.oid OR r.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
     {of_schema}
     CASE WHEN p.puballtables THEN p.oid END)::int8 AS membership
 FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE p.pubname = %s AND n.nspname || '.' || c.relname = ANY(%s)
-"""
+WHERE p.pubname = %(publication)s AND """
+    + OF_TABLES
+)
 OF_SCHEMA = "(SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = c.relnamespace),"
 FIRST_WITH_SCHEMAS = 150000
 """From this version on, whole schemas can be published."""
@@ -43,15 +47,15 @@ def table_sql(table: CatalogTable) -> str:
 
 
 def members(connection: Connection[Any], publication: str) -> set[str]:
-    return {row[0] for row in connection.execute(MEMBERS, (publication,))}
+    return {table_name(*row) for row in connection.execute(MEMBERS, (publication,))}
 
 
 def memberships(connection: Connection[Any], publication: str, tables: Sequence[str]) -> dict[str, int]:
     """Oid of the membership of each table that is in the publication now."""
     of_schema = OF_SCHEMA if connection.info.server_version >= FIRST_WITH_SCHEMAS else ""
     query = MEMBERSHIPS.format(of_schema=of_schema)
-    rows = connection.execute(query.encode(), (publication, list(tables))).fetchall()
-    return {name: membership for name, membership in rows if membership is not None}
+    rows = connection.execute(query.encode(), {"publication": publication, **in_sql(tables)})
+    return {table_name(schema, name): membership for schema, name, membership in rows if membership is not None}
 
 
 def require_publication(connection: Connection[Any], publication: str, tables: Sequence[str], location: str) -> None:
@@ -75,7 +79,7 @@ def unpublished(
             not_a_member(publication, table, location),
             data="changes made while it is not in the publication are not in the stream",
             do=f"{add_statement(publication, table)}; a resync of the table follows, or with `reconcile: manual` run "
-            f"airflow cdc resync {replicator} --table {name}",
+            f"airflow cdc resync {replicator} --table {in_shell(name)}",
         )
         for name, table in read_catalog(connection, missing).tables.items()
     }

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.table_names import OF_TABLES, in_sql
+from airflow_cdc_provider.core.table.source_names import table_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -24,8 +26,9 @@ SELECT concat_ws(', ', CASE WHEN p.pubinsert THEN 'insert' END, CASE WHEN p.pubu
 FROM pg_publication p WHERE p.pubname = %s
 """
 
-TABLES = """
-SELECT n.nspname || '.' || c.relname AS table, n.nspname::text AS namespace, c.relname::text AS name,
+TABLES = (
+    """
+SELECT n.nspname::text AS namespace, c.relname::text AS name,
        c.relkind::text AS kind,
        c.relispartition AS partition, c.relpersistence::text AS persistence, c.relreplident::text AS identity,
        has_schema_privilege(n.oid, 'USAGE') AS may_enter, has_table_privilege(c.oid, 'SELECT') AS may_select,
@@ -63,8 +66,9 @@ SELECT n.nspname || '.' || c.relname AS table, n.nspname::text AS namespace, c.r
              WHERE l.oid = ANY (part.oids) AND l.oid <> c.oid AND l.relkind = 'f' ORDER BY 1) AS foreign_parts
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT coalesce(array_agg(relid::oid), '{}') || c.oid AS oids FROM pg_partition_tree(c.oid)) part
-WHERE n.nspname || '.' || c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
-"""
+WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND """
+    + OF_TABLES
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,6 @@ class TableFacts:
     replica identity than their root. ``unique_keys``: the columns of each unique index without nullable columns.
     ``narrowed``: the publication has only some of the rows or columns."""
 
-    table: str
     namespace: str
     name: str
     kind: str
@@ -108,6 +111,10 @@ class TableFacts:
     identity_index: list[str]
     mismatched_partitions: list[str]
     foreign_parts: list[str]
+
+    @property
+    def table(self) -> str:
+        return table_name(self.namespace, self.name)
 
     @property
     def sql(self) -> str:
@@ -134,7 +141,7 @@ def read_table_facts(connection: Connection[Any], publication: str, tables: Sequ
     from psycopg.rows import class_row
 
     with connection.cursor(row_factory=class_row(TableFacts)) as cursor:
-        cursor.execute(TABLES.encode(), {"publication": publication, "tables": list(tables)})
+        cursor.execute(TABLES.encode(), {"publication": publication, **in_sql(tables)})
         return {facts.table: facts for facts in cursor}
 
 

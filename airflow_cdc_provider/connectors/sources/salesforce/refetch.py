@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchem
 from airflow_cdc_provider.core.errors import Problem, SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def refetch(
@@ -68,6 +69,6 @@ def _unreadable(table: str, error: str) -> Problem:
         f"a fetched record of {table} has a value that does not match its column's type",
         where=table,
         found=error,
-        do=f"check whether the field's type was changed; if so: airflow cdc resync, with --table {table}",
+        do=f"check whether the field's type was changed; if so: airflow cdc resync, with --table {in_shell(table)}",
         data="the changes of the records wait in the carry-over; all other rows are applied",
     )

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.positions import lsn_of
 from airflow_cdc_provider.connectors.sources.sqlserver.types import SqlColumn, quoted
 from airflow_cdc_provider.core.errors import CheckFailed, SourceUnavailable
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+from airflow_cdc_provider.core.table.source_names import table_name
 from airflow_cdc_provider.core.table.table_size import TableSize
 
 CLUSTERED = 1
@@ -161,7 +162,7 @@ def _table(rows: list[tuple[Any, ...]], keys: Mapping[int, Sequence[tuple[bool, 
     required = {column.name for column in copied if not column.nullable}
     usable = (one for one in keys.get(object_id, ()) if required.issuperset(one[1]))
     clustered, key = next(usable, (False, ()))
-    schema = TableSchema(f"{namespace}.{name}", copied, key, Regime.DOUBLE)
+    schema = TableSchema(table_name(namespace, name), copied, key, Regime.DOUBLE)
     return CatalogTable(namespace, name, object_id, created, int(last_number), columns, schema, clustered)
 
 

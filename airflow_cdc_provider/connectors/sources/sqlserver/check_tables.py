@@ -10,6 +10,7 @@ from airflow_cdc_provider.connectors.sources.sqlserver.types import CODE_PAGE_TE
 from airflow_cdc_provider.connectors.sources.sqlserver.values import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.table.source_names import in_shell
 
 
 def table_problems(
@@ -56,7 +57,7 @@ def not_captured(table: CatalogTable, server: str, replicator: str) -> Problem:
         where=server,
         found="the table has no capture instance",
         do=f"{enable_statement(table)}; a resync of the table follows, or with `reconcile: manual` run "
-        f"airflow cdc resync {replicator} --table {name}",
+        f"airflow cdc resync {replicator} --table {in_shell(name)}",
         data="changes made while the table has no capture instance are in no change table",
     )
 
