@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.registry import load_class
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.own_rows import own_rows
@@ -77,14 +78,13 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
     """``added``: the columns that are new to the target."""
     return MergePlan(
         batch.schema,
-        task.rule.on_delete,
+        OnDelete.IGNORE if task.rule.ignores_deletes else task.rule.on_delete,
         batch.partial,
         batch.truncated,
         batch.repair,
         added,
         tuple((low, high) for _, low, high in batch.bounds),
         own_rows(task.rule),
-        task.rule.ignores_deletes,
     )
 
 

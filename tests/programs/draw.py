@@ -182,6 +182,8 @@ def _possible(setup: Setup) -> Setup:
     changes: dict[str, Any] = {}
     if setup.shards:
         changes |= {"tables": 2, "history": "none", "declared_key": False, "secret": "plain"}
+    if setup.on_delete == "soft":
+        changes["ignore"] = tuple(what for what in setup.ignore if what != "delete")
     if setup.history != "none" and setup.on_delete == "soft":
         changes["on_delete"] = "hard"
     if setup.history == "scd2" and setup.source == YDB:

@@ -8,9 +8,7 @@ from tests.programs.program import (
     FEATURES,
     ICEBERG,
     MARIADB,
-    TO_MARIADB,
     TO_POSTGRES,
-    YDB,
     AddColumn,
     AddTarget,
     AnswerQuestion,
@@ -106,10 +104,6 @@ NAMED: dict[str, Program] = {
         ),
     ),
     "keys that look like variables of Spark": Program(Setup(targets=(ICEBERG,), text_keys=True), (BEGIN, Put(2, 5))),
-    "a table with marks ignores deletes": Program(
-        Setup(source=YDB, targets=(TO_MARIADB,), on_delete="soft", ignore=("delete",)),
-        (BEGIN, Delete(1), Put(5, 2), Settle()),
-    ),
     "a target table that was dropped is not green": Program(Setup(), (BEGIN, LoseCopy(), Settle())),
     "two targets of MariaDB with two answers": Program(
         Setup(source=MARIADB, policy="ask", targets=(DELTA, FEATURES)),

@@ -22,7 +22,6 @@ from airflow_cdc_provider.core.log.change_records import ARRIVES, DEPARTS, Chang
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import (
     Definition,
-    Ignorable,
     OnBadRecord,
     OnDelete,
     Source,
@@ -75,7 +74,6 @@ class ScriptedTable:
         source: FetchesRows | None = None,
         engine: EngineMode = EngineMode.AUTO,
         history: History = History.NONE,
-        ignore: tuple[Ignorable, ...] = (),
     ) -> None:
         """Staging and lake are in ``folder``, or under ``base_url``, with the connection ``objects``. ``target``:
         another target, with its ``secrets``. ``source``: fetches single rows."""
@@ -83,9 +81,7 @@ class ScriptedTable:
         self.spark = spark
         self.schema = schema
         self.source = source
-        self.rule = TableRule(
-            schema.table, on_delete=on_delete, ignore=ignore, on_bad_record=on_bad_record, history=history
-        )
+        self.rule = TableRule(schema.table, on_delete=on_delete, on_bad_record=on_bad_record, history=history)
         self.definition = Definition(
             name="hand",
             source=Source("postgres", "none", options={"publication": "none"}),

@@ -77,8 +77,7 @@ class Clause:
 class MergePlan:
     """``added``: columns new to the target. ``ranges``: cover the bounded key column of all staged rows, as SQL
     literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too, and rows
-    without one, which another writer wrote (repair). ``own``: the rows that the merge may change; None: all.
-    ``ignores_deletes``: rows that left the source stay, unmarked, although a truncate may mark or delete them."""
+    without one, which another writer wrote (repair). ``own``: the rows that the merge may change; None: all."""
 
     schema: TableSchema
     on_delete: OnDelete
@@ -88,11 +87,9 @@ class MergePlan:
     added: tuple[Column, ...] = ()
     ranges: tuple[tuple[str, str], ...] = ()
     own: OwnRows | None = None
-    ignores_deletes: bool = False
 
     @property
     def soft(self) -> bool:
-        """Whether the table has a column that marks deleted rows."""
         return self.on_delete is OnDelete.SOFT
 
     @property
@@ -100,10 +97,6 @@ class MergePlan:
         """A deleted row that the target lost is inserted and marked as deleted. Only for repairs: in the stream, a
         deleted row that the target does not have was inserted and deleted within the batch."""
         return self.not_older and self.soft and self.partial
-
-    @property
-    def applies_deletes(self) -> bool:
-        return not self.ignores_deletes and self.on_delete is not OnDelete.IGNORE
 
     @property
     def changes_unmatched_rows(self) -> bool:
@@ -118,7 +111,7 @@ class MergePlan:
         if self.partial and self.soft:
             yield Clause(RowMatch.BOTH, Action.REFUSE, (LIVE,), partial_only=True, flagged_only=True, guarded=True)
         yield Clause(RowMatch.BOTH, Action.UPDATE, (LIVE, PUT), guarded=True)
-        if self.applies_deletes:
+        if self.on_delete is not OnDelete.IGNORE:
             yield Clause(RowMatch.BOTH, Action.MARK_DELETED if self.soft else Action.DELETE, (GONE,), guarded=True)
         if self.partial:
             yield Clause(RowMatch.STAGED_ONLY, Action.REFUSE, (LIVE,), partial_only=True)

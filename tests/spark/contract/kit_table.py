@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_cdc_provider.connectors.source_features import FetchesRows
-from airflow_cdc_provider.core.spec.definition import Ignorable, OnBadRecord, OnDelete
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import TableSchema
 from tests.spark.contract.kits import TargetKit
@@ -23,7 +23,6 @@ class KitTable(ScriptedTable):
         on_bad_record: OnBadRecord = OnBadRecord.STOP,
         source: FetchesRows | None = None,
         history: History = History.NONE,
-        ignore: tuple[Ignorable, ...] = (),
     ) -> None:
         super().__init__(
             kit.session,
@@ -36,7 +35,6 @@ class KitTable(ScriptedTable):
             source=source,
             engine=kit.engine,
             history=history,
-            ignore=ignore,
         )
         self.kit = kit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
-from airflow_cdc_provider.core.spec.definition import Ignorable, OnDelete
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from tests.spark.contract.fold_cases import INT, KEYED, TEXT, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
@@ -90,17 +90,6 @@ def test_ignored_deletes_and_truncates_keep_the_last_values_of_the_rows(kit: Tar
         ]
     )
     assert table.rows() == [(1, "A", "w"), (2, "B", "w"), (3, "c", "w"), (4, "d", "w"), (5, "e", "w")]
-
-
-def test_a_table_with_marks_that_ignores_deletes_marks_what_a_truncate_removes(kit: TargetKit, tmp_path: Path) -> None:
-    """New rows have the mark, too: a query of rows that are not marked must find them."""
-    table = KitTable(kit, tmp_path, KEYED, OnDelete.SOFT, ignore=(Ignorable.DELETE,))
-    changes = changes_of(table)
-    table.copy([changes.row(1, "a", "w"), changes.row(2, "b", "w")])
-    table.apply([changes.delete(1), changes.insert(3, "c", "w")])
-    assert table.rows("_cdc_deleted") == [(1, "a", "w", False), (2, "b", "w", False), (3, "c", "w", False)]
-    table.apply([table.truncate(), changes.insert(3, "C", "w")])
-    assert table.rows("_cdc_deleted") == [(1, "a", "w", True), (2, "b", "w", True), (3, "C", "w", False)]
 
 
 def test_a_null_in_a_key_column_matches_a_null(kit: TargetKit, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import DELETED, GONE, KNOWN, LIVE, OP, ORDER, MergePlan
 from airflow_cdc_provider.staging.store import Store
 from airflow_cdc_provider.targets.delta.local_engine.changes import Changes, added, all_removed, marks
@@ -55,7 +56,7 @@ class KeyedMerge:
             newer = self._newer(match)
             if self.plan.truncated and not newer.all():
                 raise NeedsSpark("rows newer than a truncate")
-            deletes = newer & is_delete[match.numbers] & self.plan.applies_deletes
+            deletes = newer & is_delete[match.numbers] & (self.plan.on_delete is not OnDelete.IGNORE)
             updates = newer & ~is_delete[match.numbers]
             rewritten = updates & is_partial[match.numbers]
             written[match.numbers[updates & ~rewritten]] = True
