@@ -47,7 +47,7 @@ ALLOWED = {
             "connectors/decoders/debezium/converters.py",
             "f\"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}\"",
         ),
-        ("connectors/decoders/debezium/converters.py", 'value.lstrip("-").replace(".", "", 1)'),
+        ("connectors/decoders/debezium/undeclared.py", 'text.lstrip("-").replace(".", "", 1)'),
         ("connectors/sources/mysql/cells.py", 'f"{text}.{micros:06d}"'),
         ("connectors/sources/mysql/check.py", "'.'.join(map(str, oldest))"),
         ("connectors/sources/mysql/check.py", 'server.version.split("-")[0].split(".")'),

@@ -131,8 +131,8 @@ MEANINGS = (
     Mutant(
         "an ignored delete deletes",
         f"{CORE}/table/merge_plan.py",
-        "return not self.ignores_deletes and self.on_delete is not OnDelete.IGNORE",
-        "return self.on_delete is not None",
+        "if self.on_delete is not OnDelete.IGNORE:",
+        "if self.on_delete is not None:",
         ("tests/core/test_merge.py",),
     ),
     Mutant(
