@@ -38,8 +38,8 @@ def check_definition(task: TableTask, engine: str) -> Iterator[Problem]:
         omitted = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
         what, allowed = "column names differ only in case", f"{engine} ignores case"
         yield Problem("TGT014", what, task.table, found, allowed, do, columns=omitted)
-    own_names = [column.name for column in task.schema.columns if not column.text_of]
-    reserved = [name for name in own_names if name.lower().startswith(RESERVED_PREFIX)]
+    of_source = [column.name for column in task.schema.columns if column.source_name and not column.text_of]
+    reserved = [name for name in of_source if name.lower().startswith(RESERVED_PREFIX)]
     if reserved:
         found, do = ", ".join(reserved), "exclude them in tables.columns"
         what = f"column names starting with {RESERVED_PREFIX} are reserved"

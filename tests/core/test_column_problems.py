@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import Columns, Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.selection import select, selected_schema
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
-from airflow_cdc_provider.targets.bigquery.checks import definition_problems
+from airflow_cdc_provider.targets.bigquery.checks import option_problems, table_problems
 from airflow_cdc_provider.targets.bigquery.options import BigQueryOptions
 from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
 from airflow_cdc_provider.targets.common_checks import check_definition
@@ -34,7 +37,10 @@ def definition_check(task: TableTask) -> Iterable[Problem]:
 CHECKS: dict[str, Callable[[TableTask], Iterable[Problem]]] = {
     "definition": definition_check,
     "all targets": lambda task: check_definition(task, "Delta"),
-    "BigQuery": lambda task: definition_problems(BigQueryOptions("shop"), BigQuerySql("p", "shop"), [task]),
+    "BigQuery": lambda task: [
+        *option_problems(BigQueryOptions("shop")),
+        *table_problems(BigQuerySql("p", "shop"), task),
+    ],
 }
 
 
@@ -55,3 +61,11 @@ def test_without_the_columns_of_its_problems_a_table_has_none(name: str, names: 
         return  # the key itself has a reserved name
     rest = [column for column in names if column not in omitted]
     assert [problem for problem in CHECKS[name](task_of(rest)) if problem.columns] == []
+
+
+@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
+@pytest.mark.parametrize("name", ["all targets", "BigQuery"])
+def test_the_columns_that_a_history_adds_are_no_problem(name: str, history: History) -> None:
+    task = task_of(["id", "a"])
+    of_history = replace(task, schema=stored_schema(history, task.schema), rule=replace(task.rule, history=history))
+    assert list(CHECKS[name](of_history)) == []

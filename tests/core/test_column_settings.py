@@ -154,7 +154,8 @@ def test_a_new_column_of_a_sensitive_table_is_withheld_until_the_definition_name
     with_new = replace(ORDERS, columns=(*ORDERS.columns, Column("ssn", LogicalType(Kind.TEXT))))
     for settings, withheld in (({}, ("ssn",)), ({"hash": ("ssn",)}, ()), ({"plain": ("ssn",)}, ())):
         selection = run([sensitive(**settings)], [with_new])[0]["public.orders"]
-        task = selection.task(TableState.REPLICATING, control(ORDERS))
+        disclosed = {column.name: column.id for column in ORDERS.columns}
+        task = selection.task(TableState.REPLICATING, control(ORDERS), disclosed=disclosed)
         assert task.withheld == withheld
         assert ("ssn" in task.schema.names) is not bool(withheld)
         assert selection.task(TableState.PENDING).withheld == (), "a first copy has all columns"

@@ -21,6 +21,7 @@ from tests.programs.definitions import TargetKind, definition_of, rule_of, targe
 from tests.programs.program import Setup
 from tests.programs.source import KEY, Table
 from tests.programs.worlds.world import World
+from tests.programs.yaml_form import as_loaded
 from tests.spark.databases import Database, new_schema
 from tests.spark.pipelines.pipeline import Pipeline
 from tests.spark.targets_of_kinds import SERVERS
@@ -79,11 +80,15 @@ class Life(Pipeline):
         self.kinds = kinds
         targets = tuple(target_of(one, self.folder, self._schema(one.name)) for one in kinds)
         if len(targets) == 1 and targets[0].name == "default":
-            self.definition = replace(self.definition, target=targets[0], targets=())
+            self.redefine(target=targets[0], targets=())
         else:
-            self.definition = replace(self.definition, target=None, targets=targets)
+            self.redefine(target=None, targets=targets)
         wanted = {copy.name: copy for one in kinds for copy in self._copies_in(one.name)}
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
+
+    def redefine(self, **changes: Any) -> None:
+        """The definition as the loader reads it: what no YAML may have is no program."""
+        self.definition = as_loaded(replace(self.definition, **changes))
 
     def _schema(self, name: str) -> str:
         return self.warehouses[name].schema if name in self.warehouses else ""

@@ -35,21 +35,21 @@ def _(act: acts.RemoveTarget, life: Life) -> None:
 
 @carry_out.register
 def _(act: acts.ChangePolicy, life: Life) -> None:
-    life.definition = replace(life.definition, schema_changes=policy_of(act.policy))
+    life.redefine(schema_changes=policy_of(act.policy))
 
 
 @carry_out.register
 def _(act: acts.Rename, life: Life) -> None:
     name = f"p{os.getpid()}_{next(PROGRAMS)}"
     leaving.carry_out(_call(life, leaving.RENAME, name=name))
-    life.definition = replace(life.definition, name=name)
+    life.redefine(name=name)
 
 
 @carry_out.register
 def _(act: acts.MoveStaging, life: Life) -> None:
     location = f"{life.folder}/staging{next(PROGRAMS)}"
     leaving.carry_out(_call(life, leaving.MOVE, location=location))
-    life.definition = replace(life.definition, staging=replace(life.definition.staging, location=location))
+    life.redefine(staging=replace(life.definition.staging, location=location))
 
 
 @carry_out.register

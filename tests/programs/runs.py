@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def _(act: acts.Run, life: Life) -> None:
 
 
 def one_run(life: Life, kill: str = "") -> DagRun:
-    life.definition = replace(life.definition, source=life.world.source)
+    life.redefine(source=life.world.source)
     before = _floors(life)
     if kill:
         with tempfile.NamedTemporaryFile(prefix="cdc-token-", delete=False) as token:
