@@ -36,7 +36,7 @@ from spark_jobs.proofs.source_side import SourceSide
 from spark_jobs.proofs.target_side import TargetSide
 from spark_jobs.runtime.job import Job, TableWork
 
-KEY = "k"
+KEY = "_cdc_k"
 
 
 @dataclass(frozen=True)
