@@ -87,7 +87,7 @@ SERVER_ERRORS = (
     Mutant(
         "a byte that is no text is retried for ever",
         f"{SETTINGS}/postgres_errors.py",
-        '    **permanent("22", VALUES),\n    **permanent("22021 22P05", TEXTS),\n',
+        '    **permanent("22", VALUE),\n    **permanent("22021 22P05", TEXTS),\n',
         "",
         ERRORS,
     ),

@@ -34,7 +34,7 @@ UNKNOWN = Meaning(
 LATER = "nothing: the next run tries again"
 CHANGED = "nothing: the next run reads the catalog again; if this comes back, run `airflow cdc check`"
 STATEMENT = "run `airflow cdc check`: the server does not take a statement, so its version or a setting is unusual"
-
+VALUE = "correct the value at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
 DAMAGED = "have the server's administrator repair the table or its index: its files are damaged"
 
 

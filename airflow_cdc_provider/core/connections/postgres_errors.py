@@ -11,6 +11,7 @@ from airflow_cdc_provider.core.connections.error_classes import (
     LATER,
     STATEMENT,
     UNKNOWN,
+    VALUE,
     Meaning,
     limit,
     permanent,
@@ -18,7 +19,6 @@ from airflow_cdc_provider.core.connections.error_classes import (
     retry,
 )
 
-VALUES = "correct the value at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
 TEXTS = (
     "the text is not valid in the encoding of the database: correct it at the source, or leave its column out: "
     "`columns.exclude`; then `airflow cdc resume`"
@@ -35,7 +35,7 @@ ERRORS: Mapping[str, Meaning] = {
     **limit("53300", "raise max_connections of the server, or CONNECTION LIMIT of the role"),
     **limit("53400", "raise the setting that the server names"),
     **limit("25006", "connect to a server that accepts writes: this one is a standby, or its disk is full"),
-    **permanent("22", VALUES),
+    **permanent("22", VALUE),
     **permanent("22021 22P05", TEXTS),
     **permanent("25P04", TIMEOUT),
     **permanent("54", "the server cannot run a statement of this size: leave columns out with `columns.exclude`"),

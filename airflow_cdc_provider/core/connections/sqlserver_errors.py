@@ -9,14 +9,13 @@ from airflow_cdc_provider.core.connections.error_classes import (
     DAMAGED,
     STATEMENT,
     UNKNOWN,
+    VALUE,
     Meaning,
     limit,
     permanent,
     permission,
     retry,
 )
-
-VALUES = "correct the value at the source, or leave its column out: `columns.exclude`; then `airflow cdc resume`"
 
 ERRORS: Mapping[str, Meaning] = {
     **retry("-2 0 64 121 233 596 601 1204 1205 1222 3960 3961 10053 10054 10060 11001 40143 40197 40501 40613 49918"),
@@ -26,7 +25,7 @@ ERRORS: Mapping[str, Meaning] = {
     **limit("10928 10929 17809", "raise the number of sessions or workers of the server"),
     **limit("3906 3908 978", "connect to a database that accepts this statement: it is read-only, or a secondary"),
     **limit("8649", "raise the query governor cost limit of the server"),
-    **permanent("241 242 245 295 8114 8115 8152 2628 6522", VALUES),
+    **permanent("241 242 245 295 8114 8115 8152 2628 6522", VALUE),
     **permanent("3952", "ALTER DATABASE … SET ALLOW_SNAPSHOT_ISOLATION ON;"),
     **permanent("823 824 825 605", DAMAGED),
     **permanent("102 156 195 2812 4121", STATEMENT),
