@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from operator import attrgetter
 
+from airflow_cdc_provider.control.each_target import ask_each_target
 from airflow_cdc_provider.core.errors import UNREADABLE
 from airflow_cdc_provider.core.spec.selection import Selection
-from airflow_cdc_provider.core.table.copies import target_of_copy
 from airflow_cdc_provider.core.table.state_rows import Claim, TableRow
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.registry import Targets
@@ -36,20 +35,13 @@ def settled_tables(rows: Mapping[str, TableRow], claims: Iterable[Claim], sealed
 def present_tables(targets: Targets, selections: Sequence[Selection], copies: Collection[str]) -> set[str]:
     """Those of ``copies`` whose tables exist. Each target is asked once; of a target that does not answer, no table
     counts as present."""
-    by_target = defaultdict[str, list[Selection]](list)
-    for selection in selections:
-        if selection.table in copies:
-            by_target[target_of_copy(selection.table)].append(selection)
 
-    def present(target: str) -> set[str]:
-        own = by_target[target]
+    def present(target: str, own: list[Selection]) -> set[str]:
         try:
             found = targets.named(target).existing([selection.target for selection in own])
         except UNREADABLE:
             return set()
         return {selection.table for selection in own if selection.target in found}
 
-    if not by_target:
-        return set()
-    with ThreadPoolExecutor(len(by_target)) as pool:
-        return set().union(*pool.map(present, by_target))
+    asked = (selection for selection in selections if selection.table in copies)
+    return set().union(*ask_each_target(asked, attrgetter("table"), present))
