@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.spec.selected_columns import disclosed_columns
@@ -12,8 +13,16 @@ from airflow_cdc_provider.core.spec.selection import Selection
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import TableSchema
 
-Disclosed = Mapping[str, Mapping[str, str]]
+Columns = Mapping[str, Mapping[str, str]]
 """Table of the source → name → id."""
+
+
+@dataclass(frozen=True)
+class Disclosed:
+    """``unwritten``: those of ``columns`` that differ from the list in staging."""
+
+    columns: Columns
+    unwritten: Columns
 
 
 def find_disclosed(
@@ -25,14 +34,14 @@ def find_disclosed(
     for control in controls.values():
         if control is not None and control.schema is not None:
             copied[control.source_table].append(control.schema)
-    log = replicator.log
-    return {
-        table: disclosed_columns(log.disclosed(table), selected, copied[table]) for table, selected in sensitive.items()
+    before = {table: replicator.log.disclosed(table) for table in sensitive}
+    columns = {
+        table: disclosed_columns(before[table], selected, copied[table]) for table, selected in sensitive.items()
     }
+    return Disclosed(columns, {table: names for table, names in columns.items() if names != before[table]})
 
 
 def write_disclosed(replicator: Replicator, disclosed: Disclosed) -> None:
     """Before anything is copied by it."""
-    for table, columns in disclosed.items():
-        if replicator.log.disclosed(table) != columns:
-            replicator.log.write_disclosed(table, columns)
+    for table, columns in disclosed.unwritten.items():
+        replicator.log.write_disclosed(table, columns)

@@ -115,7 +115,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
             copied_by.get(s.table, ""),
             commands,
             renamed.get(s.source_table, ""),
-            disclosed.get(s.source_table),
+            disclosed.columns.get(s.source_table),
         )
         for s in selections
     )
