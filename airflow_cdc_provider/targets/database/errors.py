@@ -50,14 +50,7 @@ def missing_object(address: str, found: str, grants: str = RIGHTS) -> TargetUnav
 
 
 def value_rejected(address: str, found: str, do: str) -> Blocked:
-    return Blocked.of(
-        "TGT063",
-        "the target rejects a value or a column",
-        address,
-        QUOTED_VALUE.sub(r"\1…", found),
-        do=do,
-        data="nothing of the batch was applied; the change log keeps it",
-    )
+    return _not_applied("TGT063", "the target rejects a value or a column", address, found, do)
 
 
 def failed(address: str, found: str, meaning: Meaning, grants: str = RIGHTS) -> CdcError:
@@ -77,14 +70,12 @@ def failed(address: str, found: str, meaning: Meaning, grants: str = RIGHTS) -> 
 
 
 def refused(address: str, found: str, do: str) -> Blocked:
-    return Blocked.of(
-        "TGT091",
-        "the target refuses a statement, and will refuse it each time",
-        address,
-        QUOTED_VALUE.sub(r"\1…", found),
-        do=do,
-        data="nothing of the batch was applied; the change log keeps it",
-    )
+    return _not_applied("TGT091", "the target refuses a statement, and will refuse it each time", address, found, do)
+
+
+def _not_applied(code: str, what: str, address: str, found: str, do: str) -> Blocked:
+    data = "nothing of the batch was applied; the change log keeps it"
+    return Blocked.of(code, what, address, QUOTED_VALUE.sub(r"\1…", found), do=do, data=data)
 
 
 def over_quota(address: str, found: str) -> TargetUnavailable:

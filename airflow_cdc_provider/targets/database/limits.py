@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -12,6 +11,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.selection import all_but_one
+from airflow_cdc_provider.core.table.equal_names import equal_names
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.common_checks import check_definition, check_names
 from airflow_cdc_provider.targets.database.sql import Sql, column_list, staged_column_list
@@ -73,10 +73,8 @@ def _name_problems(limits: Limits, task: TableTask) -> Iterator[Problem]:
 
 def _equal_names(sql: Sql, task: TableTask) -> Iterator[Problem]:
     """Beside those that are equal in lower case: a target may fold names in a way of its own."""
-    groups = defaultdict[str, list[str]](list)
-    for name in task.schema.names:
-        groups[sql.quoted(name)].append(name)
-    equal = [group for group in groups.values() if len({name.lower() for name in group}) > 1]
+    groups = equal_names(task.schema.names, sql.quoted)
+    equal = [group for group in groups if len({name.lower() for name in group}) > 1]
     if equal:
         found, do = ", ".join(name for group in equal for name in group), "exclude all but one in tables.columns"
         columns = tuple(name for group in equal for name in all_but_one(group, task.schema.key))
