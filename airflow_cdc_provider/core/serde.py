@@ -21,7 +21,7 @@ def to_plain(value: Any) -> Any:
     if type(value) in SCALARS:
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+        return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
     if isinstance(value, Mapping):
@@ -42,9 +42,9 @@ def from_plain(kind: type[T], value: Any) -> T:
 
 
 def _build(kind: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if value is None or kind in SCALARS:
+        return value
+    origin, arguments = _shape(kind)
     if origin in (typing.Union, types.UnionType):
         return _build(_member(arguments, value), value)
     if origin in (tuple, list):
@@ -61,6 +61,16 @@ def _build(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return kind(value)
     return value
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+@cache
+def _shape(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(kind), typing.get_args(kind)
 
 
 @cache
