@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,8 +16,11 @@ from airflow_cdc_provider.targets.target import TargetState
 from tests.provider import run_harness
 from tests.provider.run_harness import LoggedFileTarget, RunHarness
 
+Result = TypeVar("Result")
+
 MANY = 500
-BUDGET_S = 2.0
+SHARE = 1 / 3
+"""Of the processor time of the first run, in the same process: seconds depend on the machine and its load."""
 
 
 class CountedTarget(LoggedFileTarget):
@@ -50,17 +54,23 @@ def forget(target: type[CountedTarget]) -> None:
     target.listed.clear()
 
 
+def timed(run: Callable[[], Result]) -> tuple[Result, float]:
+    """``run``'s result, and the seconds of processor time that it took."""
+    before = time.process_time()
+    return run(), time.process_time() - before
+
+
 def test_an_idle_run_over_500_tables_asks_their_target_once_and_reads_none(
     target: type[CountedTarget], tmp_path: Path
 ) -> None:
     harness = RunHarness(tmp_path, tuple(f"public.t{number}" for number in range(MANY)))
-    harness.run("r1")
+    first, first_s = timed(lambda: harness.run("r1"))
+    assert first.problems == ()
     forget(target)
-    before = time.process_time()
-    assert harness.open("idle").follow == ("close_window",)
-    used = time.process_time() - before
+    idle, idle_s = timed(lambda: harness.open("idle"))
+    assert idle.follow == ("close_window",)
     assert (target.read, target.listed) == ([], [MANY])
-    assert used < BUDGET_S
+    assert idle_s < first_s * SHARE
     assert harness.close("idle").problems == ()
 
 
