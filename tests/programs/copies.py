@@ -38,7 +38,8 @@ class Copy:
     """``history``: none, scd2 or log. ``left_out``: columns that an operator has decided not to copy. ``set_values``:
     key → what an operator has put in place of a value. ``unknown``: keys whose rows an operator has discarded.
     ``kept``: keys whose rows an operator has kept although they left the source. ``decided``: records in quarantine
-    about which a decision is final. ``grounds``: what happened since the copy was last equal and may stop it."""
+    about which a decision is final. ``nulls``: values that cannot be represented were once set to NULL. ``grounds``:
+    what happened since the copy was last equal and may stop it."""
 
     name: str
     target: str
@@ -51,6 +52,7 @@ class Copy:
     kept: set[Any] = field(default_factory=set)
     decided: set[str] = field(default_factory=set)
     grounds: set[str] = field(default_factory=set)
+    nulls: bool = False
     paused: bool = False
     copied_again: bool = False
 
@@ -103,6 +105,8 @@ class Copy:
                 continue  # no message shows it before the next write
             if self.setup.sensitive and column.renamed:
                 continue  # without ids, a new name is a new column
+            if column.name == TIME and truth[TIME] == BAD_TIME and self.nulls and copied.get(name) is None:
+                continue
             if name not in copied:
                 yield f"{key!r}: the column {name} is missing"
             elif text(copied[name]) != text(expected):

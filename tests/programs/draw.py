@@ -50,6 +50,25 @@ RENAME = st.builds(acts.RenameColumn, FEW, FEW, FEW)
 RETYPE = st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW)
 ANSWER = st.builds(acts.AnswerQuestion, FEW, FEW)
 NEW_TARGET = st.builds(acts.AddTarget, st.sampled_from(TARGETS))
+TOGETHER = st.builds(
+    acts.Transaction,
+    st.lists(st.one_of(PUT, PUT, DELETE, MOVE, TRUNCATE, ADD, DROP, RENAME), min_size=2, max_size=4).map(tuple),
+)
+EDITED: dict[str, tuple[Any, ...]] = {
+    "on_delete": ("hard", "soft", "ignore"),
+    "ignore": ((), ("truncate",), ("delete",)),
+    "quarantine": (False, True),
+    "set_null": (False, True),
+    "metadata": (False, True),
+    "secret": ("plain", "exclude", "hash", "mask", "rename"),
+    "sensitive": (False, True),
+    "engine": ("auto", "spark"),
+    "filtered": (False, True),
+    "history": ("none", "scd2", "log"),
+}
+EDIT = st.sampled_from([(key, value) for key, values in EDITED.items() for value in values]).map(
+    lambda edit: acts.Edit(*edit)
+)
 
 
 def command(*kinds: str) -> st.SearchStrategy[Act]:
@@ -61,7 +80,7 @@ def then(*each: st.SearchStrategy[Any]) -> Steps:
     return st.tuples(*each)
 
 
-WRITES = (then(PUT), then(PUT, SETTLE), then(DELETE), then(MOVE))
+WRITES = (then(PUT), then(PUT, SETTLE), then(DELETE), then(MOVE), then(SETTLE, st.just(acts.Check())))
 
 
 @dataclass(frozen=True)
@@ -123,11 +142,36 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         ),
         {"source": having(POSTGRES)},
     ),
+    "binlog": Feature(
+        (
+            then(st.builds(acts.Server, having("image", "statements"), having(False)), PUT, SETTLE),
+            then(st.builds(acts.Server, having("image", "statements"), having(True)), PUT, SETTLE),
+        ),
+        {"source": having(MARIADB)},
+    ),
+    "settings": Feature(
+        (then(st.builds(acts.Inherit, st.integers(0, 30), having(True, True, False))), then(PUT, SETTLE)),
+        {"source": having(POSTGRES, MARIADB, POLL)},
+    ),
+    "transactions": Feature((then(TOGETHER), then(TOGETHER, SETTLE))),
+    "engine": Feature((then(PUT, SETTLE),), {"engine": having("spark")}),
+    "edits": Feature((then(EDIT, SETTLE), then(EDIT, PUT, SETTLE))),
+    "listing": Feature(
+        (then(st.builds(acts.ListTables, st.integers(1, 2))), then(st.builds(acts.ListTables, FEW), PUT, SETTLE)),
+        {"tables": having(2)},
+    ),
     "key": Feature((then(PUT, SETTLE),), {"declared_key": having(True), "source": having(POSTGRES, MARIADB)}),
     "clock": Feature(
         (then(st.builds(acts.ClockBack)), then(DELETE, SETTLE), then(PUT, SETTLE)), {"source": having(DEBEZIUM)}
     ),
-    "filter": Feature((then(MOVE, SETTLE), then(PUT)), {"filtered": having(True)}),
+    "filter": Feature(
+        (
+            then(MOVE, SETTLE),
+            then(PUT),
+            then(st.builds(acts.Server, having("identity"), having(False, True)), PUT, SETTLE),
+        ),
+        {"filtered": having(True)},
+    ),
     "hidden": Feature((then(PUT, SETTLE),), {"secret": having("exclude", "hash", "mask", "truncate", "rename")}),
     "metadata": Feature((then(PUT, SETTLE), then(command("resync"), SETTLE)), {"metadata": having(True)}),
     "shards": Feature((then(MOVE, SETTLE), then(TRUNCATE, SETTLE)), {"shards": having(True)}),

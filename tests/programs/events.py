@@ -14,7 +14,14 @@ def _(act: acts.Server, life: Life) -> None:
     if act.setting in life.world.settings:
         life.world.set(act.setting, act.on)
         (life.off.discard if act.on else life.off.add)(act.setting)
-        life.ground("publication")
+        life.ground("server")
+
+
+@carry_out.register
+def _(act: acts.Inherit, life: Life) -> None:
+    world = life.world
+    if world.inheritable:
+        (world.inherited.add if act.on else world.inherited.discard)(act.setting % len(world.inheritable))
 
 
 @carry_out.register

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
+from airflow_cdc_provider.core.errors import CdcError
 from tests.programs.draw import programs
 from tests.programs.findings import Finding
 from tests.programs.life import Servers
@@ -55,6 +56,8 @@ def show(program: Program, servers: Servers) -> Finding | None:
         run_program(program, servers)
     except Finding as finding:
         return finding
+    except CdcError as error:
+        return Finding("refused", str(error))
     return None
 
 

@@ -9,7 +9,8 @@ NUMBERS = re.compile(r"/dev/shm\S+|/tmp\S+|p[0-9]+_[0-9]+\w*|0x[0-9a-f]+|[0-9]+|
 
 
 class Finding(AssertionError):
-    """``kind``: wrong rows, no reason, false reason, green, red, endless, lost, question, crash or not healed."""
+    """``kind``: wrong rows, no reason, false reason, green, red, endless, lost, question, check, refused, crash or
+    not healed."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}: {detail}")
@@ -25,8 +26,7 @@ class Finding(AssertionError):
 GROUNDS = {
     "schema": r"schema|column|renamed|type|changed|identity|statement|alter",
     "bad": r"record|quarantine|cannot (hold|be)|infinit|zero date|bad",
-    "publication": r"publi",
-    "binlog": r"binlog",
+    "server": r"publi|binlog|logged|identity",
     "position": r"slot|position|log|no longer|purged",
     "outage": r"connect|reach|unavailable|refused|answer",
     "missing": r"missing|no table|control record|restore|not created",
@@ -34,7 +34,8 @@ GROUNDS = {
     "deletes": r"delete",
     "feed": r"from its beginning|snapshot",
     "key": r"key",
-    "definition": r"definition|YAML|settings",
+    "definition": r"definition|YAML|settings|key",
+    "listed": r"capture",
 }
 """What may stop a copy → words that its reason must have then."""
 

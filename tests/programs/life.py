@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo, Secrets, TargetSecrets
+from airflow_cdc_provider.core.spec.definition import EngineMode, Spark
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
@@ -57,16 +58,17 @@ class Life(Pipeline):
         self.source_tables = [Table(name, text_keys, named) for name in TABLES[: self.setup.tables]]
         for table in self.source_tables:
             self.world.create(table)
+        self.listed = self.source_tables
         self.world.begin(self.source_tables, self.setup.filtered)
         self.kinds: list[TargetKind] = []
         self.definition = definition_of(
-            self.setup, self.world.source, self._rules(), self.folder, f"p{os.getpid()}_{next(PROGRAMS)}"
+            self.setup, self.world.source, self._rules(setup), self.folder, f"p{os.getpid()}_{next(PROGRAMS)}"
         )
         for kind in self.setup.targets:
             self.add_target(kind)
 
-    def _rules(self) -> tuple[Any, ...]:
-        return tuple(rule_of(self.setup, self.world.table_name(one.name), one.name) for one in self.source_tables)
+    def _rules(self, setup: Setup) -> tuple[Any, ...]:
+        return tuple(rule_of(setup, self.world.table_name(one.name), one.name) for one in self.listed)
 
     def add_target(self, kind: str) -> None:
         number = next(self._numbers)
@@ -85,16 +87,39 @@ class Life(Pipeline):
             self.redefine(target=None, targets=targets)
         wanted = {copy.name: copy for one in kinds for copy in self._copies_in(one.name)}
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
+        for name, copy in self.copies.items():
+            copy.history = wanted[name].history
 
     def redefine(self, **changes: Any) -> None:
         """The definition as the loader reads it: what no YAML may have is no program."""
         self.definition = as_loaded(replace(self.definition, **changes))
 
+    def edit(self, setup: Setup) -> None:
+        """Raises DefinitionInvalid, and changes nothing."""
+        self.redefine(tables=self._rules(setup), spark=Spark(engine=EngineMode(setup.engine)))
+        kept_rows, set_nulls = self.setup.on_delete == "ignore" or bool(self.setup.ignore), self.setup.set_null
+        self.setup = setup
+        self.set_targets(self.kinds)
+        for copy in self.copies.values():
+            copy.setup = setup
+            copy.nulls |= set_nulls
+            copy.grounds.add("definition")
+            if kept_rows:
+                copy.kept |= set(copy.table.written) - set(copy.table.rows)
+
+    def list_tables(self, count: int) -> None:
+        self.listed = self.source_tables[:count]
+        self.redefine(tables=self._rules(self.setup))
+        known = set(self.copies)
+        self.set_targets(self.kinds)
+        for name in self.copies.keys() - known:
+            self.copies[name].grounds.add("listed")
+
     def _schema(self, name: str) -> str:
         return self.warehouses[name].schema if name in self.warehouses else ""
 
     def _copies_in(self, target: str) -> Iterator[Copy]:
-        for table in self.source_tables:
+        for table in self.listed:
             name = self.world.table_name(table.name) + ("" if target == "default" else f"@{target}")
             beside = self.setup.history != "none" and self.setup.beside
             yield Copy(name, target, table, self.setup, "none" if beside else self.setup.history)

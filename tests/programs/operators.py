@@ -9,14 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
+from airflow_cdc_provider.control.examine import examine
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.table.questions import Answer
+from airflow_cdc_provider.core.table.states import TableState
 from tests.faults import leaving
 from tests.faults.worker import TaskCall
 from tests.programs import program as acts
 from tests.programs.carrying_out import carry_out
 from tests.programs.definitions import policy_of
+from tests.programs.findings import Finding
 from tests.programs.life import PROGRAMS, Life
 from tests.programs.source import TIME
 
@@ -36,6 +39,34 @@ def _(act: acts.RemoveTarget, life: Life) -> None:
 @carry_out.register
 def _(act: acts.ChangePolicy, life: Life) -> None:
     life.redefine(schema_changes=policy_of(act.policy))
+
+
+@carry_out.register
+def _(act: acts.Edit, life: Life) -> None:
+    if not life.setup.shards:
+        life.edit(replace(life.setup, **{act.key: act.value}))
+    if act.key == "sensitive" and not act.value:
+        for table in life.source_tables:
+            table.withheld.clear()
+
+
+@carry_out.register
+def _(act: acts.ListTables, life: Life) -> None:
+    if not life.setup.shards:
+        life.list_tables(max(1, act.count))
+
+
+@carry_out.register
+def _(act: acts.Check, life: Life) -> None:
+    replicator = life.replicator()
+    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
+    rows = life.states()
+    healthy = all(
+        not copy.grounds and name in rows and rows[name].state in (TableState.REPLICATING, TableState.PAUSED)
+        for name, copy in life.copies.items()
+    )
+    if healthy and not life.off and not life.outage and examination.problems:
+        raise Finding("check", f"nothing stops a copy, but check objects: {examination.problems[0]}")
 
 
 @carry_out.register

@@ -8,6 +8,7 @@ and a failing one can be made shorter.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 POSTGRES, MARIADB, POLL, DEBEZIUM, YDB = "postgres", "mariadb", "poll", "debezium", "ydb"
 DELTA, FEATURES, ICEBERG, TO_POSTGRES, TO_MARIADB = "delta", "delta with features", "iceberg", "postgres", "mysql"
@@ -97,6 +98,13 @@ class PutBad(Act):
 
 
 @dataclass(frozen=True, repr=False)
+class Transaction(Act):
+    """All of it at once."""
+
+    writes: tuple[Act, ...]
+
+
+@dataclass(frozen=True, repr=False)
 class AddColumn(Act):
     """``kind``: text, int, or default (an int with a default)."""
 
@@ -128,11 +136,20 @@ class Retype(Act):
 
 @dataclass(frozen=True, repr=False)
 class Server(Act):
-    """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter), ``binlog``
-    (the log leaves the database out). ``on``: as the replicator needs it."""
+    """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter),
+    ``identity`` (of the tables), ``image`` or ``statements`` (what writers put into the binlog). ``on``: as the replicator needs it."""
 
     setting: str
     on: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Inherit(Act):
+    """A setting of the server that each session of a later run inherits, until ``on`` is False. It changes nothing of
+    what is copied."""
+
+    setting: int
+    on: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,6 +225,26 @@ class RemoveTarget(Act):
 @dataclass(frozen=True, repr=False)
 class ChangePolicy(Act):
     policy: str
+
+
+@dataclass(frozen=True, repr=False)
+class Edit(Act):
+    """Gives a key of the setup another value in the YAML."""
+
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, repr=False)
+class ListTables(Act):
+    """The YAML lists the first ``count`` tables."""
+
+    count: int
+
+
+@dataclass(frozen=True, repr=False)
+class Check(Act):
+    """`airflow cdc check`. Where nothing stops a copy, it has no objection."""
 
 
 @dataclass(frozen=True, repr=False)

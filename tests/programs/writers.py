@@ -73,6 +73,13 @@ def _(act: acts.Truncate, life: Life) -> None:
 
 
 @carry_out.register
+def _(act: acts.Transaction, life: Life) -> None:
+    with life.world.transaction():
+        for write in act.writes:
+            carry_out(write, life)
+
+
+@carry_out.register
 def _(act: acts.AddColumn, life: Life) -> None:
     table, name = life.table(act.table), NAMES[act.name % len(NAMES)]
     if not life.world.alters or table.column(name):

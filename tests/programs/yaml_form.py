@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
+from math import ceil
 from typing import Any
 
 import yaml
@@ -13,8 +14,11 @@ from airflow_cdc_provider.loader.files import load_text
 
 
 def as_loaded(definition: Definition) -> Definition:
-    """The definition as the loader reads it. Raises DefinitionInvalid."""
-    return load_text(yaml.safe_dump(_set(definition)).encode(), "program.yaml").definition
+    """The definition as the loader reads it. The durations of its source stay: a YAML has whole seconds. Raises
+    DefinitionInvalid."""
+    body = _set(definition)
+    body["source"] |= {key: f"{ceil(value)}s" for key, value in body["source"].items() if isinstance(value, float)}
+    return replace(load_text(yaml.safe_dump(body).encode(), "program.yaml").definition, source=definition.source)
 
 
 def _set(value: Any) -> Any:

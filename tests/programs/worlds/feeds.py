@@ -32,6 +32,7 @@ class DebeziumWorld(World):
     is_feed = True
 
     def __init__(self, folder: Path, statements: bool) -> None:
+        super().__init__()
         kit = ChangingDebeziumWithStatements if statements else ChangingDebezium
         self.kit = kit(folder, format="debezium", topic_prefix="p")
         self.statements = statements
@@ -117,6 +118,7 @@ class YdbWorld(World):
     kinds: ClassVar[dict[str, tuple[Kind, str]]] = {"int": (Kind.INT32, "Int32"), "text": (Kind.TEXT, "Utf8")}
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.kit = ChangingYdb(folder, format="ydb")
         self.folder = folder
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, ClassVar
 
@@ -15,24 +17,37 @@ from tests.programs.worlds.sql import SqlWorld
 
 NUMBERS = count(1)
 ZERO_TIME = "0000-00-00 00:00:00"
+WRITER = {"image": ("binlog_row_image", "FULL", "MINIMAL"), "statements": ("binlog_format", "ROW", "STATEMENT")}
+"""Settings of the sessions of writers: name, and the values with which the replicator is right and is not."""
+INHERITABLE = (
+    ("sql_mode", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,EMPTY_STRING_IS_NULL"), ("time_zone", "-05:00"),
+    ("sql_select_limit", 1), ("max_statement_time", 0.001), ("group_concat_max_len", 4), ("autocommit", 0),
+    ("tx_read_only", 1), ("wait_timeout", 1), ("net_write_timeout", 1), ("lock_wait_timeout", 1),
+    ("div_precision_increment", 0), ("max_join_size", 1), ("idle_transaction_timeout", 1),
+    ("tx_isolation", "READ-UNCOMMITTED"), ("lc_time_names", "de_DE"), ("max_sort_length", 8), ("completion_type", 2),
+    ("old_mode", "ZERO_DATE_TIME_CAST"),
+)  # fmt: skip
 
 
 class MariaDBWorld(SqlWorld):
     quote = "`"
     types: ClassVar[dict[str, str]] = {
         "intkey": "int", "textkey": "varchar(50) COLLATE utf8mb4_nopad_bin", "int": "int", "long": "bigint",
-        "text": "varchar(200)", "short": "varchar(50)", "time": "datetime",
+        "text": "varchar(200)", "short": "varchar(50)", "time": "timestamp NULL",
     }  # fmt: skip
     loses_log = True
+    settings = tuple(WRITER)
+    inheritable = INHERITABLE
 
     def __init__(self, server: EmbeddedMariaDB, reconcile: str) -> None:
+        super().__init__()
         self.server, self.reconcile = server, Reconcile(reconcile)
         self.database = f"program{next(NUMBERS)}"
         self.session = pymysql.connect(
             host=server.host, port=server.port, user=server.user, password=server.password, autocommit=True
         )
         self.execute(
-            "SET sql_mode = ''",
+            "SET sql_mode = '', time_zone = '+00:00'",
             f"CREATE DATABASE {self.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
             f"USE {self.database}",
         )
@@ -49,6 +64,34 @@ class MariaDBWorld(SqlWorld):
         with self.session.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.execute("BEGIN")
+        yield
+        self.execute("COMMIT")
+
+    @contextmanager
+    def inheriting(self) -> Iterator[None]:
+        settings = [INHERITABLE[number] for number in sorted(self.inherited)]
+        with self.session.cursor() as cursor:
+            before = {name: self._global(cursor, name) for name, _ in settings}
+        try:
+            self._set_globals(dict(settings))
+            yield
+        finally:
+            self._set_globals(before)
+
+    def _global(self, cursor: Any, name: str) -> Any:
+        cursor.execute(f"SELECT @@GLOBAL.{name}")
+        return cursor.fetchone()[0]
+
+    def _set_globals(self, values: Mapping[str, Any]) -> None:
+        self.execute(*(f"SET GLOBAL {name} = {self.session.escape(value)}" for name, value in values.items()))
+
+    def set(self, setting: str, on: bool) -> None:
+        name, right, other = WRITER[setting]
+        self.execute(f"SET SESSION {name} = {right if on else other}")
 
     def literal(self, value: Any) -> str:
         return str(self.session.escape(ZERO_TIME if value == BAD_TIME else value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any, ClassVar
 
@@ -15,6 +17,17 @@ from tests.programs.source import Column, Table
 from tests.programs.worlds.sql import SqlWorld
 
 NUMBERS = count(1)
+TARGETS = "postgres"
+"""The database of the targets."""
+INHERITABLE = (
+    "TimeZone TO 'Asia/Kathmandu'", "DateStyle TO 'German, DMY'", "IntervalStyle TO 'sql_standard'",
+    "extra_float_digits TO -10", "bytea_output TO 'escape'", "standard_conforming_strings TO off",
+    "statement_timeout TO 1", "lock_timeout TO 1", "transaction_timeout TO 1",
+    "idle_in_transaction_session_timeout TO 1", "idle_session_timeout TO 1", "default_transaction_read_only TO on",
+    "default_transaction_isolation TO serializable", "default_transaction_deferrable TO on", "search_path TO ''",
+    "client_encoding TO 'LATIN1'", "row_security TO off",
+    "array_nulls TO off", "quote_all_identifiers TO on", "transform_null_equals TO on", "backslash_quote TO on",
+)  # fmt: skip
 SLOTS = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s AND NOT active"
 
 
@@ -22,12 +35,14 @@ class PostgresWorld(SqlWorld):
     quote = '"'
     types: ClassVar[dict[str, str]] = {
         "intkey": "int", "textkey": "text", "int": "int", "long": "bigint", "text": "text", "short": "varchar(50)",
-        "time": "timestamp",
+        "time": "timestamptz",
     }  # fmt: skip
-    settings = ("deletes", "root", "rows")
+    settings = ("deletes", "root", "rows", "identity")
+    inheritable = INHERITABLE
     loses_log = True
 
     def __init__(self, server: EmbeddedPostgres, reconcile: str) -> None:
+        super().__init__()
         self.server, self.reconcile = server, Reconcile(reconcile)
         self.database = f"program{next(NUMBERS)}"
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
@@ -46,13 +61,27 @@ class PostgresWorld(SqlWorld):
 
     def begin(self, tables: list[Table], filtered: bool) -> None:
         self.tables = [one.name for one in tables]
-        if filtered:
-            self.execute(*(f"ALTER TABLE {name} REPLICA IDENTITY FULL" for name in self.tables))
+        self.identity = "FULL" if filtered else "DEFAULT"
+        self.set("identity", on=True)
         self.execute(f"CREATE PUBLICATION cdc FOR TABLE {', '.join(self.tables)}")
 
     def execute(self, *statements: str) -> None:
         for statement in statements:
             self.session.execute(statement.encode())
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return self.session.transaction()
+
+    @contextmanager
+    def inheriting(self) -> Iterator[None]:
+        settings = [INHERITABLE[number] for number in sorted(self.inherited)]
+        for database in (self.database, TARGETS):
+            self.execute(*(f"ALTER DATABASE {database} SET {setting}" for setting in settings))
+        try:
+            yield
+        finally:
+            for database in (self.database, TARGETS) if settings else ():
+                self.execute(f"ALTER DATABASE {database} RESET ALL")
 
     def literal(self, value: Any) -> str:
         return sql.Literal(value).as_string(self.session)
@@ -67,6 +96,9 @@ class PostgresWorld(SqlWorld):
                 self.execute(f"ALTER PUBLICATION cdc SET (publish = '{operations}')")
             case "root":
                 self.execute(f"ALTER PUBLICATION cdc SET (publish_via_partition_root = {str(on).lower()})")
+            case "identity":
+                identity = self.identity if on else "DEFAULT"
+                self.execute(*(f"ALTER TABLE {name} REPLICA IDENTITY {identity}" for name in self.tables))
             case _:
                 filtered = [f"{name}{'' if on else ' WHERE (id IS NULL)'}" for name in self.tables]
                 self.execute(f"ALTER PUBLICATION cdc SET TABLE {', '.join(filtered)}")

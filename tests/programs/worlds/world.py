@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
@@ -13,6 +15,7 @@ from tests.programs.source import Column, Table
 class World(ABC):
     """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
     represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
+    ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they inherit now.
     ``is_feed``: it cannot be read at any time. ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
@@ -23,6 +26,10 @@ class World(ABC):
     is_feed = False
     searches_deletes = True
     connection = ConnectionInfo()
+    inheritable: Sequence[Any] = ()
+
+    def __init__(self) -> None:
+        self.inherited: set[int] = set()
 
     @property
     @abstractmethod
@@ -66,6 +73,13 @@ class World(ABC):
 
     def set(self, setting: str, on: bool) -> None:
         raise NotImplementedError
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def inheriting(self) -> AbstractContextManager[Any]:
+        """Sessions that begin meanwhile have the settings of ``inherited``."""
+        return nullcontext()
 
     def lose_log(self) -> None:
         raise NotImplementedError
