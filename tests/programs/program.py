@@ -136,8 +136,9 @@ class Retype(Act):
 
 @dataclass(frozen=True, repr=False)
 class Server(Act):
-    """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter),
-    ``identity`` (of the tables), ``image`` or ``statements`` (what writers put into the binlog). ``on``: as the replicator needs it."""
+    """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter), ``identity``
+    (of the tables), ``image`` or ``statements`` (what writers put into the binlog). ``on``: as the replicator needs
+    it."""
 
     setting: str
     on: bool = False
