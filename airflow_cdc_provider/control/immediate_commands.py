@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.paused_copies import change_copy, paused_copies
+from airflow_cdc_provider.control.paused_copies import change_copy, paused_copies, row_of_copy
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewind
+from airflow_cdc_provider.control.table_rows import current_row
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, new_decision
 from airflow_cdc_provider.core.decisions.pause_resume import (
@@ -88,8 +89,27 @@ def _carry_out(
     changed = [change.table for change in changes if change.state is not None]
     refused = [change.refusal for change in changes if change.refusal]
     failpoint("request.fenced")
+    _write_rows(replicator, named)
+    failpoint("request.shown")
     replicator.state.finish(command.id, _outcome(command, changed, refused), _result(changes), failed=bool(refused))
     return bool(changed)
+
+
+def _write_rows(replicator: Replicator, named: Mapping[str, str]) -> None:
+    """The index shows the tables as they are now. Before the command is finished: an idle run takes from the index what
+    no open command is about."""
+    controls = {table: replicator.targets.state(table, target).control for table, target in named.items()}
+    paused = paused_copies(replicator, [table for table, control in controls.items() if control is None])
+    replicator.state.change_tables(
+        replicator.name,
+        lambda before: [
+            current_row(table, named[table], control, before.get(table), utc_now())
+            if control
+            else row_of_copy(before[table], paused.get(table))
+            for table, control in controls.items()
+            if control or table in before
+        ],
+    )
 
 
 def _rewind_tables(

@@ -37,7 +37,9 @@ class FakeOrg:
     events: EventServer
     limits: dict[str, dict[str, int]] = field(default_factory=lambda: {"DailyApiRequests": {"Max": 9, "Remaining": 1}})
     members: list[dict[str, Any]] = field(
-        default_factory=lambda: [{**MEMBER, "SelectedEntity": event_name(one)} for one in ("Account", "Invoice__c")]
+        default_factory=lambda: [
+            {**MEMBER, "Id": f"0v8{one}", "SelectedEntity": event_name(one)} for one in ("Account", "Invoice__c")
+        ]
     )
 
     def __post_init__(self) -> None:
@@ -151,7 +153,7 @@ def test_a_channel_that_the_user_may_not_read_is_reported(fake_org: FakeOrg) -> 
 def test_a_custom_channel_is_found_by_its_name_or_its_id(fake_org: FakeOrg) -> None:
     fake_org.events.topics = {CUSTOM: True}
     for channel in ("Sales", "Sales__chn", "0YLxx"):
-        fake_org.members = [{**MEMBER, "EventChannel": channel, "SelectedEntity": "AccountChangeEvent"}]
+        fake_org.members = [{**MEMBER, "Id": "0v8", "EventChannel": channel, "SelectedEntity": "AccountChangeEvent"}]
         assert fake_org.problems(task("Account"), channel=CUSTOM) == {}
     assert set(fake_org.problems(task("Invoice__c"), channel=CUSTOM)) == {"SRC050"}
 

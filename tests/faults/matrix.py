@@ -144,6 +144,7 @@ FAILPOINTS = (
     Failpoint(
         "request.fenced", "the fences of a request are committed, the request is not finished", ("pause", "resume")
     ),
+    Failpoint("request.shown", "the index shows the tables, the request is not finished", ("pause", "resume")),
     Failpoint("rewind.after_fence", "a rewind is recorded, the data are unchanged", ("rewind",), LAKES),
     Failpoint("restore.before", "before the data are restored", ("rewind",), LAKES, LAKE),
     Failpoint("restore.after", "the data are restored, the answer is not received", ("rewind",), LAKES, LAKE),

@@ -15,12 +15,12 @@ from typing import Any
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.close_window import close_window
-from airflow_cdc_provider.control.immediate_commands import carry_out
-from airflow_cdc_provider.control.inventory import known_tables, rebuild_index
+from airflow_cdc_provider.control.inventory import rebuild_index
 from airflow_cdc_provider.control.observe import RunContext
 from airflow_cdc_provider.control.open_window import open_window
 from airflow_cdc_provider.control.reconcile import find_holes, pause_stream, resume_stream
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
+from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.connections.connection_info import Secrets
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.run_plan import Mode
@@ -76,15 +76,9 @@ def run_task(replicator: Replicator, task: str, run_id: str, arguments: Argument
 
 
 def request(replicator: Replicator, kind: CommandKind, arguments: Arguments) -> Any:
-    """As the command line does: records a request, and carries it out at once where no Spark is needed."""
-    asked = replicator.state.request(
-        replicator.name, kind, arguments["tables"], arguments.get("arguments", {}), arguments["key"], "operator"
-    )
-    if kind in (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.REWIND) and not asked.finished:
-        wanted = {table: target for table, target in known_tables(replicator).items() if asked.names(table)}
-        states = {table: replicator.targets.state(table, target) for table, target in wanted.items()}
-        carry_out(replicator, [asked], wanted, states, "operator")
-    return replicator.state.command(asked.id)
+    """As the command line does."""
+    given = arguments.get("arguments", {})
+    return submit_command(replicator, kind, arguments["tables"], given, arguments["key"], "operator")
 
 
 def main() -> int:

@@ -50,6 +50,15 @@ def test_one_run_carries_out_all_pending_requests_in_their_order(harness: RunHar
     assert harness.control("public.a").window == 2, "rewound and merged again"
 
 
+def test_a_rewind_whose_process_dies_after_it_is_applied_again_by_an_idle_run(harness: RunHarness) -> None:
+    harness.source.change("public.a")
+    harness.run("r2")
+    request = harness.request(REWIND, "public.a", to="1")
+    carry_out(harness.replicator, [request], {"public.a": "public_a"}, {}, "ann")
+    assert harness.state.pending("shop") == () and harness.control("public.a").window == 1
+    assert "stage" in harness.open("r3").follow
+
+
 def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_for_it(
     harness: RunHarness,
 ) -> None:

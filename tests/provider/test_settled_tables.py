@@ -19,7 +19,7 @@ from tests.provider.run_harness import LoggedFileTarget, RunHarness
 Result = TypeVar("Result")
 
 MANY = 500
-SHARE = 1 / 3
+PART = 1 / 3
 """Of the processor time of the first run, in the same process: seconds depend on the machine and its load."""
 
 
@@ -70,7 +70,7 @@ def test_an_idle_run_over_500_tables_asks_their_target_once_and_reads_none(
     idle, idle_s = timed(lambda: harness.open("idle"))
     assert idle.follow == ("close_window",)
     assert (target.read, target.listed) == ([], [MANY])
-    assert idle_s < first_s * SHARE
+    assert idle_s < first_s * PART
     assert harness.close("idle").problems == ()
 
 

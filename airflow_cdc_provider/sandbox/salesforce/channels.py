@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 
 from airflow_cdc_provider.sandbox.salesforce.storage import Store
 from airflow_cdc_provider.sandbox.salesforce.users import Access, User
 
 STANDARD = "ChangeEvents"
+NUMBERS = count(1)
 CODES = "sfdc.platform.eventbus.grpc."
 
 
@@ -22,11 +24,13 @@ class RpcRefusal(Exception):
 
 @dataclass(frozen=True)
 class Member:
-    """A selected object. A filter removes events silently; ``enriched`` fields are added to the remaining ones."""
+    """A selected object. A filter removes events silently; ``enriched`` fields are added to the remaining ones.
+    ``number``: of the record, another one for each new member."""
 
     entity: str
     filter_expression: str | None = None
     enriched: tuple[str, ...] = ()
+    number: int = field(default_factory=lambda: next(NUMBERS), compare=False)
 
 
 @dataclass

@@ -12,15 +12,17 @@ from airflow_cdc_provider.core.errors import CheckFailed
 
 STANDARD_CHANNEL = "/data/ChangeEvents"
 CHANNELS = "SELECT Id, DeveloperName FROM PlatformEventChannel"
-MEMBERS = "SELECT EventChannel, SelectedEntity, FilterExpression FROM PlatformEventChannelMember"
+MEMBERS = "SELECT Id, EventChannel, SelectedEntity, FilterExpression FROM PlatformEventChannelMember"
 
 
 @dataclass(frozen=True)
 class ChannelFacts:
-    """``filters``: object -> filter expression of its events."""
+    """``filters``: object → filter expression of its events. ``members``: object → id of its member, another one each
+    time that the object is added to the channel."""
 
     entities: frozenset[str] = frozenset()
     filters: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_custom(channel: str) -> bool:
@@ -50,7 +52,10 @@ def read_channel(rest: Rest, channel: str) -> ChannelFacts:
     facts = channel_facts(STANDARD_CHANNEL if entity else channel, members, channels)
     if not entity:
         return facts
-    return ChannelFacts(frozenset({entity}), {name: text for name, text in facts.filters.items() if name == entity})
+    of_entity = (
+        {name: text for name, text in texts.items() if name == entity} for texts in (facts.filters, facts.members)
+    )
+    return ChannelFacts(frozenset({entity}), *of_entity)
 
 
 def channel_facts(
@@ -65,4 +70,5 @@ def channel_facts(
     return ChannelFacts(
         frozenset(entity_of(str(row["SelectedEntity"])) for row in selected),
         {entity_of(str(row["SelectedEntity"])): str(text) for row in selected if (text := row.get("FilterExpression"))},
+        {entity_of(str(row["SelectedEntity"])): str(row["Id"]) for row in selected},
     )

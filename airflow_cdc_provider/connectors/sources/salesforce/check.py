@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom, read_channel
+from airflow_cdc_provider.connectors.sources.salesforce.carried import may_subscribe
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import ObjectFacts, table_problems
-from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
 from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
 from airflow_cdc_provider.connectors.sources.salesforce.types import ObjectSchema
@@ -14,7 +14,6 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
 
 OLDEST_VERSION = 58.0
-NO_TOPIC = "topic.not.found"
 BUDGETS = {
     "DailyApiRequests": ("SRC040", "API requests"),
     "DailyBulkV2QueryJobs": ("SRC040", "bulk queries"),
@@ -76,20 +75,9 @@ def _require_subscribable(pubsub: Connection, org: Org) -> None:
 
 
 def _object_facts(org: Org, pubsub: Connection, table: str, problems: list[Problem]) -> ObjectFacts:
-    """The single-object channel is checked because it refuses a user without permission on the object. A channel of
-    several objects omits the changes without an error."""
     schemas: list[ObjectSchema] = []
     problems += of_table(table, _collect_problems(lambda: schemas.append(org.rest.describe(table))))
-    refused = _collect_problems(lambda: _require_object_channel(pubsub, table))
-    if is_custom(org.options.channel):  # a member of a custom channel may have no single-object channel
-        refused = [problem for problem in refused if NO_TOPIC not in problem.found]
-    return ObjectFacts(schemas[0] if schemas else None, not refused)
-
-
-def _require_object_channel(pubsub: Connection, table: str) -> None:
-    topic = pubsub.topic(f"/data/{event_name(table)}")
-    if not topic.can_subscribe:
-        raise CheckFailed.of("SRC048", f"the user has no permission to read the changes of {table}")
+    return ObjectFacts(schemas[0] if schemas else None, may_subscribe(org, pubsub, table))
 
 
 def _collect_problems(check: Callable[[], object]) -> list[Problem]:

@@ -35,9 +35,16 @@ def _table_problems(
     if entity.schema:
         yield from _not_queryable(task, entity.schema)
         yield from _hidden_columns(task, entity.schema)
+    yield from carried_problems(task, entity.may_subscribe, channel, channel_name)
+
+
+def carried_problems(
+    task: TableTask, may_subscribe: bool, channel: ChannelFacts | None, channel_name: str
+) -> Iterator[Problem]:
+    """What keeps changes of the object from the channel."""
     if channel and task.table not in channel.entities:
         yield _not_carried(task, channel_name)
-    elif not entity.may_subscribe:
+    elif not may_subscribe:
         yield _not_permitted(task, channel_name)
     if channel and task.table in channel.filters:
         yield _filtered(task, channel_name, channel.filters[task.table])

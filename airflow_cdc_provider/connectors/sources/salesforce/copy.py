@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.spec.selected_columns import selected_schema
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 if TYPE_CHECKING:
@@ -33,16 +34,18 @@ REST_SPLIT = json.dumps({"rest": True})
 
 
 @contextmanager
-def open_copy(org: Org, task: TableTask, epoch: int, sealed: Position) -> Iterator[Copy]:
-    """``sealed`` is the end of the last sealed window. Raises CheckFailed if the table's rule is not supported,
-    SourceUnavailable if the bulk query fails."""
+def open_copy(
+    org: Org, task: TableTask, epoch: int, sealed: Position, identity: TableIdentity | None = None
+) -> Iterator[Copy]:
+    """``identity``: read before. ``sealed`` is the end of the last sealed window. Raises CheckFailed if the table's
+    rule is not supported, SourceUnavailable if the bulk query fails."""
     require_supported_rules([task])
     entity = org.rest.describe(task.table)
     schema = selected_schema(task.rule, entity.schema)
     floor = floor_key(epoch, channel_position(sealed, org.options.channel))
     unlogged = _unlogged_columns(org, entity, schema)
     with open_splits(org, schema) as (read, rows):
-        yield Copy(floor, sealed, schema, read, rows, unlogged=unlogged)
+        yield Copy(floor, sealed, schema, read, rows, unlogged=unlogged, identity=identity)
 
 
 @contextmanager

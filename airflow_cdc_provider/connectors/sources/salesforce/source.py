@@ -10,8 +10,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
+from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
-from airflow_cdc_provider.connectors.sources.salesforce.channels import read_channel
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import require_supported_rules
 from airflow_cdc_provider.connectors.sources.salesforce.copy import open_copy, read_split
@@ -29,6 +30,7 @@ from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.retained_log import RetainedLog
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
+from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
 from airflow_cdc_provider.core.table.reported_changes import Report, ReportedChanges
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.special_values import SALESFORCE, Specials, may_hold
@@ -63,9 +65,21 @@ class SalesforceSource(KeepsNoState):
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = from_plain(SalesforceOptions, dict(source.options))
         self.org = Org(connection, self.options, replicator)
+        self._channel: ChannelFacts | None = None
 
     def check(self, tables: Sequence[TableTask]) -> list[Problem]:
         return find_problems(self.org, tables)
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        return not_carried(self.org, self._known_channel(), tables)
+
+    def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
+        return identities(self._known_channel(), tables)
+
+    def not_streamed(
+        self, table: str, position: Position, now: TableIdentity, changes: UnloggedChanges, truncated: bool
+    ) -> UnloggedChanges:
+        return changes
 
     def identity(self) -> dict[str, str]:
         return self.org.identity()
@@ -73,7 +87,7 @@ class SalesforceSource(KeepsNoState):
     def tables(self) -> list[TableSchema]:
         """The objects that the channel carries, without those that the user cannot see, that cannot be queried, or that
         have no id."""
-        objects = self.org.rest.describe_all(read_channel(self.org.rest, self.options.channel).entities)
+        objects = self.org.rest.describe_all(self._read_channel().entities)
         return [entity.schema for entity in objects if entity.copyable]
 
     def sizes(self, tables: Sequence[str]) -> Mapping[str, TableSize]:
@@ -120,7 +134,16 @@ class SalesforceSource(KeepsNoState):
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
         """In one split per result page."""
-        return open_copy(self.org, table, epoch, sealed)
+        identity = identities(self._read_channel(), [table.table]).get(table.table)
+        return open_copy(self.org, table, epoch, sealed, identity)
+
+    def _read_channel(self) -> ChannelFacts:
+        self._channel = read_channel(self.org.rest, self.options.channel)
+        return self._channel
+
+    def _known_channel(self) -> ChannelFacts:
+        """As it was when the objects were listed: each question about it is one of the org's daily requests."""
+        return self._channel or self._read_channel()
 
     def _require_instance(self, position: Position) -> None:
         channel = self.options.channel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 
 from airflow_cdc_provider.sandbox.salesforce.channels import STANDARD, Member
 from airflow_cdc_provider.sandbox.salesforce.errors import no_such_object
@@ -42,10 +43,11 @@ def query(org: OrgState, request: Request, user: User, version: str) -> Response
     return json_response({"size": len(records), "totalSize": len(records), "done": True, "records": records})
 
 
-def _table(one: ObjectType, rows: Iterable[tuple[str | None, ...]]) -> Table:
+def _table(one: ObjectType, rows: Iterable[tuple[str | None, ...]], numbers: Iterable[int] | None = None) -> Table:
+    """``numbers``: of the records; None to count them."""
     table = Table(one)
-    for values in rows:
-        key = table.next_id()
+    for number, values in zip(numbers or count(1), rows, strict=False):
+        key = record_id(one.prefix, number)
         table.rows[key] = (key, False, *[None] * (len(SYSTEM_SLOTS) - 3), False, *values)
     return table
 
@@ -62,7 +64,7 @@ def _members(org: OrgState) -> Table:
         event = org.store.table(member.entity).type.event_name
         name = f"{channel}_{event}".replace("__", "_")
         rows.append((name, name, reference, event, member.filter_expression))
-    return _table(MEMBER, rows)
+    return _table(MEMBER, rows, [member.number for _, member in _all_members(org)])
 
 
 def _enriched(org: OrgState, members: Table) -> Table:

@@ -1,0 +1,55 @@
+"""What a channel carries of its objects. A filter, a missing permission or a missing member leaves changes out without
+an error, so each run asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom
+from airflow_cdc_provider.connectors.sources.salesforce.check_tables import carried_problems
+from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
+from airflow_cdc_provider.connectors.sources.salesforce.org import Org
+from airflow_cdc_provider.connectors.sources.salesforce.pubsub import Connection
+from airflow_cdc_provider.core.decisions.steps import TableTask
+from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table
+from airflow_cdc_provider.core.table.identity import StreamSettings, TableIdentity
+
+NO_TOPIC = "topic.not.found"
+CALLS_AT_ONCE = 8
+
+
+def not_carried(org: Org, channel: ChannelFacts, tables: Sequence[TableTask]) -> dict[str, Problem]:
+    """The first problem of each table whose changes the channel omits. Raises SourceUnavailable."""
+    with org.pubsub.connected() as pubsub, ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
+        permitted = [*pool.map(lambda task: may_subscribe(org, pubsub, task.table), tables)]
+    found: dict[str, Problem] = {}
+    for task, may in zip(tables, permitted, strict=True):
+        for problem in of_table(task.table, carried_problems(task, may, channel, org.options.channel)):
+            found.setdefault(task.table, problem)
+    return found
+
+
+def may_subscribe(org: Org, pubsub: Connection, table: str) -> bool:
+    """Whether the user may read the changes of every record. The single-object channel refuses a user without that
+    permission; a channel of several objects omits the changes."""
+    try:
+        return pubsub.topic(f"/data/{event_name(table)}").can_subscribe
+    except CheckFailed as error:
+        # A member of a custom channel may have no single-object channel.
+        return is_custom(org.options.channel) and all(NO_TOPIC in problem.found for problem in error.problems)
+
+
+def identities(channel: ChannelFacts, tables: Iterable[str]) -> dict[str, TableIdentity]:
+    """Of the objects in the channel: when and how it carries them."""
+    return {
+        table: TableIdentity(
+            table="",
+            columns={},
+            last_number=0,
+            membership=channel.members[table],
+            sent=StreamSettings(channel.filters.get(table, "all changes")),
+        )
+        for table in tables
+        if table in channel.members
+    }
