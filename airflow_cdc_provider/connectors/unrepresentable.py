@@ -52,10 +52,10 @@ def text_if_unrepresentable(read: Callable[[T], Any]) -> Callable[[T], str | Non
     return read_text
 
 
-def reason(columns: Sequence[str], what: str, key: Collection[str]) -> str:
+def reason(columns: Sequence[str], what: str, key: Collection[str], keeps_texts: bool = True) -> str:
     """Why a row cannot be decoded, and what to do. ``columns``: those with an unrepresentable value."""
     listed = ", ".join(columns)
-    return f"{listed}: {what}, which no target's type has{_in_key(columns, key)}; {remedy(columns, key)}"
+    return f"{listed}: {what}, which no target's type has{_in_key(columns, key)}; {remedy(columns, key, keeps_texts)}"
 
 
 def remedy(columns: Sequence[str], key: Collection[str], keeps_texts: bool = True) -> str:

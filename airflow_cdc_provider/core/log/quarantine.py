@@ -39,7 +39,8 @@ class UndecodedRecord:
     """The content of ``after`` in an ``unreadable`` change record. ``raw``: the original bytes; ``context``: further
     bytes that decoding requires; both in base64, in the format ``codec``. ``op``: empty if unknown. ``known``: the
     columns that could be decoded, as canonical values. ``columns``: those that could not; empty if the message as a
-    whole could not be decoded."""
+    whole could not be decoded. ``version``: the same each time that the source delivers this state of the row; empty
+    if it delivers it once."""
 
     codec: str
     raw: str
@@ -48,6 +49,7 @@ class UndecodedRecord:
     op: str = ""
     known: dict[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    version: str = ""
 
 
 def without_bytes(content: UndecodedRecord) -> UndecodedRecord:
@@ -88,8 +90,9 @@ class QuarantineList(SealedFile):
 
 def record_id(record: ChangeRecord) -> str:
     """A stable id of twelve hex digits."""
-    parts = [record.table, *record_key(record)]
-    if own_key(record) is None and (content := undecoded(record)):
+    key, content = record_key(record), undecoded(record) if record.after else None
+    parts = [record.table, key.key, (content.version if content else "") or key.order_key]
+    if own_key(record) is None and content:
         parts.append(content.raw or record.event_id)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from airflow_cdc_provider.connectors.arrow_types import arrow_schema, arrow_type
+from airflow_cdc_provider.connectors.decoders.common.jsonable import base64_of
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_value, in_utc
 from airflow_cdc_provider.connectors.sources.polling.canonical import canonical_value
@@ -15,15 +17,19 @@ from airflow_cdc_provider.connectors.sources.polling.pages import Row
 from airflow_cdc_provider.connectors.unrepresentable import (
     Unrepresentable,
     none_if_unrepresentable,
+    reason,
     text_if_unrepresentable,
     unrepresentable_row,
 )
-from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed, Problem
+from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
+from airflow_cdc_provider.core.log.change_records import Operation
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CODEC = "texts of a polled row"
 FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
@@ -41,21 +47,27 @@ class RowConverter:
         self._offset = queries.offset
 
     def page_row(self, values: Sequence[Any]) -> Row:
-        """Raises CheckFailed (CPY009) for a value that no target can store, which stops this table and no other."""
+        """A value that no target can store makes an undecoded row. Raises CheckFailed (CPY009) for one in the key,
+        which stops this table and no other."""
         width = len(self._readers)
-        timestamp, selected = values[-2], values[-1]
+        timestamp, selected = self._timestamp(values[-2]), values[-1]
         try:
             key = self._key(values[width : width + len(self._key_columns)])
+        except Unrepresentable as error:
+            problem = unrepresentable_row(self._schema, self._schema.key, str(error), self._has_exact_text)
+            raise CheckFailed(problem) from error
+        if not selected:
+            return Row(timestamp, key, "", deleted=True)
+        try:
             texts = [
                 member + canonical_value(column.type, read(value))
                 for member, column, read, value in zip(
                     self._members, self._schema.columns, self._readers, values[:width], strict=True
                 )
             ]
-        except Unrepresentable as error:
-            raise CheckFailed(self._unrepresentable(values, error)) from error
-        image = f"{{{','.join(texts)}}}" if selected else ""
-        return Row(self._timestamp(timestamp), key, image, not selected)
+        except Unrepresentable:
+            return Row(timestamp, key, "", undecoded=self._undecoded(values[:width]))
+        return Row(timestamp, key, f"{{{','.join(texts)}}}")
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
         """Rows of a copy, in the table's types. Raises BadRecordFound (CPY009)."""
@@ -72,14 +84,16 @@ class RowConverter:
                 raise BadRecordFound(problem) from error
         return pa.table(arrays, schema=arrow_schema(self._schema))
 
-    def _unrepresentable(self, values: Sequence[Any], error: Unrepresentable) -> Problem:
-        columns = []
-        for column, read, value in zip(self._schema.columns, self._readers, values, strict=False):
+    def _undecoded(self, values: Sequence[Any]) -> UndecodedRecord:
+        known, others, what = dict[str, Any](), dict[str, str](), ""
+        for column, read, value in zip(self._schema.columns, self._readers, values, strict=True):
             try:
-                read(value)
-            except Unrepresentable:
-                columns.append(column.name)
-        return unrepresentable_row(self._schema, columns or self._schema.key, str(error), self._has_exact_text)
+                known[column.name] = json.loads(canonical_value(column.type, read(value)))
+            except Unrepresentable as error:
+                others[column.name], what = error.text, str(error)
+        why = reason([*others], what, self._schema.key, self._has_exact_text)
+        raw = base64_of(json.dumps(others).encode())
+        return UndecodedRecord(CODEC, raw, why, op=Operation.UPSERT, known=known, columns=tuple(others))
 
     def _key(self, values: Sequence[Any]) -> str:
         parts = [

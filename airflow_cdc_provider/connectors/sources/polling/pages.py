@@ -13,6 +13,7 @@ from datetime import datetime
 
 from airflow_cdc_provider.connectors.sources.polling.positions import PageEnd
 from airflow_cdc_provider.core.errors import CheckFailed, Problem
+from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 
 
 class DeletesExpired(Exception):
@@ -22,12 +23,14 @@ class DeletesExpired(Exception):
 @dataclass(frozen=True)
 class Row:
     """A row as it is now. ``key``: canonical JSON array; ``image``: canonical JSON object of all columns, empty if the
-    source marks the row as ``deleted``."""
+    source marks the row as ``deleted``. ``undecoded``: instead of the image, of a row with values that no target's type
+    has."""
 
     timestamp: datetime | None
     key: str
     image: str
     deleted: bool = False
+    undecoded: UndecodedRecord | None = None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from airflow_cdc_provider.connectors.sources.polling.positions import (
 )
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.log.change_log import AUDIT, RELOAD
-from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.schema import TableSchema
 
 NO_TIMESTAMP_COLUMN = "the table has no column with the time of the last change"
@@ -79,6 +80,20 @@ def reload_items(split: StreamSplit, epoch: int) -> Iterator[StreamItem]:
 
 
 def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeRecord:
+    position = f'{{"timestamp":"{format_timestamp(row.timestamp)}"}}' if row.timestamp else "{}"
+    if row.undecoded is not None:
+        after = canonical(to_plain(replace(row.undecoded, version=position)))
+        return ChangeRecord(
+            table,
+            Operation.UNREADABLE,
+            order,
+            schema.schema_id,
+            key=row.key,
+            after=after,
+            commit_ts=row.timestamp,
+            position=position,
+            event_id=order,
+        )
     return ChangeRecord(
         table,
         Operation.DELETE if row.deleted else Operation.UPSERT,
@@ -89,6 +104,6 @@ def _record(row: Row, table: str, schema: TableSchema, order: str) -> ChangeReco
         after=None if row.deleted else row.image,
         after_complete=not row.deleted,
         commit_ts=row.timestamp,
-        position=f'{{"timestamp":"{format_timestamp(row.timestamp)}"}}' if row.timestamp else "{}",
+        position=position,
         event_id=order,
     )

@@ -45,7 +45,7 @@ class PollingSource(KeepsNoState, ABC):
         return split_intervals(lo, limit)
 
     def reread(self, record: ChangeRecord, table: TableTask, schema: TableSchema) -> list[ChangeRecord]:
-        """The source has no unreadable records: an unreadable page is read again."""
+        """A row has only what was read of it: an operator sets its other values, or the source changes it."""
         return [record]
 
 
