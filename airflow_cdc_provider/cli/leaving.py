@@ -130,6 +130,7 @@ def move(args: argparse.Namespace) -> CommandOutput:
     require_apart(replicator.log.store, new)
     if begun is None:
         require_empty(new)
+        own_copies(replicator)
         require_no_runs(state, name, lambda: running_tasks(name))
     change = begin(state, definition, ChangeKind.MOVE, current_user(), staging=staging, former_staging=former)
     end_runs(state, name, change.id, lambda: running_tasks(name))

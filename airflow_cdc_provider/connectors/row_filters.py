@@ -9,10 +9,12 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.filters import literal
 from airflow_cdc_provider.core.table.schema import Kind
 
+OPERAND = "SRC018"
+"""The code of a value that is none of its column's type."""
 DATES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 
 
-def operand_problems(task: TableTask, code: str = "SRC018", do_for_dates: str = "correct `where`") -> Iterator[Problem]:
+def operand_problems(task: TableTask, code: str = OPERAND, do_for_dates: str = "correct `where`") -> Iterator[Problem]:
     """Values that are not literals of the type of their column."""
     for condition in (*task.rule.where, *task.rule.snapshot.where):
         kind = task.schema.column(condition.column).type.kind

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from airflow_cdc_failpoints import ARMED, TOKEN
 
 from airflow_cdc_provider.control.delete_replicator import delete_replicator
+from airflow_cdc_provider.control.footprint import own_copies
 from airflow_cdc_provider.control.move_staging import move_staging
 from airflow_cdc_provider.control.rename_replicator import rename_replicator
 from airflow_cdc_provider.control.replicator import open_replicator
@@ -80,6 +81,9 @@ def run(system: SystemUnderTest, task: str, arguments: Arguments, failpoint: str
 def carry_out(call: TaskCall) -> None:
     state, definition, arguments = StateStore(call.state_url), call.definition, call.arguments
     replicator, name = open_replicator(definition, call.secrets, state), call.definition.name
+    entry = state.replicators.get(name)
+    if entry is None or entry.unfinished is None:
+        own_copies(replicator)
     if call.task == RENAME:
         renamed = replace(definition, name=arguments["name"])
         change = begin_rename(state, definition, renamed, "operator")

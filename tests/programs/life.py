@@ -89,6 +89,8 @@ class Life(Pipeline):
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
         for name, copy in self.copies.items():
             copy.history = wanted[name].history
+            if self.off and copy is wanted[name]:
+                copy.grounds.add("server")
 
     def redefine(self, **changes: Any) -> None:
         """The definition as the loader reads it: what no YAML may have is no program."""

@@ -115,6 +115,16 @@ def test_neither_is_begun_while_a_run_is_active(cdc: CommandLine, harness: RunHa
     goes_on(harness, "shop")
 
 
+def test_neither_is_begun_while_a_target_does_not_answer(cdc: CommandLine, harness: RunHarness) -> None:
+    replicated(harness)
+    store = harness.replicator.targets.only.store  # type: ignore[attr-defined]
+    store.write("public_b/locked", b"")
+    for command in (("rename", "shop", "mall"), ("move", "shop", "--staging", f"{harness.folder}/new")):
+        assert cdc(*command).code != 0
+    store.delete("public_b/locked")
+    goes_on(harness, "shop")
+
+
 def test_a_moved_log_continues_without_a_copy(cdc: CommandLine, harness: RunHarness) -> None:
     replicated(harness)
     new, fence = f"{harness.folder}/new", harness.control("public.a").fence

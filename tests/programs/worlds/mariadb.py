@@ -21,7 +21,7 @@ WRITER = {"image": ("binlog_row_image", "FULL", "MINIMAL"), "statements": ("binl
 """Settings of the sessions of writers: name, and the values with which the replicator is right and is not."""
 INHERITABLE = (
     ("sql_mode", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,EMPTY_STRING_IS_NULL"), ("time_zone", "-05:00"),
-    ("sql_select_limit", 1), ("max_statement_time", 0.001), ("group_concat_max_len", 4), ("autocommit", 0),
+    ("sql_select_limit", 1), ("max_statement_time", 0.2), ("group_concat_max_len", 4), ("autocommit", 0),
     ("tx_read_only", 1), ("wait_timeout", 1), ("net_write_timeout", 1), ("lock_wait_timeout", 1),
     ("div_precision_increment", 0), ("max_join_size", 1), ("idle_transaction_timeout", 1),
     ("tx_isolation", "READ-UNCOMMITTED"), ("lc_time_names", "de_DE"), ("max_sort_length", 8), ("completion_type", 2),

@@ -22,8 +22,8 @@ TARGETS = "postgres"
 INHERITABLE = (
     "TimeZone TO 'Asia/Kathmandu'", "DateStyle TO 'German, DMY'", "IntervalStyle TO 'sql_standard'",
     "extra_float_digits TO -10", "bytea_output TO 'escape'", "standard_conforming_strings TO off",
-    "statement_timeout TO 1", "lock_timeout TO 1", "transaction_timeout TO 1",
-    "idle_in_transaction_session_timeout TO 1", "idle_session_timeout TO 1", "default_transaction_read_only TO on",
+    "statement_timeout TO 200", "lock_timeout TO 200", "transaction_timeout TO 200",
+    "idle_in_transaction_session_timeout TO 200", "idle_session_timeout TO 200", "default_transaction_read_only TO on",
     "default_transaction_isolation TO serializable", "default_transaction_deferrable TO on", "search_path TO ''",
     "client_encoding TO 'LATIN1'", "row_security TO off",
     "array_nulls TO off", "quote_all_identifiers TO on", "transform_null_equals TO on", "backslash_quote TO on",

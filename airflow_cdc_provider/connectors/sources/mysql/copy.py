@@ -19,7 +19,6 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.values import column_valu
 from airflow_cdc_provider.connectors.sources.mysql.cascades import refuse_cascades
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, fetch_all, quoted, read_server
 from airflow_cdc_provider.connectors.sources.mysql.charsets import CORRECT_TEXT, NoText, decoder
-from airflow_cdc_provider.connectors.sources.mysql.check_tables import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.client import MysqlClient
 from airflow_cdc_provider.connectors.sources.mysql.identities import read_identities
 from airflow_cdc_provider.connectors.sources.mysql.positions import (
@@ -30,6 +29,7 @@ from airflow_cdc_provider.connectors.sources.mysql.positions import (
     floor_key,
     position_of,
 )
+from airflow_cdc_provider.connectors.sources.mysql.refused import filter_problems
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn
 from airflow_cdc_provider.connectors.sources.mysql.value_conversion import convert_for_copy
 from airflow_cdc_provider.connectors.sources.mysql.visibility import not_visible, wait_for

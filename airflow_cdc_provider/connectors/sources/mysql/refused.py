@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.alterations import LOGGING_ENGINES
 from airflow_cdc_provider.connectors.sources.mysql.binlog_filters import filtered_problems
 from airflow_cdc_provider.connectors.sources.mysql.catalog import CatalogTable, name_in_sql, read_server, read_user
@@ -13,9 +14,11 @@ from airflow_cdc_provider.connectors.sources.mysql.grants import grant_problems,
 from airflow_cdc_provider.connectors.sources.mysql.server_charsets import convertible
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, is_known
 from airflow_cdc_provider.connectors.sources.mysql.unique_keys import declared_key_problems
+from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 
+ZERO_DATES = "correct `where`; zero dates sort first: `>= '0001-01-01'` excludes them, `< '0001-01-01'` selects them"
 BASE_TABLE, VERSIONED = "BASE TABLE", "SYSTEM VERSIONED"
 
 
@@ -36,6 +39,8 @@ def refused_problems(
             yield from of_table(task.table, _type_problems(task, table, mariadb))
             yield from of_table(task.table, _charset_problems(task, table, known))
             yield from of_table(task.table, _key_problems(task, table))
+            yield from of_table(task.table, _cast_problems(task, table))
+            yield from of_table(task.table, filter_problems(task))
     yield from filtered_problems(connection, server, tasks)
     yield from declared_key_problems(connection, tasks)
 
@@ -96,7 +101,11 @@ def _charset_problems(task: TableTask, table: CatalogTable, known: frozenset[str
 
 
 def _key_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    if table.generated_key and not task.schema.key:
+    if task.schema.key:
+        return
+    if not table.generated_key:
+        yield _missing_key(task.table)
+    else:
         yield Problem(
             "SRC153",
             f"the key of {task.table} has a generated column, which is not copied",
@@ -105,3 +114,32 @@ def _key_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
             "a key of ordinary columns",
             "name other columns that identify a row under `key`, or add a unique key of columns that are NOT NULL",
         )
+
+
+def _missing_key(table: str) -> Problem:
+    return Problem(
+        "SRC098",
+        f"{table} has no key: the target row of a changed row cannot be identified",
+        where=table,
+        found="no primary key, and no unique key of columns that are NOT NULL",
+        allowed="one of them, or `key` in the table's rule",
+        do=f"ALTER TABLE {name_in_sql(table)} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
+    )
+
+
+def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
+    for column in table.schema.columns:
+        if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
+            yield Problem(
+                "SRC103",
+                f"column {column.name} of {task.table} cannot be cast: the binlog has no text of its values",
+                where=task.table,
+                found=f"`columns.cast` of a {column.native}",
+                allowed="integers, decimals, dates, times, texts",
+                do="remove it from `cast`",
+                columns=(column.name,),
+            )
+
+
+def filter_problems(task: TableTask) -> Iterator[Problem]:
+    return operand_problems(task, do_for_dates=ZERO_DATES)

@@ -12,6 +12,7 @@ from airflow_cdc_provider.connectors.sources.postgres.client import NONE_FREE, P
 from airflow_cdc_provider.connectors.sources.postgres.create_slots import PLUGIN
 from airflow_cdc_provider.connectors.sources.postgres.options import PostgresOptions
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
+from airflow_cdc_provider.connectors.sources.postgres.refused import encoding_problems
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import read_publication, read_table_facts, typed_row
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, SourceUnavailable
@@ -117,15 +118,7 @@ def server_problems(server: ServerFacts, capacity: Capacity, location: str) -> I
             "wal_level = logical",
             "ALTER SYSTEM SET wal_level = logical; then restart the server",
         )
-    if server.encoding == "SQL_ASCII":
-        yield Problem(
-            "SRC023",
-            "the database has no defined text encoding",
-            location,
-            "server_encoding = SQL_ASCII",
-            "any other encoding",
-            "restore the database into a new one with ENCODING 'UTF8'",
-        )
+    yield from encoding_problems(server.encoding, location)
     yield from capacity_problems(capacity, location)
     if not server.may_replicate:
         yield Problem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_cdc_provider.connectors.declared_keys import KEY_NOT_UNIQUE
-from airflow_cdc_provider.connectors.row_filters import operand_problems
+from airflow_cdc_provider.connectors.row_filters import OPERAND
 from airflow_cdc_provider.connectors.sources.postgres.publication import no_publication, no_table, quoted
 from airflow_cdc_provider.connectors.sources.postgres.refused import GRANTS, refused_problems
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
@@ -36,9 +36,8 @@ def table_problems(
 def _table_problems(task: TableTask, table: TableFacts, described: CatalogTable | None, role: str) -> Iterator[Problem]:
     refused = list(refused_problems(task, table, described, role))
     yield from refused
-    if all(problem.code in {*GRANTS, KEY_NOT_UNIQUE} for problem in refused):
+    if all(problem.code in {*GRANTS, KEY_NOT_UNIQUE, OPERAND} for problem in refused):
         yield from _identity(task, table)
-        yield from operand_problems(task)
 
 
 def _identity(task: TableTask, table: TableFacts) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_cdc_provider.connectors.declared_keys import declared_key_problem
+from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.postgres.publication import quoted
 from airflow_cdc_provider.connectors.sources.postgres.schemas import CatalogTable
 from airflow_cdc_provider.connectors.sources.postgres.table_facts import TableFacts
@@ -26,6 +27,20 @@ def refused_problems(
     if described and not kind:
         yield from _key(task, table, described)
         yield from _declared_key(task, table)
+        yield from operand_problems(task)
+
+
+def encoding_problems(encoding: str, location: str) -> Iterator[Problem]:
+    """``encoding``: of the database."""
+    if encoding == "SQL_ASCII":
+        yield Problem(
+            "SRC023",
+            "the database has no defined text encoding",
+            location,
+            "server_encoding = SQL_ASCII",
+            "any other encoding",
+            "restore the database into a new one with ENCODING 'UTF8'",
+        )
 
 
 def _kind(table: TableFacts) -> Iterator[Problem]:

@@ -35,7 +35,7 @@ from airflow_cdc_provider.connectors.sources.postgres.own_objects import find_ob
 from airflow_cdc_provider.connectors.sources.postgres.proofs import SnapshotProofs
 from airflow_cdc_provider.connectors.sources.postgres.publication import memberships
 from airflow_cdc_provider.connectors.sources.postgres.publication_settings import stream_settings
-from airflow_cdc_provider.connectors.sources.postgres.refused import refused_problems
+from airflow_cdc_provider.connectors.sources.postgres.refused import encoding_problems, refused_problems
 from airflow_cdc_provider.connectors.sources.postgres.sizes import read_sizes
 from airflow_cdc_provider.connectors.sources.postgres.splits import read_split, split_of, under_view
 from airflow_cdc_provider.connectors.sources.postgres.stream import ReplicationSlot
@@ -102,12 +102,14 @@ class PostgresSource:
             catalog = read_catalog(connection, names).tables
             role = read_role(connection)
             publication = read_publication(connection, self.options.publication)
+            encoding = connection.info.parameter_status("server_encoding") or ""
         found: dict[str, Problem] = {}
         for task in tables:
             name = task.name_in_source
             if name not in facts:
                 continue
-            problems = [*refused_problems(task, facts[name], catalog.get(name), role)]
+            problems = [*encoding_problems(encoding, self.client.location)]
+            problems += refused_problems(task, facts[name], catalog.get(name), role)
             if publication:
                 sent = sent_problems(publication, self.options.publication, facts[name], self.client.location)
                 problems += [replace(problem, data=problem.data or UNSENT) for problem in sent]
