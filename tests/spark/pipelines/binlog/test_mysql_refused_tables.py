@@ -15,7 +15,7 @@ from airflow_cdc_provider.control.assessments import assess_replicator
 from airflow_cdc_provider.core.assessment.support import Support
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.commands import CommandKind
-from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from tests.mariadb import mariadb_only
@@ -108,6 +108,21 @@ def test_a_table_that_becomes_versioned_is_blocked_and_copied_again_later(
     kinds.run_successfully()
     kinds.run_until_idle()
     assert kinds.copied_rows("kinds.a", "id", "id", "n") == {1: {"id": 1, "n": 2}}
+
+
+def test_a_table_without_key_and_one_with_a_cast_that_the_binlog_lacks_are_blocked(
+    kinds: PollingPipeline, server: Server
+) -> None:
+    sql(server, "DROP TABLE kept", "CREATE TABLE keyless (id int, n int)", "ALTER TABLE b MODIFY n double")
+    rules = (TableRule("kinds.b", columns=Columns(cast={"n": "text"})), *kinds.definition.tables)
+    kinds.definition = replace(kinds.definition, tables=rules)
+    run = kinds.run()
+    assert not run.green and "SRC098" in str(run.problems) and "SRC103" in str(run.problems)
+    assert {table: state for table, (state, _) in states(kinds).items() if state is not TableState.NEW} == {
+        "a": TableState.REPLICATING,
+        "b": TableState.BLOCKED,
+        "keyless": TableState.BLOCKED,
+    }
 
 
 def test_a_copied_table_whose_name_a_view_takes_is_blocked(kinds: PollingPipeline, server: Server) -> None:

@@ -47,11 +47,14 @@ class LimitedPipeline(Pipeline):
 
 
 @pytest.fixture
-def limited(postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path) -> Iterator[LimitedPipeline]:
-    """Read by a role of the database's name."""
+def limited(
+    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[LimitedPipeline]:
+    """Read by a role of the database's name. The parameter is the encoding of the database."""
+    encoding = getattr(request, "param", "UTF8")
     name = f"limited{next(NUMBERS)}"
     with psycopg.connect(postgres.dsn(), autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}".encode())
+        server.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
         definition = Definition(
             name=name,
             source=Source("postgres", "source", options={"publication": "cdc"}),
@@ -104,6 +107,13 @@ def test_a_new_column_without_the_right_blocks_its_table_before_a_value_is_read(
     assert not run.green and state is TableState.BLOCKED and reason.endswith("lacks SELECT on public.t")
     assert limited.copied_rows("public.other", "id", "id") == {1: {"id": 1}}
     assert hidden_values(limited.folder) == []
+
+
+@pytest.mark.parametrize("limited", ["SQL_ASCII"], indirect=True)
+def test_texts_without_an_encoding_are_not_copied(limited: LimitedPipeline) -> None:
+    run = limited.run()
+    assert not run.green and "SRC023" in str(run.problems)
+    assert limited.states()["t"][0] is TableState.BLOCKED and hidden_values(limited.folder) == []
 
 
 def test_a_generated_column_as_the_key_blocks_its_table_alone(limited: LimitedPipeline) -> None:
