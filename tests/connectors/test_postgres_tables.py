@@ -371,3 +371,13 @@ def test_a_copy_reports_varying_columns_and_the_order_of_its_rows(database: Data
     database.publish("big")
     with database.source.copy(database.task("public.big"), 1, {}, 1) as copy:
         assert (sorted(copy.high_cardinality), copy.clustered_by) == (["id", "mixed"], ("id",))
+
+
+def test_the_rows_of_a_table_without_statistics_are_estimated_from_its_size(database: Database) -> None:
+    database.sql("CREATE TABLE big (id int PRIMARY KEY) WITH (autovacuum_enabled = off)")
+    database.publish("big")
+    with database.source.copy(database.task("public.big"), 1, {}, 1) as empty:
+        assert empty.rows == 0
+    database.sql("INSERT INTO big SELECT generate_series(1, 30000)")
+    with database.source.copy(database.task("public.big"), 1, {}, 1) as copy:
+        assert 15_000 < copy.rows < 60_000

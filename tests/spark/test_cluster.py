@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -10,7 +11,8 @@ from deltalake import DeltaTable
 
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import Outcome, Step, StepKind, StepResult
-from airflow_cdc_provider.core.spec.definition import OnDelete, TableRule
+from airflow_cdc_provider.core.spec.definition import OnDelete, Spark, TableRule
+from airflow_cdc_provider.core.spec.engines import EngineMode, EngineName
 from airflow_cdc_provider.logstore import class_path
 from tests.spark.cluster import standalone
 from tests.spark.replicator import Replicator, by_table
@@ -25,8 +27,8 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
     # Large enough for a copy in several splits: the driver reads a single one.
     database.execute("INSERT INTO a SELECT n, repeat('x', 700) FROM generate_series(1, 60000) n")
     database.execute("CREATE PUBLICATION shop FOR TABLE a")
-    # Rows kept by soft deletes need Spark: the driver folds and merges complete batches of this size.
     replicator = Replicator(tmp_path, "shop", connection, [TableRule("public.a", on_delete=OnDelete.SOFT)])
+    replicator.definition = replace(replicator.definition, spark=Spark(engine=EngineMode.SPARK))
     lo = dict(replicator.source.open_stream(["public.a"]))
 
     with standalone(tmp_path) as master:
@@ -56,6 +58,7 @@ def test_copying_landing_folding_merging_and_comparing_work_on_a_standalone_clus
     assert len(DeltaTable(replicator.target.locate("a")).file_uris()) > 1
     table = by_table(verified)["public.a"]
     assert table.outcome is Outcome.DONE
-    assert table.counts == {"updated": 100, "deleted": 0, "inserted": 0}
+    assert {one.engine.engine for one in (by_table(copied)["public.a"], table) if one.engine} == {EngineName.SPARK}
+    assert table.counts == {"updated": 100}
     assert (table.detail["identical"], table.detail["target_rows"]) == (True, 59999)
     assert verified.peak_memory_bytes["python"] < 300 << 20
