@@ -293,7 +293,7 @@ def test_a_table_joins_the_stream_later(database: Database) -> None:
     task = database.task("public.late")
     with database.source.copy(task, 1, {}, 1) as copy:
         database.sql("INSERT INTO late VALUES (2)", "INSERT INTO item VALUES (2)")
-        assert copy.rows == 0 and [split_of(one).within for one in copy.read.splits] == ["TRUE"]
+        assert [split_of(one).within for one in copy.read.splits] == ["TRUE"]
     items = database.read(start, database.task("public.item"), task)
     late = [r.key for r in records(items) if r.table == "public.late" and r.order_key > copy.floor]
     assert late == ["[2]"]
