@@ -6,7 +6,7 @@ after the commit, the next attempt copies again, which is correct too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -15,14 +15,16 @@ from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
 from airflow_cdc_provider.connectors.source_features import StreamHoldsSnapshots
-from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult
-from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.decisions.steps import StepResult, TableResult, TableTask
+from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.merge_plan import DELETED
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.copies.copied_rows import CopiedRows, literal, target_frame, technical_columns
@@ -78,7 +80,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
-        continues = kept_history is task.rule.history is not History.NONE
+        continues = kept_history is task.rule.history is not History.NONE and not _begins_anew(job, task)
         if continues:
             current = follow_schema(job, task, current, copy.schema)
         old = open_writer(job, work).read(task, current.version)
@@ -87,6 +89,7 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         record = build_control_record(job, task, named_fence, current, copy, current.control.state, catches_up)
         if continues:
             return _continue_history(HistoryCopy(job, work, copy, current.control, record, began), old, new)
+        old = _under_names_of(copy.schema, current.control.schema, old)
         technical = technical_columns(copy, task.rule, began)
         rows = target_frame(work, copy, new, technical)
         missing = MissingRows(0, 0)
@@ -96,10 +99,17 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             _require_approval(job, work, current.control, missing)
         if (task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT) and copy.schema.key:
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
-            rows = rows.unionByName(_as_columns_of(rows, kept_rows), allowMissingColumns=True)
+            rows = rows.unionByName(_as_columns_of(rows, kept_rows, task), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
         return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
+
+
+def _begins_anew(job: Job, task: TableTask) -> bool:
+    """Whether the feed has the table from its first row on: it has the whole history, which is applied again."""
+    if not isinstance(job.source, StreamHoldsSnapshots):
+        return False
+    return not has_reload(job.log.manifest(job.step.window), task.source_table)
 
 
 def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
@@ -115,8 +125,7 @@ def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> Ta
 
 def _require_approval(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows) -> None:
     """Of deletes, unless the source itself has announced that it copies the table again."""
-    feed = isinstance(job.source, StreamHoldsSnapshots)
-    if not (feed and has_reload(job.log.manifest(job.step.window), work.task.source_table)):
+    if not isinstance(job.source, StreamHoldsSnapshots) or _begins_anew(job, work.task):
         require_delete_approval(job, work, control, missing, "resync")
 
 
@@ -143,9 +152,36 @@ def _kept(copy: Copy, old: DataFrame, new: DataFrame, technical: Mapping[str, pa
     return rows.withColumn(DELETED, F.lit(True)) if DELETED in technical else rows
 
 
-def _as_columns_of(rows: DataFrame, more: DataFrame) -> DataFrame:
+def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFrame) -> DataFrame:
+    """``old`` with the names that its columns have in the copy: a name may belong to another column by now."""
+    if before is None:
+        return old
+    names = same_columns(before.columns, copied.columns)
+    columns = [(name, names.get(name)) if name in before.names else (name, name) for name in old.columns]
+    return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))
+
+
+def _as_columns_of(rows: DataFrame, more: DataFrame, task: TableTask) -> DataFrame:
+    """Raises Blocked where a value of ``more`` does not fit into the column of ``rows``."""
     types = {field.name: field.dataType for field in rows.schema.fields}
-    return more.select(*(F.col(quoted(name)).cast(types[name]) for name in more.columns if name in types))
+    cast = {name: F.col(quoted(name)).try_cast(types[name]) for name in more.columns if name in types}
+    lost = {name: F.col(quoted(name)).isNotNull() & value.isNull() for name, value in cast.items()}
+    found = more.select(*(F.max(F.coalesce(any_lost, F.lit(False))).alias(name) for name, any_lost in lost.items()))
+    (row,) = found.collect()
+    if unfit := [name for name in lost if row[name]]:
+        raise _unfit(task, unfit)
+    return more.select(*(value.alias(name) for name, value in cast.items()))
+
+
+def _unfit(task: TableTask, columns: Sequence[str]) -> Blocked:
+    return Blocked.of(
+        "CPY015",
+        f"{task.table} keeps rows that the source does not have any more, and they do not fit its new types",
+        where=task.table,
+        found=", ".join(columns),
+        do="correct these rows in the target; or set another `target`, which begins without them",
+        data="the target is unchanged",
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from airflow_cdc_provider.cli import exit_codes
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.printable import printable, printable_lines
 from airflow_cdc_provider.core.serde import to_plain
 
 PIPE_COLUMNS = 200
@@ -56,7 +57,7 @@ def show(result: CommandOutput, output_format: str, out: TextIO, err: TextIO) ->
         return
     if not output_format:
         for line in result.verbatim:
-            print(line, file=out)
+            print(printable_lines(line), file=out)
     elif result.listing is not None and result.listing.rows:
         _console(AirflowConsole(file=out), out).print_as(_rows(result.listing, output_format), output_format)
     stderr_console = _console(Console(file=err, highlight=False), err)
@@ -64,7 +65,7 @@ def show(result: CommandOutput, output_format: str, out: TextIO, err: TextIO) ->
         stderr_console if output_format == "plain" and result.listing is not None else _console(Console(file=out), out)
     )
     for line in result.lines:
-        lines_console.print(line, markup=False, highlight=False)
+        lines_console.print(printable_lines(line), markup=False, highlight=False)
     for problem in result.problems:
         stderr_console.print(_problem_text(problem), markup=False)
 
@@ -118,8 +119,8 @@ def _plain_cell(value: object) -> str:
 
 def _text(value: object) -> str:
     encoding = sys.stdout.encoding or "ascii"
-    return str(value or EMPTY).encode(encoding, "replace").decode(encoding)
+    return printable(str(value or EMPTY)).encode(encoding, "replace").decode(encoding)
 
 
 def _problem_text(problem: Problem) -> str:
-    return "\n    ".join([f"{problem.code}  {problem.what}", *problem.details])
+    return "\n    ".join([f"{problem.code}  {printable(problem.what)}", *problem.details])

@@ -34,6 +34,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from airflow_cdc_provider.core.printable import printable
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -55,12 +57,11 @@ class Problem:
     @property
     def details(self) -> list[str]:
         """The fields with a text, each with its name, in the order in which an operator reads them."""
-        return [
-            f"{name}: {text}" for name in ("where", "found", "allowed", "data", "do") if (text := getattr(self, name))
-        ]
+        fields = ("where", "found", "allowed", "data", "do")
+        return [f"{name}: {printable(text)}" for name in fields if (text := getattr(self, name))]
 
     def __str__(self) -> str:
-        return " | ".join([f"{self.code} {self.what}", *self.details])
+        return " | ".join([f"{self.code} {printable(self.what)}", *self.details])
 
 
 class CdcError(Exception):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from airflow_cdc_provider.core.printable import printable
+
 
 def code(text: str) -> str:
     """A code span for untrusted text: none of it is rendered as Markdown or HTML, also inside a table."""
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return "`" + printable.replace("`", "'").replace("|", "\\|") + "`"
+    return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`"

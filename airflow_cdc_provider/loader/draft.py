@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from airflow_cdc_provider.core.assessment.draft import Draft, DraftTable
+from airflow_cdc_provider.core.printable import printable
 
 COMMENT_CHARACTERS = 100
 PLAIN = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./:@+-]*")
@@ -54,10 +55,5 @@ def _table(table: DraftTable) -> Iterator[str]:
 
 def _comments(notes: Sequence[str], statements: Sequence[str]) -> Iterator[str]:
     for note in notes:
-        yield from (f"# {line}" for line in wrap(_one_line(note), COMMENT_CHARACTERS, break_long_words=False))
-    yield from (f"#   {_one_line(statement)}" for statement in statements)
-
-
-def _one_line(text: str) -> str:
-    """Without characters that would end the comment: names of tables and messages of servers may have any."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+        yield from (f"# {line}" for line in wrap(printable(note), COMMENT_CHARACTERS, break_long_words=False))
+    yield from (f"#   {printable(statement)}" for statement in statements)

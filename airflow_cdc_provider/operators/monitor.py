@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.core.decisions.alerts import Alert, needs_attention
 from airflow_cdc_provider.core.metrics import LAG, LATE, RETENTION_LEFT, gauges
+from airflow_cdc_provider.core.printable import printable
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -65,7 +66,7 @@ class MonitorOperator(BaseOperator):
     def _named(self, name: str, alerts: list[Alert]) -> list[str]:
         found = [alert for alert in alerts if alert.kind is NotifyOn.LATE]
         for alert in found:
-            self.log.warning("%s: %s is late: %s", name, alert.table, alert.reason)
+            self.log.warning("%s: %s is late: %s", name, printable(alert.table), printable(alert.reason))
         return [alert.table for alert in found]
 
     def _send_metrics(self, state: StateStore, definition: Definition, rows: Iterable[TableRow], now: str) -> None:

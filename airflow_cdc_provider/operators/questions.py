@@ -32,7 +32,7 @@ class FindQuestionsOperator(ReplicatorTask):
             questions = unanswered(replicator, context["dag_run"].run_id)
             bodies = [question_doc(question, sample_of(replicator, question)) for question in questions]
         for question in questions:
-            self.log.info("%s waits for an answer: %s", question.table, "; ".join(question.changes))
+            self.log_line(f"{question.table} waits for an answer: {'; '.join(question.changes)}")
         return [
             {"trigger_run_id": f"{QUESTION_RUN}{question.id}", "conf": {"question": to_plain(question), "body": body}}
             for question, body in zip(questions, bodies, strict=True)
@@ -85,5 +85,5 @@ class RecordAnswerOperator(ReplicatorTask):
         actor = user.get("name") or user.get("id") or "unknown"
         with as_airflow_failures():
             decision = answer_open_question(self.replicator(), question, answer, actor, "answered in Airflow")
-        self.log.info("recorded: %s by %s", decision.answer, decision.decided_by)
+        self.log_line(f"recorded: {decision.answer} by {decision.decided_by}")
         return {"answer": answer.value, "decision": decision.id}

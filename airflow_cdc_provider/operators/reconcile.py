@@ -23,7 +23,7 @@ class PauseStreamOperator(ReplicatorTask):
 
     def execute(self, context: Context) -> list[str]:
         with as_airflow_failures():
-            tables = pause_stream(self.replicator(), context["dag_run"].run_id, self.log.info)
+            tables = pause_stream(self.replicator(), context["dag_run"].run_id, self.log_line)
         if not tables:
             raise AirflowSkipException("no table to copy again in this run")
         return list(tables)
@@ -38,4 +38,4 @@ class ResumeStreamOperator(ReplicatorTask):
 
     def execute(self, context: Context) -> list[str]:
         with as_airflow_failures():
-            return list(resume_stream(self.replicator(), context["dag_run"].run_id, self.log.info))
+            return list(resume_stream(self.replicator(), context["dag_run"].run_id, self.log_line))

@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 
 from airflow_cdc_provider.control.replicator import Replicator, open_replicator
 from airflow_cdc_provider.control.replicator_changes import require_unchanged
+from airflow_cdc_provider.core.printable import printable
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.connections import secrets_of
@@ -41,6 +42,9 @@ class ReplicatorTask(HasDefinition, BaseOperator):
     def __init__(self, *, definition: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.definition = definition
+
+    def log_line(self, line: str) -> None:
+        self.log.info("%s", printable(line))
 
     def replicator(self) -> Replicator:
         return open_with_connections(self.definition)

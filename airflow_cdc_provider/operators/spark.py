@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, StepResult
 from airflow_cdc_provider.core.lineage.copies import copies_of
+from airflow_cdc_provider.core.printable import printable
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Definition
 from airflow_cdc_provider.hooks.state import open_state
@@ -83,7 +84,8 @@ class CdcSparkOperator(HasDefinition, BaseOperator):
         for table in result.tables:
             log = self.log.warning if table.outcome in (Outcome.FAILING, Outcome.BLOCKED) else self.log.info
             engine = f" ({table.engine})" if table.engine else ""
-            log("%s: %s, %d rows%s %s", table.table, table.outcome, table.rows, engine, table.problem or "")
+            line = f"{table.table}: {table.outcome}, {table.rows} rows{engine} {table.problem or ''}"
+            log("%s", printable(line.rstrip()))
 
 
 def summary(result: StepResult) -> dict[str, Any]:

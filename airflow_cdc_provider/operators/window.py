@@ -50,7 +50,7 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
 
     def execute(self, context: Context) -> None:
         with as_airflow_failures(), _reported(context):
-            decision = open_window(self.replicator(), run_of(context), self.log.info)
+            decision = open_window(self.replicator(), run_of(context), self.log_line)
         self._log_decision(decision)
         if decision.stop:
             raise AirflowFailException(str(decision.stop))
@@ -60,9 +60,9 @@ class OpenWindowOperator(ReplicatorTask, BranchingTask):
 
     def _log_decision(self, decision: RunDecision) -> None:
         for line in decision.notes:
-            self.log.info("%s", line)
+            self.log_line(line)
         for verdict in decision.table_decisions:
-            self.log.info("%s: %s. %s", verdict.table, verdict.action, verdict.problem or verdict.reason)
+            self.log_line(f"{verdict.table}: {verdict.action}. {verdict.problem or verdict.reason}")
         for problem in decision.unselected:
             self.log.warning("%s", problem)
 
@@ -94,7 +94,7 @@ class FindHolesOperator(ReplicatorTask, BranchingTask):
     def execute(self, context: Context) -> None:
         with as_airflow_failures():
             replicator, run_id = self.replicator(), context["dag_run"].run_id
-            tables_with_holes = find_holes(replicator, run_id, self.log.info)
+            tables_with_holes = find_holes(replicator, run_id, self.log_line)
             planned = replicator.run(run_id).plan().reconcile
         followed = [PAUSE_STREAM if tables_with_holes or planned else CLOSE_WINDOW]
         self.follow_branches(context, with_questions(self, followed))
@@ -118,7 +118,7 @@ class CloseWindowOperator(ReplicatorTask):
         run_id = context["dag_run"].run_id
         with as_airflow_failures():
             replicator = self.replicator()
-            result = close_window(replicator, run_id, failed_tasks(context), self.log.info)
+            result = close_window(replicator, run_id, failed_tasks(context), self.log_line)
         self._report(replicator.definition, result, context)
         self._notify(replicator, result, context)
         if result.problems:
@@ -133,7 +133,7 @@ class CloseWindowOperator(ReplicatorTask):
 
     def _report(self, definition: Definition, result: CloseResult, context: Context) -> None:
         for row in result.rows:
-            self.log.info("%s: %s, window %d, fresh at %s", row.table, row.state, row.window, row.fresh_at or "-")
+            self.log_line(f"{row.table}: {row.state}, window {row.window}, fresh at {row.fresh_at or '-'}")
         send(result.samples)
         alias = AssetAlias(asset_alias(definition.name))
         for copy, table in result.moved.items() if alias in self.outlets else ():

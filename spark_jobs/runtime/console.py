@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TextIO
 
+from airflow_cdc_provider.core.printable import printable_lines
+
 
 def log_line(line: str) -> None:
     """Print a line and flush."""
@@ -20,6 +22,6 @@ def log_trace(trace: str) -> None:
 def _print(text: str, stream: TextIO) -> None:
     """A log whose reader has gone must not fail the job that writes it."""
     try:
-        print(text, file=stream, flush=True)
+        print(printable_lines(text), file=stream, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

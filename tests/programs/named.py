@@ -96,6 +96,16 @@ NAMED: dict[str, Program] = {
     "a history with the commit time of its rows is copied again": Program(
         Setup(history="scd2", metadata=True), (BEGIN, Put(5, 1), Settle(), Command("resync"), Settle())
     ),
+    "a history of a feed is copied again after a column was added": Program(
+        Setup(source=DEBEZIUM, history="scd2"), (AddColumn(D), Put(1, 0), BEGIN, Command("resync"), Settle())
+    ),
+    "rows that are kept while a column's name goes to another one": Program(
+        Setup(on_delete="ignore"),
+        (
+            *(BEGIN, Delete(3), Settle(), RenameColumn(0, C), AddColumn(2, "int"), Put(2, 3)),
+            *(Command("resync"), Settle()),
+        ),
+    ),
     "a new column with the name of an ignored one": Program(
         ASKED,
         (

@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 
 from airflow_cdc_provider.core.decisions.alerts import WHOLE_REPLICATOR, Alert
+from airflow_cdc_provider.core.printable import printable
 from airflow_cdc_provider.core.spec.notifications import NotifyOn
 from airflow_cdc_provider.core.spec.placeholders import PLACEHOLDER
 
@@ -24,19 +25,20 @@ PHRASES = {
 def placeholders(replicator: str, alerts: Sequence[Alert], link: str) -> dict[str, str]:
     """The values of the placeholders. ``alerts``: of one kind and one reason, or recoveries."""
     first = alerts[0]
-    tables = _tables([alert.table for alert in alerts])
+    tables = _tables([printable(alert.table) for alert in alerts])
     verb = "are" if len(alerts) > 1 else "is"
     title = f"{replicator}: {tables or 'the replicator'} {verb} {PHRASES[first.kind]}"
     reasons = dict.fromkeys(alert.reason for alert in alerts)
-    reason = next(iter(reasons)) if len(reasons) == 1 else ""
-    lines = [title, reason, f"do: {first.remedy}" if first.remedy else "", link]
+    reason = printable(next(iter(reasons))) if len(reasons) == 1 else ""
+    remedy = printable(first.remedy)
+    lines = [title, reason, f"do: {remedy}" if remedy else "", link]
     return {
         "replicator": replicator,
         "kind": first.kind.value,
         "tables": tables,
         "since": min(alert.since for alert in alerts),
         "reason": reason,
-        "remedy": first.remedy,
+        "remedy": remedy,
         "link": link,
         "title": title,
         "text": "\n".join(filter(None, lines)),

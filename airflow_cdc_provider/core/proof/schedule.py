@@ -83,6 +83,12 @@ def _question(result: TableResult, detail: dict[str, Any], before: Verified | No
     )
 
 
+def _remedy(not_repaired: str) -> str:
+    """The command behind the last `do:`; keys before it may have any text."""
+    _, do, command = not_repaired.rpartition("; do: ")
+    return command if do and command.startswith("airflow cdc ") else ""
+
+
 def difference_problem(replicator: str, table: str, verified: Verified) -> Problem | None:
     """A difference that no operator is asked about, and that is not repaired. An inexact one may be a change on its
     way."""
@@ -93,8 +99,7 @@ def difference_problem(replicator: str, table: str, verified: Verified) -> Probl
         f"the copy of {table} differs from its source",
         where=table,
         found=f"{verified.differing - verified.repaired:,} rows that differ, at the end of window {verified.window}",
-        do=verified.not_repaired.partition("; do: ")[2]
-        or f"airflow cdc verify {replicator} --table {in_shell(table)} --repair",
+        do=_remedy(verified.not_repaired) or f"airflow cdc verify {replicator} --table {in_shell(table)} --repair",
         data=f"the rows are listed by: airflow cdc differences {replicator} --table {in_shell(table)}",
         table=source_table(table),
     )
