@@ -16,13 +16,13 @@ CODE = re.compile(r"[A-Z]{3}\d{3}")
 PACKAGE = "airflow_cdc_provider"
 BEGINS = ("__init__", "__enter__", "__post_init__")
 
-Place = tuple[str, ast.AST]
+Definition = tuple[str, ast.AST]
 """A module and a definition in it."""
 
 
-def methods_of(module: str, name: str) -> dict[str, Place]:
+def methods_of(module: str, name: str) -> dict[str, Definition]:
     """Of a class, with those that it inherits."""
-    found: dict[str, Place] = {}
+    found: dict[str, Definition] = {}
     for owner, definition in _lineage(module, name):
         for part in definition.body:
             if isinstance(part, ast.FunctionDef):
@@ -30,7 +30,7 @@ def methods_of(module: str, name: str) -> dict[str, Place]:
     return found
 
 
-def reached_codes(module: str, name: str, entries: Iterable[Place], without: Sequence[str] = ()) -> set[str]:
+def reached_codes(module: str, name: str, entries: Iterable[Definition], without: Sequence[str] = ()) -> set[str]:
     """``module``, ``name``: of the class of the entries. ``without``: methods that are not followed."""
     named = _methods_by_name(module, name)
     ahead, seen, codes = [*entries], set[int](), set[str]()
@@ -50,9 +50,9 @@ def reached_codes(module: str, name: str, entries: Iterable[Place], without: Seq
     return codes
 
 
-def _methods_by_name(module: str, name: str) -> Mapping[str, list[Place]]:
+def _methods_by_name(module: str, name: str) -> Mapping[str, list[Definition]]:
     folders = {_file(owner).parent for owner, _ in _lineage(module, name)}
-    found = defaultdict[str, list[Place]](list)
+    found = defaultdict[str, list[Definition]](list)
     for folder in folders - {ROOT / PACKAGE / "connectors", ROOT / PACKAGE / "targets"}:
         for file in folder.rglob("*.py"):
             owner = ".".join(file.relative_to(ROOT).with_suffix("").parts)
@@ -73,7 +73,7 @@ def _lineage(module: str, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
             yield from _lineage(owner, parent)
 
 
-def _resolved(module: str, name: str) -> list[Place]:
+def _resolved(module: str, name: str) -> list[Definition]:
     owner, name = _imports(module).get(name, (module, name))
     definition = _definitions(owner).get(name)
     if isinstance(definition, ast.ClassDef):

@@ -43,7 +43,7 @@ def _(act: acts.LoseCopy, life: Life) -> None:
     if row is None or row.control is None:
         return
     if database := life.warehouses.get(copy.target):
-        database.execute(f"DROP TABLE {database.schema}.{row.target}")
+        database.execute(f"DROP TABLE IF EXISTS {database.schema}.{row.target}")
     else:
         target = life.definition.target_named(copy.target)
         shutil.rmtree(f"{target.location}/{row.target}", ignore_errors=True)

@@ -197,3 +197,18 @@ def test_a_column_added_meanwhile_is_in_the_copy(
     assert run_resync(replicator, "public.soft")["public.soft"].outcome is Outcome.DONE
     assert rows(spark, replicator, "public.soft")[2] == ("old", 7, False)
     assert rows(spark, replicator, "public.soft")[1] == ("old", None, True)
+
+
+def test_kept_rows_have_their_values_under_the_present_names_or_stop_the_copy(
+    spark: SparkSession, replicator: Replicator, database: Database
+) -> None:
+    database.execute("DELETE FROM kept WHERE id = 1")
+    database.execute("ALTER TABLE kept RENAME note TO remark; ALTER TABLE kept ADD note int")
+    assert run_resync(replicator, "public.kept")["public.kept"].outcome is Outcome.DONE
+    found = replicator.copied(spark, replicator.tasks("public.kept")[0]).where("id = 1").collect()
+    assert [(row["remark"], row["note"]) for row in found] == [("old", None)]
+
+    database.execute("ALTER TABLE kept ALTER remark TYPE int USING 7")
+    start_resync(replicator, "public.kept")
+    problem = run_resync(replicator, "public.kept")["public.kept"].problem
+    assert problem is not None and (problem.code, problem.found) == ("CPY015", "remark")
