@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, channel_facts, single_entity
+from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried
+from airflow_cdc_provider.connectors.sources.salesforce.channels import (
+    ChannelFacts,
+    channel_facts,
+    read_channel,
+    single_entity,
+)
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import entity_of, event_name
 from airflow_cdc_provider.connectors.sources.salesforce.options import SalesforceOptions
@@ -107,6 +113,21 @@ def test_case_32_a_member_with_a_filter_is_refused_and_the_filter_reported(fake_
     fake_org.members[0]["FilterExpression"] = "Type = 'Customer'"
     (problem,) = fake_org.problems().values()
     assert (problem.code, problem.where) == ("SRC051", "Account") and "Type = 'Customer'" in problem.found
+
+
+def test_runs_ask_what_the_channel_omits_and_since_when_it_carries_an_object(fake_org: FakeOrg) -> None:
+    org, tasks = fake_org.org(), (task("Account"), task("Invoice__c"))
+    channel = read_channel(org.rest, CHANNEL)
+    assert not_carried(org, channel, tasks) == {}
+    known = identities(channel, ["Account", "Contact"])
+    assert known.keys() == {"Account"}
+    fake_org.members[0] |= {"Id": "0v8again", "FilterExpression": "Type = 'Customer'"}
+    fake_org.events.topics["/data/Invoice__ChangeEvent"] = False
+    channel = read_channel(org.rest, CHANNEL)
+    omitted = not_carried(org, channel, tasks)
+    assert {table: problem.code for table, problem in omitted.items()} == {"Account": "SRC051", "Invoice__c": "SRC055"}
+    now = identities(channel, ["Account"])["Account"]
+    assert known["Account"].membership != now.membership and known["Account"].sent != now.sent
 
 
 def test_case_32_invisible_members_are_a_problem(fake_org: FakeOrg) -> None:

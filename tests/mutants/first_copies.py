@@ -43,4 +43,25 @@ FIRST_COPIES = (
         "if False:",
         (CORE,),
     ),
+    Mutant(
+        "a table without statistics has no rows",
+        "airflow_cdc_provider/connectors/sources/postgres/copy.py",
+        "_estimated_rows(connection, query) if blocks else 0",
+        "0",
+        ("tests/connectors/test_postgres_tables.py",),
+    ),
+    Mutant(
+        "rows that are kept have their values under former names",
+        "spark_jobs/resync.py",
+        "        old = _under_names_of(copy.schema, current.control.schema, old)\n",
+        "",
+        ("tests/spark/test_resync.py",),
+    ),
+    Mutant(
+        "kept rows lose what does not fit",
+        "spark_jobs/resync.py",
+        "    if unfit := [name for name in lost if row[name]]:",
+        "    if unfit := [name for name in lost if not name]:",
+        ("tests/spark/test_resync.py",),
+    ),
 )

@@ -151,4 +151,11 @@ POLLING = (
         "for index in range(1)",
         TABLES,
     ),
+    Mutant(
+        "a bad row has another id in each interval that has it",
+        "airflow_cdc_provider/connectors/sources/polling/reading.py",
+        "replace(row.undecoded, version=position)",
+        "row.undecoded",
+        ("tests/connectors/test_jdbc_poll_unrepresentable.py",),
+    ),
 )

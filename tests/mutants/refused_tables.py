@@ -9,6 +9,7 @@ POSTGRES = "airflow_cdc_provider/connectors/sources/postgres"
 MYSQL_KINDS = "tests/connectors/test_mysql_kinds.py"
 MYSQL_GRANTS = "tests/connectors/test_mysql_grants.py"
 POSTGRES_KINDS = "tests/connectors/test_postgres_kinds.py"
+CHANNELS = "tests/connectors/test_salesforce_check.py"
 LISTED = "tests/core/test_listed_tables.py"
 DECIDE = "tests/core/test_refused_tables.py"
 
@@ -124,5 +125,26 @@ REFUSED_TABLES = (
         "TABLES = f\"c.relkind IN ('r', 'p', 'f')",
         "TABLES = f\"c.relkind IN ('r', 'p')",
         (POSTGRES_KINDS,),
+    ),
+    Mutant(
+        "a table of MySQL without a key is read",
+        f"{MYSQL}/refused.py",
+        "        yield _missing_key(task.table)\n",
+        "        pass\n",
+        ("tests/connectors/test_mysql_check.py",),
+    ),
+    Mutant(
+        "what a Salesforce channel omits is not asked",
+        "airflow_cdc_provider/connectors/sources/salesforce/carried.py",
+        "of_table(task.table, carried_problems(",
+        "of_table(task.table, () and carried_problems(",
+        (CHANNELS,),
+    ),
+    Mutant(
+        "an object that was added to its channel again has missed nothing",
+        "airflow_cdc_provider/connectors/sources/salesforce/carried.py",
+        "membership=channel.members[table],",
+        "membership=table,",
+        (CHANNELS,),
     ),
 )

@@ -222,4 +222,18 @@ RUNS = (
         "if existing.replicator != command.replicator:",
         ("tests/provider/test_state_store.py",),
     ),
+    Mutant(
+        "a command is finished before the index shows its tables",
+        f"{CONTROL}/immediate_commands.py",
+        "    _write_rows(replicator, named)\n",
+        "",
+        ("tests/provider/test_requests.py",),
+    ),
+    Mutant(
+        "a move is begun while a target does not answer",
+        "airflow_cdc_provider/cli/leaving.py",
+        "        own_copies(replicator)\n        require_no_runs(state, name,",
+        "        require_no_runs(state, name,",
+        ("tests/provider/test_rename_and_move.py",),
+    ),
 )

@@ -110,4 +110,11 @@ TEXT_MUTANTS = (
         """.replace("'", "\\\\'")""",
         (f"{SETTINGS}::test_texts_and_names_are_read_as_they_are",),
     ),
+    Mutant(
+        "a problem shows control characters",
+        "airflow_cdc_provider/core/printable.py",
+        "return text if text.isprintable() else",
+        "return text if text else",
+        ("tests/core/test_printable.py",),
+    ),
 )
