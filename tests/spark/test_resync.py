@@ -126,7 +126,7 @@ def test_a_resync_replaces_changed_rows_and_applies_on_delete_to_missing_rows(
 
 
 @pytest.mark.nightly
-def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
+def test_a_mass_delete_waits_for_approval_which_counts_for_its_command(
     spark: SparkSession, replicator: Replicator, database: Database
 ) -> None:
     for name in ("hard", "soft", "keyless", "heap"):
@@ -146,15 +146,15 @@ def test_a_mass_delete_waits_for_approval_and_an_approval_counts_once(
         "1", DecisionKind.APPROVE_DELETES, replicator.definition.name, "public.hard", "anna", now(), "command-1"
     )
     replicator.log.store.write(decision_path("1"), json.dumps(to_plain(decision)).encode())
+    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.BLOCKED, "of no command"
+    start_resync(replicator, "public.hard", command="command-1")
     result = run_resync(replicator, *tables)
     assert (result["public.hard"].outcome, result["public.soft"].outcome) == (Outcome.DONE, Outcome.BLOCKED)
     assert len(rows(spark, replicator, "public.hard")) == 79
 
     database.execute("DELETE FROM hard WHERE id <= 60")
-    start_resync(replicator, "public.hard")
+    start_resync(replicator, "public.hard", command="command-2")
     assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.BLOCKED
-    start_resync(replicator, "public.hard", command="command-1")
-    assert run_resync(replicator, "public.hard")["public.hard"].outcome is Outcome.DONE
 
 
 def test_a_table_that_is_not_resyncing_is_left_alone(spark: SparkSession, replicator: Replicator) -> None:
