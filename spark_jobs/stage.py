@@ -33,6 +33,7 @@ from spark_jobs.runtime import harness
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.table_guard import require_expected_fence, require_writable
 from spark_jobs.windows.log_reader import verify_files
+from spark_jobs.writers.former_columns import require_free_names
 
 
 def run(job: Job) -> StepResult:
@@ -71,6 +72,7 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
             return _schema_stopped(job, work, current, schema)
         if not plan.windows and not has_waiting_work(log, task.table, control, step.repair):
             return work.result(Outcome.UNCHANGED, fence=control.fence, window=control.window)
+        require_free_names(job, work, plan.added)
         try:
             with work.phase("fold"):
                 batch = BatchInput(job, work, control, plan, current.version)

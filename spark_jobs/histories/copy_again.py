@@ -41,6 +41,7 @@ from spark_jobs.histories.copied_versions import copied_columns
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.runtime.spark_progress import watch_copy
 from spark_jobs.windows.parquet_files import count_rows
+from spark_jobs.writers.former_columns import require_free_names
 
 OLD, NEW = "_cdc_old", "_cdc_new"
 GROWS = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN})
@@ -82,7 +83,7 @@ class HistoryCopy:
     def differences(self, current: DataFrame, new: DataFrame) -> DataFrame:
         """Current rows of the table (``prefixed``) beside rows of the source with their key, where they differ.
         ``OLD`` and ``NEW``: whether there is a row on that side. Raises Blocked as ``added_columns``."""
-        self.added_columns()
+        require_free_names(self.job, self.work, self.added_columns())
         old = prefixed(self.schema, current).withColumn(OLD, F.lit(True))
         joined = new.withColumn(NEW, F.lit(True)).join(old, same_key(self.schema), "full_outer")
         both = joined.withColumns({name: F.coalesce(name, F.lit(False)) for name in (OLD, NEW)})

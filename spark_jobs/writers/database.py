@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER
+from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, schema_delta
 from airflow_cdc_provider.core.table.own_rows import own_rows
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.special_values import FLOATS
@@ -29,6 +29,7 @@ from airflow_cdc_provider.targets.database.merge_sql import Effect, own_conditio
 from airflow_cdc_provider.targets.database.names import COPIED, STAGED, copy_name, staging_table
 from airflow_cdc_provider.targets.database.server import ReadsByJdbc, ReadsByParts, ReadsTables, Server
 from airflow_cdc_provider.targets.database.shards import copy_into_shared
+from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.staging import (
     create_shadow_table,
     create_staged_table,
@@ -99,6 +100,17 @@ class DatabaseWriter:
             parts = server.result_parts(query)
         frame = read_result(self.spark, parts, kinds)
         return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))
+
+    def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
+        """By values only."""
+        if not with_values:
+            return []
+        sql, server = self.tables.sql, self.tables.server
+        with server.session("probe") as connection:
+            cursor = connection.cursor()
+            missing = schema_delta(added, server.columns(cursor, task.target)).missing
+            present = [column.name for column in added if column not in missing]
+            return [name for name in present if _has_value(cursor, sql, task.target, name)]
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()
@@ -210,6 +222,12 @@ def _load_in_task(
 
 def _loaded(results: Iterable[Any]) -> list[LoadedPart]:
     return [from_plain(LoadedPart, result) for result in results]
+
+
+def _has_value(cursor: Any, sql: Sql, table: str, column: str) -> bool:
+    cursor.execute(f"SELECT COUNT(*) FROM {sql.table(table)} WHERE {sql.quoted(column)} IS NOT NULL")
+    (values,) = cursor.fetchone()
+    return bool(values)
 
 
 def _technical_columns(schema: TableSchema, soft: bool) -> tuple[Column, ...]:

@@ -51,6 +51,7 @@ from spark_jobs.runtime.sessions import MAX_INTERPRETED_ROWS, disable_codegen, s
 from spark_jobs.writers.catalog_names import ensure_registered, require_name_free
 from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
+from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.shared_tables import missing_columns, require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
@@ -95,6 +96,9 @@ class DeltaWriter:
         rows = reader.load(self.tables.locate(task.target))
         own = own_rows(task.rule)
         return rows.where(own_condition(own)) if own else rows
+
+    def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
+        return taken_in(self.read(task, None), added, with_values)
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         """Spark's tasks write the files of a plain table without Spark SQL."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
@@ -41,6 +41,7 @@ from airflow_cdc_provider.targets.target import TargetState
 from airflow_cdc_provider.targets.versioned import SHARED_TRIES
 from spark_jobs.batches.staged_rows import StagedRows
 from spark_jobs.copies.copied_rows import CopiedRows
+from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.iceberg_maintenance import maintain
 from spark_jobs.writers.merge_errors import as_integrity_error
 from spark_jobs.writers.shared_tables import require_same_use
@@ -79,6 +80,9 @@ class IcebergWriter:
         rows = self.spark.sql(f"SELECT * FROM {self._name(task)}{at}")
         own = own_rows(task.rule)
         return rows.where(own_condition(own)) if own else rows
+
+    def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
+        return taken_in(self.read(task, None), added, with_values)
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         return partial(self._copy_in_turn, task, rows.frame())

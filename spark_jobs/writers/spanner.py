@@ -19,12 +19,15 @@ from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
+from airflow_cdc_provider.targets.spanner.catalog import find_columns, has_value
 from airflow_cdc_provider.targets.spanner.changes import Counts
 from airflow_cdc_provider.targets.spanner.copies import commit_copy, load, prepare
 from airflow_cdc_provider.targets.spanner.database import SpannerDatabase
 from airflow_cdc_provider.targets.spanner.large_merge import apply_parts, end, end_merge, sweep
 from airflow_cdc_provider.targets.spanner.merge import Exceeds, add_columns, begin_in_parts, merge_at_once
+from airflow_cdc_provider.targets.spanner.names import column_name
 from airflow_cdc_provider.targets.spanner.parts import PartKey, PartsOf, SavedRows, save
 from airflow_cdc_provider.targets.spanner.rows import Stored
 from airflow_cdc_provider.targets.spanner.session import Session
@@ -65,6 +68,15 @@ class SpannerWriter:
         schema = current.control.schema if current.control and current.control.schema else task.schema
         soft = task.rule.on_delete is OnDelete.SOFT
         return read_table(self.spark, self.database, Stored(task.target, schema, soft, self.database.options.json))
+
+    def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
+        """By values only."""
+        if not with_values:
+            return []
+        with self.database.session("probe") as session:
+            present = {name.lower() for name in find_columns(session, task.target)}
+            names = [column.name for column in added if column_name(column.name).lower() in present]
+            return [name for name in names if has_value(session, task.target, column_name(name))]
 
     # Copies
 

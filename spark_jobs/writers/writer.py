@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, cast, runtime_checkable
@@ -58,6 +58,10 @@ class TargetWriter(Protocol):
 
     def read(self, task: TableTask, version: int | None) -> DataFrame:
         """The current table, or one of its versions."""
+
+    def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
+        """Names of the columns ``added`` that the table has with another type, as far as the target shows types;
+        ``with_values``: or with any value."""
 
     def maintain(self, task: TableTask, keep: timedelta) -> tuple[str, ...]:
         """Run the maintenance that the table's statistics require, without losing the cursor or versions younger than

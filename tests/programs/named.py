@@ -99,6 +99,10 @@ NAMED: dict[str, Program] = {
     "a history of a feed is copied again after a column was added": Program(
         Setup(source=DEBEZIUM, history="scd2"), (AddColumn(D), Put(1, 0), BEGIN, Command("resync"), Settle())
     ),
+    "a new column of a history has the name of a former one": Program(
+        Setup(history="scd2"),
+        (BEGIN, DropColumn(0), Put(2, 8), Settle(), AddColumn(2, "int"), Put(1, 3), Settle()),
+    ),
     "rows that are kept while a column's name goes to another one": Program(
         Setup(on_delete="ignore"),
         (

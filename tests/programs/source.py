@@ -37,7 +37,8 @@ class Table:
     """``writes``: how many rows were written; ``altered``: how many of them before the last statement. ``written``:
     key → number of writes that made, changed or deleted it.
     ``bad``: keys whose row cannot be represented. ``withheld``: columns that came after the first copy, of a sensitive
-    table. ``named``: columns that the YAML names, which keep their names."""
+    table. ``named``: columns that the YAML names, which keep their names. ``former``: names that columns once had;
+    ``reused``: one of them has become another column's."""
 
     name: str
     text_keys: bool
@@ -49,6 +50,8 @@ class Table:
     written: dict[Any, int] = field(default_factory=dict)
     bad: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
+    former: set[str] = field(default_factory=set)
+    reused: bool = False
 
     def __post_init__(self) -> None:
         kinds = {KEY: "key", NUMBER: "int", TEXT: "text", TIME: "time", SECRET: "text"}
@@ -106,6 +109,7 @@ class Table:
         self.writes += 1
 
     def add(self, name: str, kind: str, default: Any) -> Column:
+        self.reused |= name in self.former
         column = Column(name, kind, default, self.writes)
         self.columns.append(column)
         for row in self.rows.values():
@@ -114,6 +118,12 @@ class Table:
 
     def drop(self, column: Column) -> None:
         self.columns.remove(column)
+        self.former.add(column.name)
+
+    def rename(self, column: Column, name: str) -> None:
+        self.reused |= name in self.former
+        self.former.add(column.name)
+        column.name, column.born, column.renamed = name, self.writes, True
 
     def _wrote(self, key: Any) -> None:
         self.writes += 1

@@ -107,7 +107,8 @@ def _(act: acts.RenameColumn, life: Life) -> None:
     table, name = life.table(act.table), NAMES[act.to % len(NAMES)]
     if life.world.alters and table.changeable and not table.column(name):
         column = table.changeable[act.column % len(table.changeable)]
-        old, column.name, column.born, column.renamed = column.name, name, table.writes, True
+        old = column.name
+        table.rename(column, name)
         life.world.rename(table, old, name)
         life.altered(table)
 

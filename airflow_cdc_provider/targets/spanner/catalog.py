@@ -78,6 +78,11 @@ def find_columns(session: Session, table: str) -> list[str]:
     return [str(text_of(name)) for (name,) in session.query(COLUMNS, table=table)]
 
 
+def has_value(session: Session, table: str, column: str) -> bool:
+    name = quoted(column)
+    return any(True for _ in session.query(f"SELECT 1 FROM {quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
+
+
 def count_rows(session: Session, table: str) -> int:
     ((count,),) = session.query(f"SELECT COUNT(*) FROM {quoted(table)}")
     return int(str(text_of(count)))
