@@ -29,8 +29,10 @@ schema-change topic of a connector for MySQL or MariaDB is among the topics or f
 An empty cell in the first table: the source does not have the change. The codes are those of the problems with which a
 table stops; under `stop` they are SCH004 for `TRUNCATE`, and TBL004 for a renamed table. A table with `SCH002` waits
 for an operator. A table with `LOG004`, `SRC100` or `SRC101` is copied again where the source has `reconcile: auto`,
-unless its columns changed. `drop_column` has `keep`, `set_null` and `drop` instead of `apply`. A new column with the name
-of a former one, which the target still has, stops its table with SCH005 if it has another type, or if the table is a history.
+unless its columns changed. `drop_column` has `keep`, `set_null` and `drop` instead of `apply`.
+
+A new column with the name of a former one, which the target still has, stops its table with SCH005 if it has another
+type, or if the table is a history.
 
 Comments of columns are read from the catalogs of {commented}, whatever the policy.
 

@@ -78,3 +78,4 @@ def test_a_replaced_copy_is_dropped_with_its_indexes() -> None:
 
 def test_a_count_of_rows() -> None:
     Catalogue({("t",): {"id": "INT64"}}).check("SELECT COUNT(*) FROM `t`")
+    Catalogue({("t",): {"id": "INT64"}}).check("SELECT COUNT(`id`) FROM `t`")

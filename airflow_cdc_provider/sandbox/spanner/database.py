@@ -105,8 +105,11 @@ class Database:
             transaction.committed_at = time
             return time
 
-    def count(self, table: SpannerTable, time: int) -> int:
-        return sum(1 for _ in self._rows[table.number].scan(Range((), ()), time))
+    def count(self, table: SpannerTable, time: int, column: str = "") -> int:
+        """``column``: only rows that have a value of it."""
+        rows = (row for _, row in self._rows[table.number].scan(Range((), ()), time))
+        name = table.column(column).name if column else ""
+        return sum(1 for row in rows if not name or row.get(name) is not None)
 
     def _in_order(self, table: SpannerTable, ranges: Sequence[Range], time: int) -> list[tuple[Key, Row]]:
         with self.lock:

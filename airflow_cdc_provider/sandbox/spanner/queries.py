@@ -13,7 +13,7 @@ from airflow_cdc_provider.sandbox.spanner.schema import Schema, SpannerTable
 Parameters = Mapping[str, str]
 Rows = Iterator[tuple[str | None, ...]]
 
-COUNT = re.compile(r"SELECT COUNT\(\*\) FROM `([A-Za-z]\w*)`")
+COUNT = re.compile(r"SELECT COUNT\((?:\*|`([A-Za-z]\w*)`)\) FROM `([A-Za-z]\w*)`")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def answer(database: Database, sql: str, parameters: Parameters, time: int) -> R
     text = " ".join(sql.split())
     schema = database.schema_at(time)
     if count := COUNT.fullmatch(text):
-        return Result({"": "INT64"}, [(str(database.count(schema.table(count[1]), time)),)])
+        return Result({"": "INT64"}, [(str(database.count(schema.table(count[2]), time, count[1] or "")),)])
     if text == "SELECT 1":
         return Result({"": "INT64"}, [("1",)])
     if text not in CATALOG:

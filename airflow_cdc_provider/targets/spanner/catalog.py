@@ -79,8 +79,8 @@ def find_columns(session: Session, table: str) -> list[str]:
 
 
 def has_value(session: Session, table: str, column: str) -> bool:
-    name = quoted(column)
-    return any(True for _ in session.query(f"SELECT 1 FROM {quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"))
+    ((count,),) = session.query(f"SELECT COUNT({quoted(column)}) FROM {quoted(table)}")
+    return str(text_of(count)) != "0"
 
 
 def count_rows(session: Session, table: str) -> int:

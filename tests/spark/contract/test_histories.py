@@ -128,6 +128,20 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert again.outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
+def test_a_new_column_with_the_name_of_a_former_one_stops_before_old_values_are_lost(
+    kit: TargetKit, tmp_path: Path, history: History
+) -> None:
+    table = HistoryTable(kit, tmp_path, history)
+    changes, narrow = table.changes, replace(KEYED, columns=KEYED.columns[:2])
+    table.copy([changes.row(1, "a", "w")])
+    table.change(table.alter(narrow), changes.insert(2, "b"))
+    stopped = table.apply(table.timed([table.alter(KEYED), changes.insert(3, "c", "new")]))
+    assert stopped.outcome is Outcome.BLOCKED and stopped.problem is not None
+    assert (stopped.problem.code, stopped.problem.found) == ("SCH005", "w")
+    assert sorted((row[0], row[2]) for row in table.rows()) == [(1, "w"), (2, None)]
+
+
 @pytest.mark.nightly
 def test_a_log_has_every_change_with_the_values_that_the_source_sent(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.LOG)

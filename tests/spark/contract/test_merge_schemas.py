@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.targets.versioned import VersionedTarget
 from tests.spark.contract.control_records import control
 from tests.spark.contract.fold_cases import INT, TEXT
 from tests.spark.contract.kit_table import KitTable
@@ -66,6 +68,18 @@ def test_a_dropped_column_stays_and_a_column_of_the_same_name_starts_anew(table:
     assert table.rows() == [(1,), (2,), (3,), (4,), (5,)]
     table.apply([table.alter(schema(V)), table.insert(row(6, v="new")), table.update(row(1, v="again"))])
     assert table.rows() == [(1, "again"), (2, None), (3, None), (4, None), (5, None), (6, "new")]
+
+
+def test_a_new_column_with_another_type_than_a_former_one_of_its_name_is_not_written_into_it(
+    table: ScriptedTable, kit: TargetKit
+) -> None:
+    """A database refuses the values itself, where it shows no types."""
+    if not isinstance(table.job_tables(), VersionedTarget):
+        pytest.skip("the types are not known before the values are written")
+    table.apply([table.alter(schema()), table.insert(row(5))])
+    number = replace(V, type=INT)
+    stopped = table.apply([table.alter(schema(number)), table.insert(row(6, v=1))])
+    assert stopped.outcome is Outcome.BLOCKED and stopped.problem is not None and stopped.problem.code == "SCH005"
 
 
 def test_a_repair_gives_the_keys_of_a_slice_their_current_rows_and_keeps_the_cursor(
