@@ -51,7 +51,7 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_window
     database.execute("UPDATE nulls SET updated_at = now(), d = '10000-01-01' WHERE id = 3")
     old_enough()
     dag_run = polled.run()
-    assert any("CPY009" in line and REFUSED in line and "{cast: {d: text}}" in line for line in dag_run.problems), (
+    assert any("QUA001" in line and REFUSED in line and "{cast: {d: text}}" in line for line in dag_run.problems), (
         dag_run.problems
     )
 
@@ -69,4 +69,4 @@ def test_neighbours_of_the_calendar_limits_stay_distinct_in_copies_and_in_window
     }
     assert polled.rows(REFUSED).keys() == {1}, "its rows are unchanged"
     states = {table: row.state for table, row in polled.replicator().state.tables(polled.definition.name).items()}
-    assert states[TEXTS] is states[NULLS] is TableState.REPLICATING and states[REFUSED] is TableState.FAILING
+    assert states[TEXTS] is states[NULLS] is TableState.REPLICATING and states[REFUSED] is TableState.BLOCKED
