@@ -35,7 +35,7 @@ BUDGETS_S = {
     "connectors": 300,
     "provider": 300,
     "spark": 670,
-    "programs": 90,
+    "programs": 140,
     "e2e": 330,
     "faults": 330,
 }
