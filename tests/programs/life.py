@@ -57,6 +57,7 @@ class Life(Pipeline):
         text_keys = self.setup.text_keys
         self.source_tables = [Table(name, text_keys, named) for name in TABLES[: self.setup.tables]]
         for table in self.source_tables:
+            table.shows_renames = self.world.shows_renames
             self.world.create(table)
         self.listed = self.source_tables
         self.world.begin(self.source_tables, self.setup.filtered)

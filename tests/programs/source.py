@@ -38,7 +38,7 @@ class Table:
     key → number of writes that made, changed or deleted it.
     ``bad``: keys whose row cannot be represented. ``withheld``: columns that came after the first copy, of a sensitive
     table. ``named``: columns that the YAML names, which keep their names. ``former``: names that columns once had;
-    ``reused``: one of them has become another column's."""
+    ``reused``: one of them has become another column's. ``shows_renames``: whether the stream of the source does."""
 
     name: str
     text_keys: bool
@@ -50,6 +50,7 @@ class Table:
     written: dict[Any, int] = field(default_factory=dict)
     bad: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
+    shows_renames: bool = True
     former: set[str] = field(default_factory=set)
     reused: bool = False
 

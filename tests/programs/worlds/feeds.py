@@ -35,7 +35,7 @@ class DebeziumWorld(World):
         super().__init__()
         kit = ChangingDebeziumWithStatements if statements else ChangingDebezium
         self.kit = kit(folder, format="debezium", topic_prefix="p")
-        self.statements = statements
+        self.shows_renames = statements
         self._now = count(NOON_MS, 1000)
         self._back = 0
 

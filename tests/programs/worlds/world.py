@@ -16,7 +16,8 @@ class World(ABC):
     """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
     represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
     ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they inherit now.
-    ``is_feed``: it cannot be read at any time. ``searches_deletes``: the next run does, if the stream has none."""
+    ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream tells renamed columns from others.
+    ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
     has_bad = True
@@ -24,6 +25,7 @@ class World(ABC):
     alters = True
     loses_log = False
     is_feed = False
+    shows_renames = True
     searches_deletes = True
     connection = ConnectionInfo()
     inheritable: Sequence[Any] = ()
