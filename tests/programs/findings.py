@@ -24,7 +24,7 @@ class Finding(AssertionError):
 
 
 GROUNDS = {
-    "schema": r"schema|column|renamed|type|changed|identity|statement|alter",
+    "schema": r"schema|column|renamed|type|changed|identity|statement|alter|rewritten",
     "bad": r"record|quarantine|cannot (hold|be)|infinit|zero date|bad|no target",
     "server": r"publi|binlog|logged|identity",
     "position": r"slot|position|log|no longer|purged",
