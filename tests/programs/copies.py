@@ -106,7 +106,7 @@ class Copy:
             if self.setup.sensitive and column.renamed:
                 continue  # without ids, a new name is a new column
             if self.table.reused and not self.table.shows_renames and (column.renamed or name in self.table.former):
-                continue  # no message tells the columns of one name apart
+                continue  # no message distinguishes the columns of one name
             if column.name == TIME and truth[TIME] == BAD_TIME and self.nulls and copied.get(name) is None:
                 continue
             if name not in copied:

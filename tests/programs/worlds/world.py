@@ -16,7 +16,7 @@ class World(ABC):
     """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
     represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
     ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they inherit now.
-    ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream tells renamed columns from others.
+    ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream shows that a column was renamed.
     ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
