@@ -34,7 +34,7 @@ SCHEMA = TableSchema(
     ),
     ("id",),
 )
-CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS ((?:`[^`]+`\.?)+) \((.*?)\) (?:DEFAULT|PARTITION BY|CLUSTER BY|OPTIONS)")
+CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS ((?:`[^`]+`\.?)+) \((.*?)\) (?:DEFAULT|PARTITION|CLUSTER|OPTIONS)")
 COPIED = re.compile(r"TABLE ((?:`[^`]+`\.?)+) COPY ((?:`[^`]+`\.?)+)")
 COUNTS = ("_cdc_rows_deleted", "_cdc_rows_updated", "_cdc_rows_inserted")
 
