@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.connections.connection_info import SECRETS_FILE, 
 from airflow_cdc_provider.core.decisions.steps import Step, StepKind, StepResult, TableResult, TableTask
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.selected_columns import disclosed_columns
 from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.storage.locations import parse_location
 from airflow_cdc_provider.core.table.states import TableState
@@ -97,7 +98,10 @@ class Replicator:
         tasks = []
         for one in chosen:
             control = self.target.state(one.table, one.target).control
-            tasks.append(one.task(control.state.name if control else TableState.PENDING, control))
+            copied = [control.schema] if control and control.schema else []
+            disclosed = disclosed_columns(None, one.selected, copied) if one.rule.sensitive else None
+            state = control.state.name if control else TableState.PENDING
+            tasks.append(one.task(state, control, disclosed=disclosed))
         return tuple(task for task in tasks if not names or task.table in names)
 
     def step(self, kind: StepKind, tables: Sequence[TableTask] | None = None, **more: Any) -> Step:
