@@ -245,7 +245,8 @@ def test_warehouses_hold_the_same_tables(
         replicator = build_replicator(
             tmp_path, database, connection, target=kit.target, warehouse=kit.secrets.target, stage=kit.secrets.stage
         )
-        assert replicator.target.check(replicator.tasks()) == []
+        found = {problem.code for problem in replicator.target.check(replicator.tasks())}
+        assert found <= {"TGT055"}, "Spanner has no `cluster_by`"
         require_identical(replicator, copied(replicator), database)
 
 
