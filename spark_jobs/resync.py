@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.history import history_of
+from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
@@ -80,7 +80,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
     with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
         failpoint("copy.anchored")
         kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
-        continues = kept_history is task.rule.history is not History.NONE and not _begins_anew(job, task)
+        same_history = kept_history is task.rule.history is not History.NONE
+        continues = same_history and not _begins_anew(job, task)
         if continues:
             current = follow_schema(job, task, current, copy.schema)
         old = open_writer(job, work).read(task, current.version)
@@ -97,7 +98,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             with work.phase("compare"):
                 missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
             _require_approval(job, work, current.control, missing)
-        if (task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT) and copy.schema.key:
+        keeps = task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT
+        if keeps and copy.schema.key and not same_history:  # a feed that begins anew has the kept rows, too
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
             rows = rows.unionByName(_as_columns_of(rows, kept_rows, task), allowMissingColumns=True)
         copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
@@ -105,11 +107,15 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
 
 
+def _is_announced(job: Job, task: TableTask) -> bool:
+    """Whether the source itself has announced that it copies the table again."""
+    feed = isinstance(job.source, StreamHoldsSnapshots)
+    return feed and has_reload(job.log.manifest(job.step.window), task.source_table)
+
+
 def _begins_anew(job: Job, task: TableTask) -> bool:
     """Whether the feed has the table from its first row on: it has the whole history, which is applied again."""
-    if not isinstance(job.source, StreamHoldsSnapshots):
-        return False
-    return not has_reload(job.log.manifest(job.step.window), task.source_table)
+    return isinstance(job.source, StreamHoldsSnapshots) and not _is_announced(job, task)
 
 
 def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
@@ -124,8 +130,8 @@ def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> Ta
 
 
 def _require_approval(job: Job, work: TableWork, control: ControlRecord, missing: MissingRows) -> None:
-    """Of deletes, unless the source itself has announced that it copies the table again."""
-    if not isinstance(job.source, StreamHoldsSnapshots) or _begins_anew(job, work.task):
+    """Of deletes, unless the source has announced them."""
+    if not _is_announced(job, work.task):
         require_delete_approval(job, work, control, missing, "resync")
 
 
@@ -156,6 +162,7 @@ def _under_names_of(copied: TableSchema, before: TableSchema | None, old: DataFr
     """``old`` with the names that its columns have in the copy: a name may belong to another column by now."""
     if before is None:
         return old
+    before = row_schema(before)
     names = same_columns(before.columns, copied.columns)
     columns = [(name, names.get(name)) if name in before.names else (name, name) for name in old.columns]
     return old.select(*(F.col(quoted(name)).alias(now) for name, now in columns if now))

@@ -16,6 +16,7 @@ from tests.programs.program import (
     Command,
     Delete,
     DropColumn,
+    Edit,
     LoseCopy,
     Program,
     Put,
@@ -98,6 +99,14 @@ NAMED: dict[str, Program] = {
     ),
     "a history of a feed is copied again after a column was added": Program(
         Setup(source=DEBEZIUM, history="scd2"), (AddColumn(D), Put(1, 0), BEGIN, Command("resync"), Settle())
+    ),
+    "a history of a feed that ignores deletes is copied again": Program(
+        Setup(source=DEBEZIUM, history="scd2", on_delete="ignore"),
+        (BEGIN, Put(1, 4), Settle(), Delete(2), Settle(), Command("resync"), Settle(), Put(3, 2), Settle()),
+    ),
+    "a history is given up while deleted rows are kept": Program(
+        Setup(history="scd2", on_delete="ignore"),
+        (BEGIN, Put(1, 4), Delete(2), Settle(), Edit("history", "none"), Command("resync"), Settle(), Put(3, 2)),
     ),
     "a new column of a history has the name of a former one": Program(
         Setup(history="scd2"),
