@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_cdc_provider.connectors.casts import cast_problems
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.mysql.alterations import LOGGING_ENGINES
 from airflow_cdc_provider.connectors.sources.mysql.binlog_filters import filtered_problems
@@ -14,7 +15,6 @@ from airflow_cdc_provider.connectors.sources.mysql.grants import grant_problems,
 from airflow_cdc_provider.connectors.sources.mysql.server_charsets import convertible
 from airflow_cdc_provider.connectors.sources.mysql.types import CatalogColumn, is_known
 from airflow_cdc_provider.connectors.sources.mysql.unique_keys import declared_key_problems
-from airflow_cdc_provider.connectors.sources.mysql.value_conversion import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem, of_table
 
@@ -39,7 +39,7 @@ def refused_problems(
             yield from of_table(task.table, _type_problems(task, table, mariadb))
             yield from of_table(task.table, _charset_problems(task, table, known))
             yield from of_table(task.table, _key_problems(task, table))
-            yield from of_table(task.table, _cast_problems(task, table))
+            yield from of_table(task.table, cast_problems(task, table.schema, ": the binlog has no text of its values"))
             yield from of_table(task.table, filter_problems(task))
     yield from filtered_problems(connection, server, tasks)
     yield from declared_key_problems(connection, tasks)
@@ -125,20 +125,6 @@ def _missing_key(table: str) -> Problem:
         allowed="one of them, or `key` in the table's rule",
         do=f"ALTER TABLE {name_in_sql(table)} ADD PRIMARY KEY (…); or list columns that are unique under `key`",
     )
-
-
-def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    for column in table.schema.columns:
-        if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
-            yield Problem(
-                "SRC103",
-                f"column {column.name} of {task.table} cannot be cast: the binlog has no text of its values",
-                where=task.table,
-                found=f"`columns.cast` of a {column.native}",
-                allowed="integers, decimals, dates, times, texts",
-                do="remove it from `cast`",
-                columns=(column.name,),
-            )
 
 
 def filter_problems(task: TableTask) -> Iterator[Problem]:

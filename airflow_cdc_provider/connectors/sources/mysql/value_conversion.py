@@ -17,8 +17,6 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 T = TypeVar("T")
 FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
-NOT_CASTABLE = FLOATS | {Kind.BYTES}
-"""Kinds whose values in the binlog cannot be converted to the server's text."""
 
 
 def convert_for_copy(

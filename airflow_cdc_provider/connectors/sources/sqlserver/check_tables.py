@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from airflow_cdc_provider.connectors.casts import cast_problems
 from airflow_cdc_provider.connectors.row_filters import operand_problems
 from airflow_cdc_provider.connectors.sources.sqlserver.catalog import CaptureInstance, CatalogTable
 from airflow_cdc_provider.connectors.sources.sqlserver.types import CODE_PAGE_TEXTS, SqlColumn, text_literal
-from airflow_cdc_provider.connectors.sources.sqlserver.values import NOT_CASTABLE
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.table.source_names import in_shell
@@ -35,7 +35,7 @@ def table_problems(
             yield _switches(table, instances[-1])
     yield from _type_problems(task, selected)
     yield from _collation_problems(task, selected, code_pages, database_collation)
-    yield from _cast_problems(task, table)
+    yield from cast_problems(task, table.schema, " to text")
     yield from _filter_problems(task, table)
 
 
@@ -144,20 +144,6 @@ def _collation_problems(
             do="ALTER TABLE … ALTER COLUMN … nvarchar(…); or leave the columns out with `columns.exclude`",
             columns=tuple(column.name for column in others),
         )
-
-
-def _cast_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
-    for column in table.schema.columns:
-        if column.name in task.rule.columns.as_text and column.type.kind in NOT_CASTABLE:
-            yield Problem(
-                "SRC103",
-                f"column {column.name} of {task.table} cannot be cast to text",
-                where=task.table,
-                found=f"`columns.cast` of a {column.native}",
-                allowed="integers, decimals, dates, times, texts",
-                do="remove it from `cast`",
-                columns=(column.name,),
-            )
 
 
 def _filter_problems(task: TableTask, table: CatalogTable) -> Iterator[Problem]:
