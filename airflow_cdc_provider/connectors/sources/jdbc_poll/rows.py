@@ -25,12 +25,12 @@ from airflow_cdc_provider.core.errors import BadRecordFound, CheckFailed
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.log.quarantine import UndecodedRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.special_values import FLOATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CODEC = "texts of a polled row"
-FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
 class RowConverter:

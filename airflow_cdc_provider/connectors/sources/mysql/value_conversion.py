@@ -14,9 +14,9 @@ from airflow_cdc_provider.connectors.unrepresentable import (
     text_if_unrepresentable,
 )
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
+from airflow_cdc_provider.core.table.special_values import FLOATS
 
 T = TypeVar("T")
-FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
 def convert_for_copy(

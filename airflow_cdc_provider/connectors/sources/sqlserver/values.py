@@ -19,8 +19,6 @@ from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 SECONDS = len("2026-01-02 03:04:05")
 MICROSECONDS = len("2026-01-02 03:04:05.123456")
-FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
-
 TIMES = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 BELOW_MICROSECOND = "a time with digits below a microsecond"
 CUT = "nanoseconds_cut"
