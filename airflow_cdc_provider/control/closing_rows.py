@@ -10,6 +10,7 @@ from functools import cached_property
 
 from airflow_cdc_provider.connectors.source_features import DelaysCapture, HearsWriter
 from airflow_cdc_provider.control.fences import commit_fence
+from airflow_cdc_provider.control.first_copies import block_copy
 from airflow_cdc_provider.control.measured_rows import measured_row
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
@@ -59,10 +60,11 @@ class ClosingRows:
         except UNREADABLE as error:
             return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
         control = current.control if current else _newer(task.control, before)
-        if problem and outcome is Outcome.FAILING and control and (limit := self._exceeded_limit(before)):
-            outcome, problem = Outcome.BLOCKED, _given_up(problem, self.decision.replicator, task.table, limit)
-        if problem and outcome is Outcome.BLOCKED and current and control and control.state.name in BLOCKABLE_STATES:
-            control = self._commit_blocked(task, current, problem) or control
+        if problem and outcome is Outcome.FAILING and (limit := self._exceeded_limit(before)):
+            outcome, problem = Outcome.BLOCKED, _given_up(problem, limit)
+        if problem and outcome is Outcome.BLOCKED and current:
+            problem = _with_resume(problem, self.decision.replicator, task.table)
+            control = self._block(task, current, control, problem)
         seen_at = self.at if current or before is None else before.seen_at
         row = (
             _first_row(task, before, self.at)
@@ -97,16 +99,24 @@ class ClosingRows:
         result = self.results.comparison(table) if table in self.decision.plan.compare else None
         return verified_row(self.replicator.definition.verify, result, row.verified, self.at)
 
-    def _commit_blocked(self, task: TableTask, current: TargetState, problem: Problem) -> ControlRecord | None:
-        """Commit the state ``blocked`` to the target, so that no later run retries. None if a newer commit rejects
-        it."""
+    def _block(
+        self, task: TableTask, current: TargetState, control: ControlRecord | None, problem: Problem
+    ) -> ControlRecord | None:
+        """Commit the state ``blocked``, so that no later run retries: to the target, or for a first copy to staging.
+        Returns the record that the target has then."""
         run_id = self.decision.plan.run_id
         question = self.results.question(task.table)
         state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id, question=question)
+        if control is None:
+            if task.table in self.decision.plan.copy:
+                block_copy(self.replicator, task, state)
+            return None
+        if control.state.name not in BLOCKABLE_STATES:
+            return control
         try:
             return commit_fence(self.replicator, task.table, task.target, current, run_id, state)
         except Fenced:
-            return None
+            return control
 
     def _with_row_count(self, row: TableRow, current: TargetState) -> TableRow:
         """With the row count of the target table, if the target can provide it."""
@@ -164,10 +174,17 @@ class ClosingRows:
         return utc_text(seen)
 
 
-def _given_up(problem: Problem, replicator: str, table: str, limit: timedelta) -> Problem:
+def _given_up(problem: Problem, limit: timedelta) -> Problem:
     what = f"{problem.what}; it has failed for longer than the {format_duration(limit)} of `retry_for`"
+    return replace(problem, what=what)
+
+
+def _with_resume(problem: Problem, replicator: str, table: str) -> Problem:
+    """With the command that lets the table go on, unless its remedy names one."""
+    if "airflow cdc " in problem.do:
+        return problem
     resume = f"airflow cdc resume {replicator} --table {in_shell(table)}"
-    return replace(problem, what=what, do=f"{problem.do}; then {resume}" if problem.do else resume)
+    return replace(problem, do=f"{problem.do}; then {resume}" if problem.do else resume)
 
 
 def _newer(control: ControlRecord | None, row: TableRow | None) -> ControlRecord | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from airflow_cdc_provider.control.fences import commit_fence
-from airflow_cdc_provider.control.paused_copies import change_copy, paused_copies, row_of_copy
+from airflow_cdc_provider.control.first_copies import change_copy, row_of_copy, stopped_copies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.rewind import rewind
 from airflow_cdc_provider.control.table_rows import current_row
@@ -70,9 +70,9 @@ def _carry_out(
     replicator: Replicator, command: Command, named: Mapping[str, str], states: Mapping[str, TargetState], actor: str
 ) -> bool:
     """Raises Fenced if a table has a newer commit."""
-    paused = paused_copies(replicator, named)
+    stopped = stopped_copies(replicator, named)
     tables = [
-        TableStatus(table, target, states[table].control, states[table].exists, table in paused)
+        TableStatus(table, target, states[table].control, states[table].exists, stopped.get(table))
         for table, target in named.items()
     ]
     if command.kind is CommandKind.REWIND:
@@ -89,25 +89,25 @@ def _carry_out(
     changed = [change.table for change in changes if change.state is not None]
     refused = [change.refusal for change in changes if change.refusal]
     failpoint("request.fenced")
-    _write_rows(replicator, named)
+    _write_rows(replicator, named, changed)
     failpoint("request.shown")
     replicator.state.finish(command.id, _outcome(command, changed, refused), _result(changes), failed=bool(refused))
     return bool(changed)
 
 
-def _write_rows(replicator: Replicator, named: Mapping[str, str]) -> None:
+def _write_rows(replicator: Replicator, named: Mapping[str, str], changed: Collection[str]) -> None:
     """The index shows the tables as they are now. Before the command is finished: an idle run takes from the index what
-    no open command is about."""
+    no open command is about. ``changed``: the tables that the command changed."""
     controls = {table: replicator.targets.state(table, target).control for table, target in named.items()}
-    paused = paused_copies(replicator, [table for table, control in controls.items() if control is None])
+    stopped = stopped_copies(replicator, [table for table, control in controls.items() if control is None])
     replicator.state.change_tables(
         replicator.name,
         lambda before: [
             current_row(table, named[table], control, before.get(table), utc_now())
             if control
-            else row_of_copy(before[table], paused.get(table))
+            else row_of_copy(before[table], stopped.get(table))
             for table, control in controls.items()
-            if control or table in before
+            if control or (table in before and (table in changed or table in stopped))
         ],
     )
 

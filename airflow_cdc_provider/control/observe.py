@@ -20,8 +20,8 @@ from airflow_cdc_provider.connectors.source_features import (
 )
 from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.disclosed_columns import Disclosed, find_disclosed
+from airflow_cdc_provider.control.first_copies import blocked_copies, paused_copies
 from airflow_cdc_provider.control.list_tables import list_tables
-from airflow_cdc_provider.control.paused_copies import paused_copies
 from airflow_cdc_provider.control.refused_copies import RefusedCopies, refused_copies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.settled_tables import present_tables, settled_tables
@@ -42,7 +42,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.identity import TableIdentity, unlogged_changes
 from airflow_cdc_provider.core.table.ignored_columns import still_ignored
 from airflow_cdc_provider.core.table.state_rows import Claim, Lane, TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 from airflow_cdc_provider.core.times import utc_text
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -123,7 +123,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     tables = _with_renames(replicator, tables) if renamed else tables
     tables = _with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
     tables = _with_former_names(replicator, tables)
-    tables = tuple(replace(table, paused=paused.get(table.task.table)) for table in tables)
+    tables = _with_first_copies(replicator, tables, paused)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
     log_facts = _log_facts(replicator, last, tables, rows, whole_log=run.interval is not None)
     if stream.lost is None:
@@ -205,6 +205,15 @@ def _with_refusals(
         )
         for table in tables
     )
+
+
+def _with_first_copies(
+    replicator: Replicator, tables: tuple[TableFacts, ...], paused: dict[str, State]
+) -> tuple[TableFacts, ...]:
+    without = {table.task.table: table.task for table in tables if table.task.control is None}
+    blocked = blocked_copies(replicator, without)
+    stopped = {name: copy.state for name, copy in blocked.items() if copy.blocks(without[name])} | paused
+    return tuple(replace(table, first_copy=stopped.get(table.task.table)) for table in tables)
 
 
 def _with_former_names(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tuple[TableFacts, ...]:

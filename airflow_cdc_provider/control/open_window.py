@@ -18,10 +18,10 @@ from airflow_cdc_provider.control.column_comments import write_due_comments
 from airflow_cdc_provider.control.disclosed_columns import write_disclosed
 from airflow_cdc_provider.control.drop_gone_copies import drop_gone_copies
 from airflow_cdc_provider.control.fences import commit_fence, with_control
+from airflow_cdc_provider.control.first_copies import first_window, pause_committed_copies
 from airflow_cdc_provider.control.footprint import left_copies, left_note
 from airflow_cdc_provider.control.immediate_commands import approve_deletes, carry_out
 from airflow_cdc_provider.control.observe import Observation, RunContext, observe
-from airflow_cdc_provider.control.paused_copies import first_window, pause_committed_copies
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.replicator_changes import register
 from airflow_cdc_provider.control.rewind import finish_rewind

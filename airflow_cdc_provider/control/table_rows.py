@@ -51,9 +51,9 @@ def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: Table
     fresh = TableRow(task.table, task.target, state, decision.at, verdict.reason, remedy, seen_at=decision.at)
     if row is None:
         return fresh
-    if TableState.PAUSED in (state, row.state):
+    if paused or row.state in (TableState.PAUSED, TableState.BLOCKED):
         since = row.since if row.state is state else decision.at
-        row = replace(row, since=since, reason=verdict.reason, remedy=remedy)
+        row = replace(row, since=since, reason=verdict.reason, remedy=remedy, error="")
     return replace(row, state=state, control=None, seen_at=decision.at)
 
 

@@ -10,6 +10,7 @@ import pytest
 from airflow_cdc_provider.connectors.copied.kept_copies import CopyBasis, KeptCopy, KeptSplit
 from airflow_cdc_provider.connectors.key_ranges import LARGE_SPLIT_ROWS, key_ranges, range_of
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.run_decision import decide
 from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.spec.definition import Comparison, Condition
@@ -17,7 +18,7 @@ from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
-from tests.core.test_decide import facts, log, moves, table
+from tests.core.test_decide import command, facts, log, moves, table
 
 SCHEMA = TableSchema("public.a", (Column("id", LogicalType(Kind.INT64)),), ("id",))
 WIDER = replace(SCHEMA, columns=(*SCHEMA.columns, Column("n", LogicalType(Kind.INT32))))
@@ -72,6 +73,17 @@ def test_each_row_belongs_to_one_split_at_any_time(rows: int, least: int | None,
 
 def test_a_paused_copy_is_left_alone_until_it_is_resumed() -> None:
     pause = State(TableState.PAUSED, "2026-01-01", "pause by ann")
-    decision = decide(facts(table("public.a", paused=pause), table("public.b"), log=log(2)))
+    decision = decide(facts(table("public.a", first_copy=pause), table("public.b"), log=log(2)))
     assert moves(decision) == {"public.a": TableAction.PAUSED, "public.b": TableAction.COPY}
     assert decision.plan.copy == ("public.b",) and decision.plan.reasons["public.a"] == "pause by ann"
+
+
+def test_a_blocked_copy_is_left_alone_until_it_is_asked_for() -> None:
+    blocked = State(TableState.BLOCKED, "2026-01-01", "a bad value", "correct it")
+    tables = (table("public.a", first_copy=blocked), table("public.b"))
+    decision = decide(facts(*tables, log=log(2)))
+    assert moves(decision) == {"public.a": TableAction.BLOCKED, "public.b": TableAction.COPY}
+    (problem,) = [verdict.problem for verdict in decision.table_decisions if verdict.problem]
+    assert (problem.what, problem.do, problem.data) == ("a bad value", "correct it", "the target has no copy yet")
+    asked = decide(facts(*tables, log=log(2), commands=(command(CommandKind.RESYNC, "public.a"),)))
+    assert moves(asked)["public.a"] is TableAction.COPY

@@ -49,14 +49,21 @@ def test_a_table_that_has_the_state_already_is_left_alone(kind: CommandKind, now
 
 
 @pytest.mark.parametrize(
-    ("kind", "paused", "state"), [(CommandKind.PAUSE, False, S.PAUSED), (CommandKind.RESUME, True, S.PENDING)]
+    ("kind", "now", "state"),
+    [
+        (CommandKind.PAUSE, None, S.PAUSED),
+        (CommandKind.PAUSE, S.BLOCKED, S.PAUSED),
+        (CommandKind.RESUME, S.PAUSED, S.PENDING),
+        (CommandKind.RESUME, S.BLOCKED, S.PENDING),
+    ],
 )
-def test_a_first_copy_is_paused_and_resumed(kind: CommandKind, paused: bool, state: TableState) -> None:
+def test_a_first_copy_is_paused_and_resumed(kind: CommandKind, now: TableState | None, state: TableState) -> None:
+    first_copy = State(now, "2026-01-01") if now else None
     (change,) = plan_state_changes(
-        command(kind), [TableStatus("public.a", "a", None, paused_copy=paused)], "2026-01-02"
+        command(kind), [TableStatus("public.a", "a", None, first_copy=first_copy)], "2026-01-02"
     )
     assert change.state is not None and (change.state.name, change.state.command) == (state, "c1")
-    already = TableStatus("public.a", "a", None, paused_copy=True)
+    already = TableStatus("public.a", "a", None, first_copy=State(S.PAUSED, "2026-01-01"))
     (again,) = plan_state_changes(command(CommandKind.PAUSE), [already], "2026-01-02")
     assert (again.state, again.refusal) == (None, None)
 

@@ -225,9 +225,37 @@ RUNS = (
     Mutant(
         "a command is finished before the index shows its tables",
         f"{CONTROL}/immediate_commands.py",
-        "    _write_rows(replicator, named)\n",
+        "    _write_rows(replicator, named, changed)\n",
         "",
         ("tests/provider/test_requests.py",),
+    ),
+    Mutant(
+        "a first copy that cannot succeed is tried again",
+        f"{CONTROL}/closing_rows.py",
+        "                block_copy(self.replicator, task, state)\n",
+        "                pass\n",
+        ("tests/provider/test_blocked_copies.py",),
+    ),
+    Mutant(
+        "a blocked first copy stays blocked with another rule",
+        f"{CONTROL}/first_copies.py",
+        "(self.definition_sha256, self.schema_id) == (task.definition_sha256, task.schema.schema_id)",
+        "self.schema_id == task.schema.schema_id",
+        ("tests/provider/test_blocked_copies.py",),
+    ),
+    Mutant(
+        "a blocked first copy stays blocked with other columns",
+        f"{CONTROL}/first_copies.py",
+        "(self.definition_sha256, self.schema_id) == (task.definition_sha256, task.schema.schema_id)",
+        "self.definition_sha256 == task.definition_sha256",
+        ("tests/provider/test_blocked_copies.py",),
+    ),
+    Mutant(
+        "a resumed first copy stays blocked",
+        f"{CONTROL}/first_copies.py",
+        "        store.delete(blocked_path(table))\n",
+        "",
+        ("tests/provider/test_blocked_copies.py",),
     ),
     Mutant(
         "a move is begun while a target does not answer",

@@ -86,6 +86,9 @@ NAMED: dict[str, Program] = {
         Setup(history="scd2", quarantine=True),
         (BEGIN, PutBad(4), Settle(), Truncate(), Settle(), Replay("set"), Settle()),
     ),
+    "a bad value stops the copy into a target that is added later": Program(
+        Setup(source=MARIADB), (BEGIN, PutBad(3), Settle(), AddTarget(DELTA), Settle(), Put(3, 1), Settle())
+    ),
     "a record is decided where all targets have names": Program(
         Setup(targets=(DELTA, TO_POSTGRES), unnamed=False, quarantine=True),
         (BEGIN, PutBad(4), Settle(), Replay("set"), Settle(), Replay("set", 1), Settle()),

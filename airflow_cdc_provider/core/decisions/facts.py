@@ -22,8 +22,8 @@ from airflow_cdc_provider.core.table.unfit import Unfit
 @dataclass(frozen=True)
 class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
-    restored to an earlier version by another tool. ``known``: it was replicated before. ``paused``: the state of its
-    first copy, if an operator has paused it. ``copied_by``: another active
+    restored to an earlier version by another tool. ``known``: it was replicated before. ``first_copy``: the state of
+    its first copy, if that is paused or blocked. ``copied_by``: another active
     run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
     that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
     followed. ``refused``: why no run copies the table as source and target are now; ``unfit``: why its present copy
@@ -34,7 +34,7 @@ class TableFacts:
     exists: bool = False
     restored: bool = False
     known: bool = False
-    paused: State | None = None
+    first_copy: State | None = None
     copied_by: str = ""
     problem: Problem | None = None
     announced: bool = False

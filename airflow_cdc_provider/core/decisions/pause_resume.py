@@ -15,19 +15,19 @@ from airflow_cdc_provider.core.table.states import State, TableState, require_mo
 @dataclass(frozen=True)
 class TableStatus:
     """The current status of a table in the target. ``exists``: there is a table of this name, of any origin.
-    ``paused_copy``: its first copy is paused."""
+    ``first_copy``: the state of its first copy, if that is paused or blocked."""
 
     table: str
     target: str
     control: ControlRecord | None
     exists: bool = False
-    paused_copy: bool = False
+    first_copy: State | None = None
 
     @property
     def state(self) -> TableState:
         if self.control:
             return self.control.state.name
-        return TableState.PAUSED if self.paused_copy else TableState.PENDING
+        return self.first_copy.name if self.first_copy else TableState.PENDING
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def unknown_tables(command: Command, tables: Sequence[TableStatus]) -> tuple[Sta
 
 def _plan_state_change(command: Command, status: TableStatus, at: str) -> StateChange:
     pauses = command.kind is CommandKind.PAUSE
-    if status.control is None and (status.exists or not (pauses or status.paused_copy)):
+    if status.control is None and (status.exists or not (pauses or status.first_copy)):
         return StateChange(status.table, refusal=no_copy(command, status))
     target_state = TableState.REPLICATING if status.control else TableState.PENDING
     target_state = TableState.PAUSED if pauses else target_state

@@ -31,7 +31,7 @@ from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 
 
 class TableAction(StrEnum):
@@ -97,8 +97,8 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
 
 
 def _is_paused(table: TableFacts) -> bool:
-    control = table.task.control
-    return table.paused is not None or (control is not None and control.state.name is TableState.PAUSED)
+    state = table.task.control.state if table.task.control else table.first_copy
+    return state is not None and state.name is TableState.PAUSED
 
 
 def _pending_resync(facts: Facts, table: TableFacts) -> str:
@@ -123,8 +123,11 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
             data="nothing was written to it",
         )
         return _blocked(name, problem)
-    if table.paused:
-        return TableDecision(name, TableAction.PAUSED, table.paused.reason)
+    stopped = table.first_copy
+    if stopped and stopped.name is TableState.PAUSED:
+        return TableDecision(name, TableAction.PAUSED, stopped.reason)
+    if stopped and not command:
+        return _blocked(name, _stopped(name, stopped, "the target has no copy yet"))
     if table.known and not command and table.task.rule.snapshot.mode is not SnapshotMode.WHEN_NEEDED:
         problem = Problem(
             "TGT002",
@@ -153,8 +156,7 @@ def _decide_by_state(facts: Facts, table: TableFacts, control: ControlRecord) ->
         case TableState.PAUSED:
             return TableDecision(name, TableAction.PAUSED, state.reason or "paused by an operator")
         case TableState.BLOCKED:
-            data = "the change log keeps its windows"
-            return _blocked(name, Problem("TBL001", state.reason, where=name, do=state.remedy, data=data))
+            return _blocked(name, _stopped(name, state, "the change log keeps its windows"))
         case TableState.RESYNCING:
             return TableDecision(
                 name, TableAction.RECONCILE, state.reason or "an earlier resync did not finish", command=state.command
@@ -244,6 +246,10 @@ def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecis
         data="the copy is at the last window before the hole",
     )
     return _blocked(name, problem)
+
+
+def _stopped(name: str, state: State, data: str) -> Problem:
+    return Problem("TBL001", state.reason, where=name, do=state.remedy, data=data)
 
 
 def _blocked(name: str, problem: Problem, cause: Cause = Cause.TABLE) -> TableDecision:

@@ -73,3 +73,8 @@ def progress_path(table: str) -> str:
 def paused_path(table: str) -> str:
     """The state of a table whose first copy an operator has paused."""
     return f"{copy_folder(table)}/paused.json"
+
+
+def blocked_path(table: str) -> str:
+    """The state of a table whose first copy a step has blocked."""
+    return f"{copy_folder(table)}/blocked.json"

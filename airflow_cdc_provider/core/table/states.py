@@ -13,7 +13,7 @@
 | resyncing | pause_stream, or verify if rewritten rows differ | target |
 | rewinding | the rewind command | target |
 | failing | close_window: a retry can help | state store |
-| blocked | a step: no retry can help | target if possible, else derived in each run |
+| blocked | a step: no retry can help | target; staging while there is no copy; else derived in each run |
 | dropped | the definition no longer selects the table | state store |
 """
 
@@ -49,7 +49,7 @@ MOVES: dict[TableState, frozenset[TableState]] = {
     S.PAUSED: frozenset({S.REPLICATING, S.RESYNCING, S.PENDING, S.DROPPED}),
     S.RESYNCING: frozenset({S.REPLICATING, S.PAUSED, S.BLOCKED, S.FAILING, S.DROPPED}),
     S.FAILING: frozenset({S.REPLICATING, S.PAUSED, S.RESYNCING, S.BLOCKED, S.DROPPED}),
-    S.BLOCKED: frozenset({S.REPLICATING, S.RESYNCING, S.REWINDING, S.PAUSED, S.DROPPED}),
+    S.BLOCKED: frozenset({S.REPLICATING, S.PENDING, S.RESYNCING, S.REWINDING, S.PAUSED, S.DROPPED}),
     S.REWINDING: frozenset({S.REPLICATING, S.RESYNCING, S.BLOCKED}),
     S.DROPPED: frozenset({S.PENDING}),
 }

@@ -1,35 +1,73 @@
-"""First copies that an operator has paused. The target has no table yet whose state could say so, so the state is in a
-file of staging, which the readers of the copy look for."""
+"""First copies that an operator has paused, or that a step has blocked. The target has no table yet whose state could
+say so, so the state is in a file of staging. The readers of a copy look for its pause."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptCopy, kept_copy_path
 from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, StagingInvalid
 from airflow_cdc_provider.core.log.change_log import table_folder
-from airflow_cdc_provider.core.log.copy_progress import COPIES, paused_path
+from airflow_cdc_provider.core.log.copy_progress import COPIES, blocked_path, paused_path
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.target import TargetState
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class BlockedCopy:
+    """``definition_sha256``, ``schema_id``: of the copy that was tried."""
+
+    state: State
+    definition_sha256: str
+    schema_id: str
+
+    def blocks(self, task: TableTask) -> bool:
+        """A table whose rule or columns are other ones now has another copy, which may succeed."""
+        return (self.definition_sha256, self.schema_id) == (task.definition_sha256, task.schema.schema_id)
+
+
+def block_copy(replicator: Replicator, task: TableTask, state: State) -> None:
+    blocked = BlockedCopy(state, task.definition_sha256, task.schema.schema_id)
+    replicator.log.store.write(blocked_path(task.table), json.dumps(to_plain(blocked)).encode())
+
 
 def paused_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, State]:
+    return _read(replicator, tables, paused_path, State)
+
+
+def blocked_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, BlockedCopy]:
+    return _read(replicator, tables, blocked_path, BlockedCopy)
+
+
+def _read(replicator: Replicator, tables: Iterable[str], path: Callable[[str], str], kind: type[T]) -> dict[str, T]:
     store = replicator.log.store
     present = set(store.names(COPIES))
-    begun = [table for table in tables if table_folder(table) in present and store.exists(paused_path(table))]
-    return {table: from_plain(State, json.loads(store.read(paused_path(table)))) for table in begun}
+    begun = [table for table in tables if table_folder(table) in present and store.exists(path(table))]
+    return {table: from_plain(kind, json.loads(store.read(path(table)))) for table in begun}
+
+
+def stopped_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, State]:
+    """Those that are paused or blocked. A pause has precedence."""
+    tables = list(tables)
+    blocked = {table: copy.state for table, copy in blocked_copies(replicator, tables).items()}
+    return blocked | paused_copies(replicator, tables)
 
 
 def change_copy(replicator: Replicator, table: str, target_table: str, state: State) -> None:
     """Pause the first copy of a table, or let it go on. Raises Fenced (CPY021) if the copy was committed meanwhile."""
     store = replicator.log.store
     if state.name is not TableState.PAUSED:
+        store.delete(blocked_path(table))
         store.delete(paused_path(table))
         return
     store.write(paused_path(table), json.dumps(to_plain(state)).encode())
@@ -67,10 +105,10 @@ def pause_committed_copies(
 
 
 def row_of_copy(row: TableRow, state: State | None) -> TableRow:
-    """The row of a table without a copy. ``state``: of its pause; None if it is not paused."""
-    if state is None:
-        return replace(row, state=TableState.PENDING, reason="", remedy="") if row.state is TableState.PAUSED else row
-    return replace(row, state=state.name, since=state.since, reason=state.reason, remedy=state.remedy)
+    """The row of a table without a copy. ``state``: of its first copy, if that is paused or blocked."""
+    if state is not None:
+        return replace(row, state=state.name, since=state.since, reason=state.reason, remedy=state.remedy)
+    return replace(row, state=TableState.PENDING, reason="", remedy="", error="")
 
 
 def first_window(replicator: Replicator, table: str, sealed: int) -> int:
