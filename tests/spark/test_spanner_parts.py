@@ -166,9 +166,18 @@ def test_a_part_whose_commit_loses_a_message_or_is_aborted_is_applied_once(
     table.copy([])
     table.land([changes.insert("n", 2.5) for _ in range(30)])
     job, _ = table.staged()
-    monkeypatch.setattr(large_merge, "failpoint", lambda _: kit.server.arm(fault))
+    armed = set[str]()
+
+    def arm(point: str) -> None:
+        """Once at each point: parts are applied at the same time, and a commit is only repeated once."""
+        if point not in armed:
+            armed.add(point)
+            kit.server.arm(fault)
+
+    monkeypatch.setattr(large_merge, "failpoint", arm)
     result = table.merged(job)
     kit.server.arm(Fault.NONE)
+    assert armed == {"merge.after_part", "merge.before_end"}
     assert result.outcome is Outcome.DONE, result.problem
     assert len(table.rows()) == 30 and table.row_count() == 30
 
