@@ -62,10 +62,10 @@ properties: jars  ## N random histories (50,000) against the reference model; wr
 	@$(READY)
 	N="$(N)" exec $(PYTHON) -m tests.properties
 
-programs: servers mariadb  ## N random programs of a replicator's life (300), held against a model; SEED
+programs: servers mariadb  ## N random programs of a replicator's life (300), held against a model; SEED, FEATURES
 	@$(READY)
 	$(FAILPOINTS)
-	CDC_SEED="$(SEED)" exec $(PYTHON) -m tests.programs $(or $(N),300)
+	CDC_SEED="$(SEED)" FEATURES="$(FEATURES)" exec $(PYTHON) -m tests.programs $(or $(N),300)
 
 mutants: servers  ## small code changes, one at a time: a test must detect each; ONLY="words" for some
 	@$(READY)

@@ -125,6 +125,14 @@ class RefusesTables(Protocol):
 
 
 @runtime_checkable
+class ReadsTablesApart(Protocol):
+    """A source with a position of its own for each table, under the name of the table. A window leaves out those that
+    no run copies now: they are read from there later."""
+
+    reads_tables_apart: ClassVar[bool]
+
+
+@runtime_checkable
 class ListsOtherKinds(Protocol):
     """A source with other things than tables that have a name like one, such as views."""
 

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
     HasFormerNames,
     HasIdentities,
+    ReadsTablesApart,
     RefusesTables,
     StreamHoldsSnapshots,
 )
@@ -122,6 +123,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
     tables = _with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
+    stream = _of_readable_tables(replicator, stream, tables)
     tables = _with_former_names(replicator, tables)
     tables = _with_first_copies(replicator, tables, paused)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
@@ -237,6 +239,13 @@ def _stream_facts(
     outside = {names[name]: problem for name, problem in status.outside.items()}
     at = utc_text(status.at) if status.at else ""
     return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside, at=at)
+
+
+def _of_readable_tables(replicator: Replicator, stream: StreamFacts, tables: Sequence[TableFacts]) -> StreamFacts:
+    if not isinstance(replicator.source, ReadsTablesApart):
+        return stream
+    readable = {table.task.name_in_source for table in tables if table.refused is None}
+    return stream.without({table.task.name_in_source for table in tables} - readable)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:

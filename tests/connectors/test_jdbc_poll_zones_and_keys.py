@@ -52,12 +52,13 @@ def test_a_zone_that_is_not_named_is_refused_by_check_and_by_each_run(
     polling.position = polling.source.open_stream(["public.local"])
     (problem,) = polling.source.check([task])
     assert problem.code == "SRC160" and offset in problem.do and zone in problem.found
-    assert polling.source.status(polling.position, ["public.local"]).has_changes
+    assert polling.source.refused([task])["public.local"].do == problem.do
     with pytest.raises(CheckFailed, match="SRC160"):
         polling.window(task)
     with pytest.raises(CheckFailed, match="SRC160"):
         polling.copy(task)
     assert problems(of(database, time_zone=offset), "public.local") == []
+    assert of(database, time_zone=offset).source.refused([task]) == {}
     assert problems(of(database, time_zone="UTC"), "public.local") == [], "many programs write UTC"
     assert problems(of(database, time_zone="+09:00"), "public.local") == ["SRC160"]
 

@@ -391,3 +391,10 @@ def test_a_decision_is_deterministic_and_is_read_back_from_its_file() -> None:
     decision = decide(known)
     assert decide(known) == decision
     assert from_plain(RunDecision, to_plain(decision)) == decision
+
+
+def test_a_table_with_a_position_of_its_own_is_not_read_while_it_is_refused() -> None:
+    stream = StreamFacts(True, {"public.a": "1", "public.b": "2"})
+    assert stream.without({"public.a"}) == StreamFacts(True, {"public.b": "2"})
+    assert stream.without({"public.a", "public.b"}) == StreamFacts(False, {})
+    assert stream.without(()) == stream

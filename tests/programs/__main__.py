@@ -1,6 +1,7 @@
 """Carries out random programs and prints what they show, shortened. ``make programs N=3000 SEED=7``
 
 Every program is real: a real source, real runs, real targets. Two processes share the programs.
+``FEATURES="questions several"``: programs in which these features meet.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from tests.programs.definitions import FILTERED_OUT, MASKED, RENAMED, TRUNCATED
+from tests.programs.past_rows import Past
 from tests.programs.program import Setup
-from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TIME, Column, Table
+from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TIME, Column, Row, Table
 
 HASH_KEY = "0123456789abcdef0123456789abcdef"
 SHARD = "region"
@@ -52,6 +53,7 @@ class Copy:
     kept: set[Any] = field(default_factory=set)
     decided: set[str] = field(default_factory=set)
     grounds: set[str] = field(default_factory=set)
+    past: Past = field(default_factory=Past)
     nulls: bool = False
     paused: bool = False
     copied_again: bool = False
@@ -65,10 +67,14 @@ class Copy:
     def differences(self, rows: Iterable[Mapping[str, Any]], waiting: set[Any]) -> Iterator[str]:
         """``rows``: of the target table. ``waiting``: keys of records in quarantine."""
         rows = [row for row in rows if not self.setup.shards or row[SHARD] == self.table.name]
+        excused = waiting | self.unknown
         if self.history == "scd2":
             yield from self._version_faults(rows)
+            yield from self.past.lost_versions(self.table, _by_key(rows), excused, self._wrong_values)
             rows = [row for row in rows if row["_cdc_is_current"]]
         elif self.history == "log":
+            written = [row for row in rows if row["_cdc_operation"] not in ("truncate", "delete")]
+            yield from self.past.lost_versions(self.table, _by_key(written), excused, self._wrong_values)
             rows = list(self._last_of_each(rows))
         marked = {row[KEY] for row in rows if row.get("_cdc_deleted")}
         live = [row for row in rows if not row.get("_cdc_deleted")]
@@ -76,7 +82,9 @@ class Copy:
             yield f"a key stands twice: {sorted(str(row[KEY]) for row in live)}"
         copied = {row[KEY]: row for row in live}
         truth = {key: self.table.named_row(key) for key in self.table.rows if self._selects(self.table.named_row(key))}
-        excused = waiting | self.unknown
+        if self.history != "log":
+            kept = {row[KEY]: row for row in rows}
+            yield from self.past.lost_rows(self.table, self.setup, kept, excused, self._wrong_values)
         for key in sorted((copied.keys() | truth.keys()) - excused, key=str):
             if key not in truth:
                 if not (self._keeps_rows or key in self.kept):
@@ -85,6 +93,19 @@ class Copy:
                 yield f"{key!r} is missing{' (marked as deleted)' if key in marked else ''}: {truth[key]}"
             else:
                 yield from self._wrong_values(key, truth[key], copied[key])
+
+    def remember(self, waiting: set[Any]) -> None:
+        """The copy is equal to its source."""
+        shown = {
+            column.id
+            for column in self.table.columns
+            if not self.is_left_out(column) and column.born != self.table.writes
+        }
+        now = {key: row for key, row in self.table.rows.items() if self._selects(self.table.named_row(key))}
+        rows = {key: _of_columns(row, shown) for key, row in now.items()}
+        self.past.remember(
+            self.table, rows, self.setup, waiting | self.unknown | self.set_values.keys() | self.table.bad
+        )
 
     @property
     def _keeps_rows(self) -> bool:
@@ -96,6 +117,8 @@ class Copy:
 
     def _wrong_values(self, key: Any, truth: Mapping[str, Any], copied: Mapping[str, Any]) -> Iterator[str]:
         for column in self.table.columns:
+            if column.name not in truth:
+                continue
             name, expected = self._expected(key, column, truth[column.name])
             if self.is_left_out(column):
                 if column.id in self.table.withheld and copied.get(name) is not None:
@@ -130,11 +153,7 @@ class Copy:
         return name, hide(value) if hide and value is not None else value
 
     def _version_faults(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        by_key = defaultdict[Any, list[Mapping[str, Any]]](list)
-        for row in rows:
-            by_key[row[KEY]].append(row)
-        for key, versions in by_key.items():
-            versions.sort(key=lambda row: row["_cdc_sequence"])
+        for key, versions in _by_key(rows).items():
             most = 1 + self.table.written.get(key, 0)
             if len(versions) > most:
                 yield f"{key!r} has {len(versions)} versions, but was written {most} times"
@@ -154,6 +173,18 @@ class Copy:
             else:
                 last[row[KEY]] = row
         yield from last.values()
+
+
+def _by_key(rows: Iterable[Mapping[str, Any]]) -> dict[Any, list[Mapping[str, Any]]]:
+    """Versions of each row, in their order."""
+    found = defaultdict[Any, list[Mapping[str, Any]]](list)
+    for row in sorted(rows, key=lambda row: row["_cdc_sequence"]):
+        found[row[KEY]].append(row)
+    return found
+
+
+def _of_columns(row: Row, ids: set[int]) -> Row:
+    return {column: value for column, value in row.items() if column in ids}
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -160,6 +160,7 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         (then(st.builds(acts.ListTables, st.integers(1, 2))), then(st.builds(acts.ListTables, FEW), PUT, SETTLE)),
         {"tables": having(2)},
     ),
+    "zone": Feature((then(PUT, SETTLE),), {"source": having(POLL), "zone": having("named", "hidden")}),
     "key": Feature((then(PUT, SETTLE),), {"declared_key": having(True), "source": having(POSTGRES, MARIADB)}),
     "clock": Feature(
         (then(st.builds(acts.ClockBack)), then(DELETE, SETTLE), then(PUT, SETTLE)), {"source": having(DEBEZIUM)}
@@ -208,8 +209,11 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
 
 
 @st.composite
-def programs(draw: Draw) -> Program:
-    names = draw(st.lists(having(*sorted(FEATURES_OF_PROGRAMS)), min_size=2, max_size=3, unique=True))
+def programs(draw: Draw, wanted: tuple[str, ...] = ()) -> Program:
+    """``wanted``: features that meet in each program."""
+    others = having(*sorted(FEATURES_OF_PROGRAMS.keys() - set(wanted)))
+    least = max(0, 2 - len(wanted))
+    names = [*wanted, *draw(st.lists(others, min_size=least, max_size=max(1, 3 - len(wanted)), unique=True))]
     features = [FEATURES_OF_PROGRAMS[name] for name in names]
     keys = {key: value for feature in features for key, value in feature.setup.items()}
     setup = {"source": draw(having(*SOURCES)), "targets": (draw(having(*TARGETS)),)}
@@ -234,6 +238,8 @@ def _possible(setup: Setup) -> Setup:
         changes["history"] = "none"
     if setup.declared_key:
         changes |= {"shards": False, "filtered": False, "text_keys": False}
+    if setup.source != POLL:
+        changes["zone"] = ""
     if setup.source in (POLL, YDB, DEBEZIUM):
         changes |= {"filtered": False, "declared_key": False, "shards": False, "mode": "initial"}
     return replace(setup, **changes)

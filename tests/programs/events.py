@@ -7,6 +7,7 @@ import shutil
 from tests.programs import program as acts
 from tests.programs.carrying_out import carry_out
 from tests.programs.life import Life
+from tests.programs.past_rows import Past
 
 
 @carry_out.register
@@ -50,6 +51,7 @@ def _(act: acts.LoseCopy, life: Life) -> None:
     for other in life.copies.values():  # two shards are in one table
         if other.target == copy.target and life.states()[other.name].target == row.target:
             other.grounds.add("missing")
+            other.past = Past()
 
 
 @carry_out.register

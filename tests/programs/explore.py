@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
 from airflow_cdc_provider.core.errors import CdcError
-from tests.programs.draw import programs
+from tests.programs.draw import FEATURES_OF_PROGRAMS, programs
 from tests.programs.findings import Finding
 from tests.programs.life import Servers
 from tests.programs.program import Program
@@ -32,6 +33,14 @@ class Found:
         return f"{self.finding.kind} (seed {self.seed})\n  {self.finding.detail}\n  {self.program}"
 
 
+def wanted() -> tuple[str, ...]:
+    """The features that meet in each program, where somebody searches near them: ``FEATURES="questions several"``."""
+    names = tuple(os.environ.get("FEATURES", "").split())
+    if unknown := set(names) - FEATURES_OF_PROGRAMS.keys():
+        raise SystemExit(f"no features: {', '.join(sorted(unknown))}; there are {', '.join(FEATURES_OF_PROGRAMS)}")
+    return names
+
+
 def drawn(seed: str) -> list[Program]:
     found: list[Program] = []
 
@@ -43,7 +52,7 @@ def drawn(seed: str) -> list[Program]:
         database=None,
         derandomize=False,
     )
-    @given(programs())
+    @given(programs(wanted()))
     def draw(program: Program) -> None:
         found.append(program)
 

@@ -36,6 +36,7 @@ GROUNDS = {
     "key": r"key",
     "definition": r"definition|YAML|settings|key",
     "listed": r"capture",
+    "zone": r"time_zone",
 }
 """What may stop a copy → words that its reason must have then."""
 

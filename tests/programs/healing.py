@@ -24,6 +24,7 @@ def heal(life: Life) -> None:
         carry_out(acts.Server(setting, on=True), life)
     if life.setup.declared_key:
         return
+    life.world.reveal()
     for number, table in enumerate(life.source_tables):
         for key in sorted(table.bad, key=str):
             _rewrite(life, table, key)

@@ -19,6 +19,7 @@ from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.programs.copies import HASH_KEY, Copy
 from tests.programs.definitions import TargetKind, definition_of, rule_of, target_of
+from tests.programs.past_rows import Past
 from tests.programs.program import Setup
 from tests.programs.source import KEY, Table
 from tests.programs.worlds.world import World
@@ -107,6 +108,7 @@ class Life(Pipeline):
             copy.setup = setup
             copy.nulls |= set_nulls
             copy.grounds.add("definition")
+            copy.past = Past()
             if kept_rows:
                 copy.kept |= set(copy.table.written) - set(copy.table.rows)
 

@@ -8,10 +8,12 @@ from tests.programs.program import (
     FEATURES,
     ICEBERG,
     MARIADB,
+    POLL,
     TO_POSTGRES,
     AddColumn,
     AddTarget,
     AnswerQuestion,
+    Check,
     ClockBack,
     Command,
     Delete,
@@ -128,6 +130,9 @@ NAMED: dict[str, Program] = {
             *(BEGIN, AddColumn(C), Put(2, 1), Settle(), AnswerQuestion("ignore"), Settle()),
             *(DropColumn(1), Put(3, 2), Settle(), AddColumn(C, "int"), Put(4, 3), Settle()),
         ),
+    ),
+    "timestamps in a zone that the YAML does not name": Program(
+        Setup(source=POLL, zone="hidden"), (BEGIN, Put(2, 3), Settle(), Check())
     ),
     "keys that look like variables of Spark": Program(Setup(targets=(ICEBERG,), text_keys=True), (BEGIN, Put(2, 5))),
     "a target table that was dropped is not green": Program(Setup(), (BEGIN, LoseCopy(), Settle())),

@@ -65,7 +65,8 @@ def _(act: acts.Check, life: Life) -> None:
         not copy.grounds and name in rows and rows[name].state in (TableState.REPLICATING, TableState.PAUSED)
         for name, copy in life.copies.items()
     )
-    if healthy and not life.off and not life.outage and examination.problems:
+    off = life.off or life.outage or life.setup.zone == "hidden"
+    if healthy and not off and examination.problems:
         raise Finding("check", f"nothing stops a copy, but check objects: {examination.problems[0]}")
 
 

@@ -29,7 +29,8 @@ class Setup(Shown):
     ``text_keys``: the key is a text. ``history``: none, scd2 or log; ``beside``: in a table of its own. ``policy``:
     for each kind of schema change. ``secret``: what becomes of the column ``s``: plain, exclude, hash, mask, truncate
     or rename. ``filtered``: only rows whose ``a`` is not 3 are copied. ``declared_key``: the YAML names ``a`` as the
-    key, which is neither unique nor NOT NULL. ``shards``: both tables are copied into one."""
+    key, which is neither unique nor NOT NULL. ``shards``: both tables are copied into one. ``zone``: the timestamps
+    that a poll reads have no zone and the server is west of UTC; the YAML names its zone, or it is hidden."""
 
     source: str = POSTGRES
     targets: tuple[str, ...] = (DELTA,)
@@ -53,6 +54,7 @@ class Setup(Shown):
     mode: str = "initial"
     engine: str = "auto"
     statements: bool = False
+    zone: str = ""
 
 
 @dataclass(frozen=True, repr=False)

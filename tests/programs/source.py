@@ -46,6 +46,7 @@ class Table:
     columns: list[Column] = field(default_factory=list)
     rows: dict[Any, Row] = field(default_factory=dict)
     writes: int = 0
+    truncations: int = 0
     altered: int = -1
     written: dict[Any, int] = field(default_factory=dict)
     bad: set[Any] = field(default_factory=set)
@@ -108,6 +109,7 @@ class Table:
         self.rows.clear()
         self.bad.clear()
         self.writes += 1
+        self.truncations += 1
 
     def add(self, name: str, kind: str, default: Any) -> Column:
         self.reused |= name in self.former

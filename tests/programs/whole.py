@@ -39,7 +39,7 @@ def _world(setup: Setup, servers: Servers, folder: Path) -> World:
         case acts.MARIADB:
             return MariaDBWorld(servers.mariadb, setup.reconcile)
         case acts.POLL:
-            return PolledWorld(servers.postgres, setup.reconcile)
+            return PolledWorld(servers.postgres, setup.reconcile, setup.zone)
         case acts.DEBEZIUM:
             return DebeziumWorld(folder, setup.statements)
         case acts.YDB:

@@ -28,8 +28,6 @@ def _(act: acts.PutBad, life: Life) -> None:
     table.put(key, table.values(act.key + 4) | {TIME: BAD_TIME})
     life.world.put(table, key, before)
     life.wrote(table, key)
-    if not life.setup.set_null:
-        life.ground("bad", table)
 
 
 @carry_out.register

@@ -10,6 +10,7 @@ from airflow_cdc_provider.control.close_window import CloseResult
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.serde import to_plain
+from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
 from tests.provider.command_line import CommandLine, as_listed
 from tests.provider.run_harness import RunHarness, schema
@@ -78,7 +79,7 @@ def test_a_pause_of_it_stays_a_pause(blocked: RunHarness, cdc: CommandLine) -> N
 
 def test_with_another_rule_it_is_another_copy(blocked: RunHarness) -> None:
     (rule,) = blocked.definition.tables
-    blocked.definition = replace(blocked.definition, tables=(replace(rule, key=("name",)),))
+    blocked.definition = replace(blocked.definition, tables=(replace(rule, on_delete=OnDelete.SOFT),))
     assert A in blocked.open("r2").plan.copy
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
@@ -74,6 +74,11 @@ class StreamFacts:
     lost: Problem | None = None
     outside: Mapping[str, Problem] = field(default_factory=dict)
     at: str = ""
+
+    def without(self, tables: Collection[str]) -> StreamFacts:
+        """Of a stream that has a position for each table: these are not read."""
+        limit = {name: at for name, at in self.limit.items() if name not in tables}
+        return replace(self, limit=limit, has_changes=self.has_changes and bool(limit))
 
 
 @dataclass(frozen=True)

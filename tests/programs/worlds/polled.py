@@ -13,11 +13,9 @@ from tests.programs.worlds.postgres import PostgresWorld
 OPTIONS = {
     "driver": "postgresql+psycopg", "timestamp_column": "updated_at", "commit_latency": 0.2, "timestamp_latency": 0.2,
 }  # fmt: skip
+WEST, OFFSET = "Etc/GMT+5", "-05:00"
 OFTEN_S, SELDOM_S = 0.1, 86_400.0
-STAMP = (
-    "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS "
-    "$$ BEGIN NEW.updated_at := clock_timestamp(); RETURN NEW; END $$"
-)
+STAMP = "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.updated_at := {}; RETURN NEW; END $$"
 
 
 class PolledWorld(PostgresWorld):
@@ -25,19 +23,32 @@ class PolledWorld(PostgresWorld):
     loses_log = False
     truncates = False
 
-    def __init__(self, server: EmbeddedPostgres, reconcile: str) -> None:
+    def __init__(self, server: EmbeddedPostgres, reconcile: str, zone: str) -> None:
+        """``zone``: of ``Setup``."""
         super().__init__(server, reconcile)
-        self.execute(STAMP)
+        self.type, self.options = "timestamptz", dict(OPTIONS)
+        clock = "clock_timestamp()"
+        if zone:
+            self.type = "timestamp"
+            clock += f" AT TIME ZONE '{WEST}'"
+            self.execute(f"ALTER DATABASE {self.database} SET timezone = '{WEST}'")
+        self.execute(STAMP.format(clock))
+        if zone == "named":
+            self.reveal()
+
+    def reveal(self) -> None:
+        if self.type == "timestamp":
+            self.options["time_zone"] = OFFSET
 
     @property
     def source(self) -> Source:
         audit_s = OFTEN_S if self.searches_deletes else SELDOM_S
-        return Source("jdbc_poll", "source", self.reconcile, {**OPTIONS, "key_audit": audit_s})
+        return Source("jdbc_poll", "source", self.reconcile, {**self.options, "key_audit": audit_s})
 
     def create(self, table: Table) -> None:
         super().create(table)
         self.execute(
-            f"ALTER TABLE {table.name} ADD updated_at timestamptz NOT NULL DEFAULT clock_timestamp()",
+            f"ALTER TABLE {table.name} ADD updated_at {self.type} NOT NULL DEFAULT clock_timestamp()",
             f"CREATE INDEX ON {table.name} (updated_at)",
             f"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON {table.name} FOR EACH ROW EXECUTE FUNCTION stamp()",
         )

@@ -89,6 +89,9 @@ class World(ABC):
     def clock_back(self) -> None:  # noqa: B027
         """The times of later changes are earlier."""
 
+    def reveal(self) -> None:  # noqa: B027
+        """From now on the definition says what it hid of the source."""
+
     def wait(self) -> None:  # noqa: B027
         """Until a run sees what was written."""
 

@@ -11,7 +11,7 @@ from airflow_cdc_provider.connectors.sources.jdbc_poll.database import Database
 from airflow_cdc_provider.connectors.sources.jdbc_poll.options import JdbcPollOptions
 from airflow_cdc_provider.connectors.sources.jdbc_poll.select import EXACT_TEXT, TableQueries
 from airflow_cdc_provider.connectors.sources.jdbc_poll.server_zone import is_without_zone, read_zone, zone_problem
-from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_keys import key_problem
+from airflow_cdc_provider.connectors.sources.jdbc_poll.unique_keys import has_primary_key, key_problem
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, of_table, raise_problems
 from airflow_cdc_provider.core.table.schema import Kind
@@ -76,8 +76,17 @@ def require_readable(database: Database, queries: TableQueries) -> None:
     """Also raises CheckFailed if the source itself shows that rows would be missed, or overwrite each other. Each run
     asks this again."""
     require_pageable(queries)
+    if _is_proven(queries, database.options):
+        return
     with database.session() as connection:
         raise_problems(_catalog_problems(connection, queries, database.options))
+
+
+def _is_proven(queries: TableQueries, options: JdbcPollOptions) -> bool:
+    """Whether the description of the table shows that the server need not be asked."""
+    described = queries.described.schema
+    unnamed = options.time_zone is None and is_without_zone(described, queries.timestamp_column)
+    return not unnamed and has_primary_key(queries.described, queries.schema)
 
 
 def unnamed_zone(connection: Connection, queries: TableQueries, options: JdbcPollOptions) -> Problem | None:

@@ -121,7 +121,7 @@ class JdbcPollSource(PollingSource):
                 queries = self._queries(table)
                 query = first_query(lo, limit, self.options)
                 if unnamed_zone(connection, queries, self.options):
-                    return True  # reading the table reports the problem
+                    return True  # the bounds of its queries have no meaning: the table is refused
                 with self.database.errors():
                     row = connection.execute(queries.any_row(query, self._timestamp_nullable(queries))).first()
                 return row is not None
@@ -163,9 +163,8 @@ class JdbcPollSource(PollingSource):
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         task = task_of(split, tables)
+        self._require_readable(task)
         queries = self._queries(task.table, task.schema, task.rule.where)
-        require_readable(self.database, queries)
-        require_visible_timestamp(task, queries.timestamp_column)
         yield from read_items(split, task, epoch, partial(self._read_pages, queries))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
@@ -174,9 +173,14 @@ class JdbcPollSource(PollingSource):
         return read_split(self.database, self._queries(schema.table, schema, key_range.where), key_range)
 
     def copy(self, table: TableTask, epoch: int, sealed: Position, cores: int) -> AbstractContextManager[Copy]:
+        self._require_readable(table)
         queries = self._queries(table.table, table.schema, table.rule.where)
-        require_readable(self.database, queries)
         return open_copy(self.database, queries, epoch, sealed, cores)
+
+    def _require_readable(self, task: TableTask) -> None:
+        queries = self._queries(task.table, task.schema)
+        require_readable(self.database, queries)
+        require_visible_timestamp(task, queries.timestamp_column)
 
     def _read_pages(self, queries: TableQueries, lo: PollPosition, limit: PollPosition) -> Iterator[Page]:
         """Each page is a separate statement, so that the server keeps no cursor open."""

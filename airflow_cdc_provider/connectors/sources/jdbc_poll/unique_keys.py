@@ -24,7 +24,9 @@ WHERE n.nspname = %(namespace)s AND c.relname = %(name)s
 def key_problem(connection: sa.Connection, described: PolledTable, schema: TableSchema) -> Problem | None:
     """A key that contains the primary key, or a unique index of columns that are NOT NULL, is unique."""
     key = frozenset(schema.key)
-    if not key or any(columns <= key for columns in _unique(connection, described)):
+    if not key or has_primary_key(described, schema):
+        return None
+    if any(columns <= key for columns in _unique_indexes(connection, described)):
         return None
     table, listed = schema.table, ", ".join(schema.key)
     return Problem(
@@ -37,9 +39,12 @@ def key_problem(connection: sa.Connection, described: PolledTable, schema: Table
     )
 
 
-def _unique(connection: sa.Connection, described: PolledTable) -> Iterator[frozenset[str]]:
-    if described.schema.key:
-        yield frozenset(described.schema.key)
+def has_primary_key(described: PolledTable, schema: TableSchema) -> bool:
+    """Whether the key of ``schema`` contains the one of the table."""
+    return bool(described.schema.key) and frozenset(described.schema.key) <= frozenset(schema.key)
+
+
+def _unique_indexes(connection: sa.Connection, described: PolledTable) -> Iterator[frozenset[str]]:
     if connection.dialect.name == "postgresql":
         names = {"namespace": described.namespace, "name": described.name}
         found = [frozenset(columns) for (columns,) in connection.exec_driver_sql(VALID_IN_POSTGRES, names)]

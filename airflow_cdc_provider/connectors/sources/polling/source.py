@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from airflow_cdc_provider.connectors.sources.polling.intervals import IntervalPl
 from airflow_cdc_provider.connectors.sources.polling.options import PollingOptions
 from airflow_cdc_provider.connectors.sources.polling.positions import position_of
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import CheckFailed
+from airflow_cdc_provider.core.errors import CheckFailed, Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -24,6 +24,7 @@ class PollingSource(KeepsNoState, ABC):
     has_transactions: ClassVar[bool] = False
     exact_snapshot: ClassVar[bool] = False
     duplicates_within: ClassVar[timedelta] = timedelta(0)
+    reads_tables_apart: ClassVar[bool] = True
 
     options: PollingOptions
 
@@ -32,6 +33,19 @@ class PollingSource(KeepsNoState, ABC):
 
     @abstractmethod
     def _planner(self) -> IntervalPlanner: ...
+
+    @abstractmethod
+    def _require_readable(self, task: TableTask) -> None:
+        """Raises CheckFailed if no run can read the table as it is now, without a row that is missed or overwritten."""
+
+    def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
+        found = dict[str, Problem]()
+        for task in tables:
+            try:
+                self._require_readable(task)
+            except CheckFailed as error:
+                found[task.table] = error.problems[0]
+        return found
 
     def open_stream(self, tables: Sequence[str]) -> Position:
         self.tables()

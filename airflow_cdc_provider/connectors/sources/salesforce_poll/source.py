@@ -107,12 +107,10 @@ class SalesforcePollSource(PollingSource):
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
         task = task_of(split, tables)
-        require_supported_rules([task])
-        timestamp_column = self._timestamp_column(task.table)
-        if not timestamp_column:
+        self._require_readable(task)
+        if not self._timestamp_column(task.table):
             yield from reload_items(split, epoch)
             return
-        require_visible_timestamp(task, timestamp_column)
         yield from read_items(split, task, epoch, partial(self._read, self._object(task.table, task.schema)))
 
     def read_split(self, split: str, schema: TableSchema) -> Iterator[pa.Table]:
@@ -152,6 +150,11 @@ class SalesforcePollSource(PollingSource):
         reload_tables = frozenset(table for table in tables if not self._timestamp_column(table))
         schema_ids = {table: entity.schema.schema_id for table, entity in self._described.items()}
         return IntervalPlanner(self.org.rest.now(), self.options, reload_tables, DELETES_RETAINED_FOR, schema_ids)
+
+    def _require_readable(self, task: TableTask) -> None:
+        require_supported_rules([task])
+        if column := self._timestamp_column(task.table):
+            require_visible_timestamp(task, column)
 
     def _object(self, table: str, schema: TableSchema | None = None) -> PolledObject:
         described = self._describe(table)
