@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.loader.shard_checks import holds_shards
@@ -39,6 +41,7 @@ SOME_NAMES = (
     "\U0001f600",
     "?",
 )
+Change = Callable[[Sequence[Column], Sequence[str]], list[Column]]
 NEXT = dict(zip(TEXTS, (*TEXTS[1:], TEXTS[0]), strict=True))
 
 
@@ -152,6 +155,43 @@ def test_a_name_of_a_column_is_refused_or_is_only_a_name(
     wanted = {number: {**values, **initial} for number, values in wanted.items()}
     wanted |= {8: {**row(8), **dict.fromkeys(later, "own")}, 0: wanted[0] | dict.fromkeys(some, "early")}
     assert by_number(table) == wanted
+
+
+def _renamed(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    return [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
+
+
+def _widened(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    return [replace(column, type=LogicalType(Kind.INT64)) for column in columns]
+
+
+def _dropped(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    return []
+
+
+@pytest.mark.parametrize("change", [_renamed, _widened, _dropped])
+@pytest.mark.parametrize("candidates", [SOME_NAMES, pytest.param(names(), marks=pytest.mark.nightly)], ids=len)
+def test_a_change_of_a_column_with_any_name_is_made_or_stops_the_table(
+    kit: TargetKit, tmp_path: Path, candidates: tuple[str, ...], change: Change
+) -> None:
+    """Half of the names are new ones. The rows stay, whether the target can make the change or not."""
+    key, *others = accepted(kit, tmp_path, candidates)
+    half = len(others) // 2
+    before, after = others[:half], others[half : 2 * half]
+    first = Column(key, TEXT, nullable=False, id="0")
+    columns = [Column(name, LogicalType(Kind.INT32), id=str(number)) for number, name in enumerate(before, 1)]
+    table = KitTable(kit, tmp_path / "t", TableSchema("public.t", (first, *columns), (key,)))
+    table.rule = replace(table.rule, schema_changes=SchemaPolicy(rename=OnChange.APPLY, drop_column=OnDrop.DROP))
+    values = range(half)
+    table.copy([dict(zip(table.schema.names, ("a", *values), strict=True))])
+    old, new = table.schema, TableSchema("public.t", (first, *change(columns, after)), (key,))
+    result = table.apply([table.alter(new), table.insert(dict(zip(new.names, ("b", *values), strict=False)))])
+    if result.outcome is Outcome.DONE:
+        assert table.rows() == [(one, *values[: len(new.columns) - 1]) for one in "ab"]
+    else:
+        assert result.problem is not None and result.problem.code.startswith("SCH"), str(result.problem)
+        table.schema = old
+        assert table.rows() == [("a", *values)]
 
 
 def require_applied(table: KitTable, changes: Sequence[ChangeRecord | list[ChangeRecord]]) -> None:
