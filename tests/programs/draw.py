@@ -50,6 +50,7 @@ RENAME = st.builds(acts.RenameColumn, FEW, FEW, FEW)
 RETYPE = st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW)
 ANSWER = st.builds(acts.AnswerQuestion, FEW, FEW)
 NEW_TARGET = st.builds(acts.AddTarget, st.sampled_from(TARGETS))
+RENAME_TABLE = st.builds(acts.RenameTable, FEW)
 TOGETHER = st.builds(
     acts.Transaction,
     st.lists(st.one_of(PUT, PUT, DELETE, MOVE, TRUNCATE, ADD, DROP, RENAME), min_size=2, max_size=4).map(tuple),
@@ -152,6 +153,10 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "settings": Feature(
         (then(st.builds(acts.Inherit, st.integers(0, 30), having(True, True, False))), then(PUT, SETTLE)),
         {"source": having(POSTGRES, MARIADB, POLL)},
+    ),
+    "renamed_tables": Feature(
+        (then(RENAME_TABLE), then(RENAME_TABLE, PUT, SETTLE), then(RENAME_TABLE, RENAME), then(ANSWER, SETTLE)),
+        {"source": having(POSTGRES, MARIADB), "policy": having("default", "apply", "ask")},
     ),
     "transactions": Feature((then(TOGETHER), then(TOGETHER, SETTLE))),
     "engine": Feature((then(PUT, SETTLE),), {"engine": having("spark")}),

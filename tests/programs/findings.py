@@ -36,6 +36,7 @@ GROUNDS = {
     "key": r"key",
     "definition": r"definition|YAML|settings|key",
     "listed": r"capture",
+    "renamed": r"renamed|schema change|lists|no table|not exist|does not have|missing",
     "zone": r"time_zone",
 }
 """What may stop a copy → words that its reason must have then."""

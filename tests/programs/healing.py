@@ -28,6 +28,8 @@ def heal(life: Life) -> None:
     for number, table in enumerate(life.source_tables):
         for key in sorted(table.bad, key=str):
             _rewrite(life, table, key)
+        if table.called != table.name:
+            carry_out(acts.RenameTable(number), life)
         carry_out(acts.Put(CLOSING_KEY, CLOSING_VALUE, number), life)
     for copy in life.copies.values():
         if copy.paused:

@@ -129,6 +129,13 @@ class RenameColumn(Act):
 
 
 @dataclass(frozen=True, repr=False)
+class RenameTable(Act):
+    """Gives a table another name, or its first one again."""
+
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
 class Retype(Act):
     """``kind``: widen (``a`` to a longer integer) or narrow (``v`` to a shorter text)."""
 

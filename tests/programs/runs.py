@@ -110,6 +110,8 @@ def _compare(life: Life, dag_run: DagRun) -> None:
                 copy.grounds.discard("schema")
             if not life.off:
                 copy.grounds.discard("server")
+            if copy.table.called == copy.table.name:
+                copy.grounds.discard("renamed")
         elif row.state is TableState.PAUSED:
             if not copy.paused:
                 raise Finding("no reason", f"{name} is paused without a command")

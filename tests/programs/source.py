@@ -34,11 +34,11 @@ Row = dict[int, Any]
 
 @dataclass
 class Table:
-    """``writes``: how many rows were written; ``altered``: how many of them before the last statement. ``written``:
-    key → number of writes that made, changed or deleted it.
-    ``bad``: keys whose row cannot be represented. ``withheld``: columns that came after the first copy, of a sensitive
-    table. ``named``: columns that the YAML names, which keep their names. ``former``: names that columns once had;
-    ``reused``: one of them has become another column's. ``shows_renames``: whether the stream of the source does."""
+    """``called``: its name now. ``writes``: how many rows were written; ``altered``: how many of them before the last
+    statement. ``written``: key → number of writes that made, changed or deleted it. ``bad``: keys whose row cannot be
+    represented. ``withheld``: columns that came after the first copy, of a sensitive table. ``named``: columns that the
+    YAML names, which keep their names. ``former``: names that columns once had; ``reused``: one of them has become
+    another column's. ``shows_renames``: whether the stream of the source does."""
 
     name: str
     text_keys: bool
@@ -52,11 +52,13 @@ class Table:
     bad: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
     shows_renames: bool = True
+    called: str = ""
     former: set[str] = field(default_factory=set)
     reused: bool = False
 
     def __post_init__(self) -> None:
         kinds = {KEY: "key", NUMBER: "int", TEXT: "text", TIME: "time", SECRET: "text"}
+        self.called = self.called or self.name
         self.columns = [Column(name, kind) for name, kind in kinds.items()]
         for number in (1, 2, 3):
             self.put(self.key(number), self.values(number))

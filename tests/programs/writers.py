@@ -112,6 +112,14 @@ def _(act: acts.RenameColumn, life: Life) -> None:
 
 
 @carry_out.register
+def _(act: acts.RenameTable, life: Life) -> None:
+    table = life.table(act.table)
+    if life.world.renames_tables:
+        life.world.rename_table(table, table.name if table.called != table.name else f"{table.name}_other")
+        life.ground("renamed", table)
+
+
+@carry_out.register
 def _(act: acts.Retype, life: Life) -> None:
     table = life.table(act.table)
     column = table.column("a" if act.kind == "widen" else "v")

@@ -36,6 +36,7 @@ class MariaDBWorld(SqlWorld):
         "text": "varchar(200)", "short": "varchar(50)", "time": "timestamp NULL",
     }  # fmt: skip
     loses_log = True
+    renames_tables = True
     settings = tuple(WRITER)
     inheritable = INHERITABLE
 
@@ -97,7 +98,7 @@ class MariaDBWorld(SqlWorld):
         return str(self.session.escape(ZERO_TIME if value == BAD_TIME else value))
 
     def retype(self, table: Table, column: Column) -> None:
-        self.execute(f"ALTER TABLE {table.name} MODIFY `{column.name}` {self.types[column.kind]}")
+        self.execute(f"ALTER TABLE {table.called} MODIFY `{column.name}` {self.types[column.kind]}")
 
     def lose_log(self) -> None:
         self.execute("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")

@@ -22,6 +22,7 @@ class PolledWorld(PostgresWorld):
     settings: ClassVar[tuple[str, ...]] = ()
     loses_log = False
     truncates = False
+    renames_tables = False
 
     def __init__(self, server: EmbeddedPostgres, reconcile: str, zone: str) -> None:
         """``zone``: of ``Setup``."""
@@ -54,7 +55,7 @@ class PolledWorld(PostgresWorld):
         )
 
     def begin(self, tables: list[Table], filtered: bool) -> None:
-        self.tables = [one.name for one in tables]
+        self.tables = tables
 
     def wait(self) -> None:
         time.sleep(0.6)

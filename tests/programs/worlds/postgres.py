@@ -40,6 +40,7 @@ class PostgresWorld(SqlWorld):
     settings = ("deletes", "root", "rows", "identity")
     inheritable = INHERITABLE
     loses_log = True
+    renames_tables = True
 
     def __init__(self, server: EmbeddedPostgres, reconcile: str) -> None:
         super().__init__()
@@ -60,10 +61,10 @@ class PostgresWorld(SqlWorld):
         return f"public.{name}"
 
     def begin(self, tables: list[Table], filtered: bool) -> None:
-        self.tables = [one.name for one in tables]
+        self.tables = tables
         self.identity = "FULL" if filtered else "DEFAULT"
         self.set("identity", on=True)
-        self.execute(f"CREATE PUBLICATION cdc FOR TABLE {', '.join(self.tables)}")
+        self.execute(f"CREATE PUBLICATION cdc FOR TABLE {', '.join(one.called for one in tables)}")
 
     def execute(self, *statements: str) -> None:
         for statement in statements:
@@ -87,7 +88,7 @@ class PostgresWorld(SqlWorld):
         return sql.Literal(value).as_string(self.session)
 
     def retype(self, table: Table, column: Column) -> None:
-        self.execute(f'ALTER TABLE {table.name} ALTER COLUMN "{column.name}" TYPE {self.types[column.kind]}')
+        self.execute(f'ALTER TABLE {table.called} ALTER COLUMN "{column.name}" TYPE {self.types[column.kind]}')
 
     def set(self, setting: str, on: bool) -> None:
         match setting:
@@ -98,9 +99,9 @@ class PostgresWorld(SqlWorld):
                 self.execute(f"ALTER PUBLICATION cdc SET (publish_via_partition_root = {str(on).lower()})")
             case "identity":
                 identity = self.identity if on else "DEFAULT"
-                self.execute(*(f"ALTER TABLE {name} REPLICA IDENTITY {identity}" for name in self.tables))
+                self.execute(*(f"ALTER TABLE {one.called} REPLICA IDENTITY {identity}" for one in self.tables))
             case _:
-                filtered = [f"{name}{'' if on else ' WHERE (id IS NULL)'}" for name in self.tables]
+                filtered = [f"{one.called}{'' if on else ' WHERE (id IS NULL)'}" for one in self.tables]
                 self.execute(f"ALTER PUBLICATION cdc SET TABLE {', '.join(filtered)}")
 
     def lose_log(self) -> None:

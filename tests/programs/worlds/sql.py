@@ -28,7 +28,7 @@ class SqlWorld(World):
 
     def create(self, table: Table) -> None:
         columns = [f"{self.quoted(one.name)} {self.type_of(one, table.text_keys)}" for one in table.columns]
-        self.execute(f"CREATE TABLE {table.name} ({', '.join(columns)}, PRIMARY KEY ({KEY}))")
+        self.execute(f"CREATE TABLE {table.called} ({', '.join(columns)}, PRIMARY KEY ({KEY}))")
         for key in table.rows:
             self.put(table, key, None)
 
@@ -36,28 +36,32 @@ class SqlWorld(World):
         row = table.named_row(key)
         if before is None:
             names, values = ", ".join(map(self.quoted, row)), ", ".join(map(self.literal, row.values()))
-            self.execute(f"INSERT INTO {table.name} ({names}) VALUES ({values})")
+            self.execute(f"INSERT INTO {table.called} ({names}) VALUES ({values})")
         else:
             changed = [f"{self.quoted(name)} = {self.literal(value)}" for name, value in row.items() if name != KEY]
-            self.execute(f"UPDATE {table.name} SET {', '.join(changed)} WHERE {KEY} = {self.literal(key)}")
+            self.execute(f"UPDATE {table.called} SET {', '.join(changed)} WHERE {KEY} = {self.literal(key)}")
 
     def delete(self, table: Table, key: Any, before: dict[str, Any]) -> None:
-        self.execute(f"DELETE FROM {table.name} WHERE {KEY} = {self.literal(key)}")
+        self.execute(f"DELETE FROM {table.called} WHERE {KEY} = {self.literal(key)}")
 
     def move(self, table: Table, key: Any, to: Any, before: dict[str, Any]) -> None:
-        self.execute(f"UPDATE {table.name} SET {KEY} = {self.literal(to)} WHERE {KEY} = {self.literal(key)}")
+        self.execute(f"UPDATE {table.called} SET {KEY} = {self.literal(to)} WHERE {KEY} = {self.literal(key)}")
 
     def truncate(self, table: Table) -> None:
-        self.execute(f"TRUNCATE TABLE {table.name}")
+        self.execute(f"TRUNCATE TABLE {table.called}")
 
     def add(self, table: Table, column: Column) -> None:
         default = "" if column.default is None else f" DEFAULT {self.literal(column.default)}"
         self.execute(
-            f"ALTER TABLE {table.name} ADD COLUMN {self.quoted(column.name)} {self.types[column.kind]}{default}"
+            f"ALTER TABLE {table.called} ADD COLUMN {self.quoted(column.name)} {self.types[column.kind]}{default}"
         )
 
     def drop(self, table: Table, name: str) -> None:
-        self.execute(f"ALTER TABLE {table.name} DROP COLUMN {self.quoted(name)}")
+        self.execute(f"ALTER TABLE {table.called} DROP COLUMN {self.quoted(name)}")
+
+    def rename_table(self, table: Table, name: str) -> None:
+        self.execute(f"ALTER TABLE {table.called} RENAME TO {name}")
+        table.called = name
 
     def rename(self, table: Table, old: str, new: str) -> None:
-        self.execute(f"ALTER TABLE {table.name} RENAME COLUMN {self.quoted(old)} TO {self.quoted(new)}")
+        self.execute(f"ALTER TABLE {table.called} RENAME COLUMN {self.quoted(old)} TO {self.quoted(new)}")

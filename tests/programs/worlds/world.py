@@ -14,15 +14,17 @@ from tests.programs.source import Column, Table
 
 class World(ABC):
     """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
-    represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered.
-    ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they inherit now.
-    ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream shows that a column was renamed.
-    ``searches_deletes``: the next run does, if the stream has none."""
+    represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered;
+    ``renames_tables``: whether a replicator can follow a renamed table. ``inheritable``: settings that sessions
+    inherit; ``inherited``: the numbers of those that they inherit now. ``is_feed``: it cannot be read at any time.
+    ``shows_renames``: its stream shows that a column was renamed. ``searches_deletes``: the next run does, if the
+    stream has none."""
 
     settings: tuple[str, ...] = ()
     has_bad = True
     truncates = True
     alters = True
+    renames_tables = False
     loses_log = False
     is_feed = False
     shows_renames = True
@@ -68,6 +70,9 @@ class World(ABC):
         raise NotImplementedError
 
     def rename(self, table: Table, old: str, new: str) -> None:
+        raise NotImplementedError
+
+    def rename_table(self, table: Table, name: str) -> None:
         raise NotImplementedError
 
     def retype(self, table: Table, column: Column) -> None:
