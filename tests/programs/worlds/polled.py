@@ -23,6 +23,7 @@ class PolledWorld(PostgresWorld):
     loses_log = False
     truncates = False
     renames_tables = False
+    has_ids = False
 
     def __init__(self, server: EmbeddedPostgres, reconcile: str, zone: str) -> None:
         """``zone``: of ``Setup``."""

@@ -41,6 +41,7 @@ class PostgresWorld(SqlWorld):
     inheritable = INHERITABLE
     loses_log = True
     renames_tables = True
+    has_ids = True
 
     def __init__(self, server: EmbeddedPostgres, reconcile: str) -> None:
         super().__init__()

@@ -17,8 +17,8 @@ class World(ABC):
     represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered;
     ``renames_tables``: whether a replicator can follow a renamed table. ``inheritable``: settings that sessions
     inherit; ``inherited``: the numbers of those that they inherit now. ``is_feed``: it cannot be read at any time.
-    ``shows_renames``: its stream shows that a column was renamed. ``searches_deletes``: the next run does, if the
-    stream has none."""
+    ``shows_renames``: its stream shows that a column was renamed; ``has_ids``: its catalog
+    does. ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
     has_bad = True
@@ -28,6 +28,7 @@ class World(ABC):
     loses_log = False
     is_feed = False
     shows_renames = True
+    has_ids = False
     searches_deletes = True
     connection = ConnectionInfo()
     inheritable: Sequence[Any] = ()
