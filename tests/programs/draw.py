@@ -209,6 +209,15 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         (then(st.builds(acts.Outage), PUT, SETTLE), then(st.builds(acts.Outage, having(True)), SETTLE)),
         {"targets": having((DELTA, TO_POSTGRES), (TO_POSTGRES,), (TO_MARIADB, DELTA))},
     ),
+    "retention": Feature(
+        (
+            then(st.builds(acts.LoseLog), PUT, SETTLE),
+            then(st.builds(acts.LoseLog), command("resync"), SETTLE),
+            then(st.builds(acts.LoseLog), NEW_TARGET, SETTLE),
+            then(st.builds(acts.LoseLog), st.builds(acts.LoseCopy, FEW), SETTLE),
+        ),
+        {"source": having(DEBEZIUM, YDB)},
+    ),
     "tables": Feature((then(PUT), then(PUT, SETTLE)), {"tables": having(2)}),
 }
 

@@ -164,7 +164,7 @@ class Inherit(Act):
 
 @dataclass(frozen=True, repr=False)
 class LoseLog(Act):
-    """The slot or the oldest logs are gone."""
+    """The slot or the oldest logs are gone. Of a feed, the messages that were read."""
 
 
 @dataclass(frozen=True, repr=False)

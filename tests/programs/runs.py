@@ -92,6 +92,7 @@ def settle(life: Life) -> None:
         failing = [name for name, row in life.states().items() if row.state is TableState.FAILING]
         if not (failing and life.outage):
             raise Finding("endless", f"runs find work without end: {dag_run.states} {dag_run.problems[:3]}")
+    life.world.settled()
     _compare(life, dag_run)
 
 

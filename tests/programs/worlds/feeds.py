@@ -17,6 +17,7 @@ from tests.programs.worlds.world import World
 from tests.spark.pipelines.schema_changes.reported.feeds import (
     ChangingDebezium,
     ChangingDebeziumWithStatements,
+    ChangingFeed,
     ChangingYdb,
     SimulatedTable,
 )
@@ -25,11 +26,30 @@ NOON_MS, THREE_HOURS_MS = 1_780_000_000_000, 3 * 3_600_000
 TYPES = {"int": "int", "long": "long", "text": "text", "short": "text", "time": "text"}
 
 
-class DebeziumWorld(World):
-    """The connector writes whole rows. ``statements``: and its schema-change topic."""
+class FeedWorld(World):
+    """Files of messages. Those that were read are removed after a while."""
 
     has_bad = False
     is_feed = True
+    loses_log = True
+    kit: ChangingFeed
+    read_at = 0
+
+    @property
+    def source(self) -> Source:
+        return self.kit.source
+
+    def settled(self) -> None:
+        self.read_at = self.kit._moment
+
+    def lose_log(self) -> None:
+        for path in (self.kit.folder / "events").rglob("*"):
+            if path.is_file() and path.stat().st_mtime <= self.read_at:
+                path.unlink()
+
+
+class DebeziumWorld(FeedWorld):
+    """The connector writes whole rows. ``statements``: and its schema-change topic."""
 
     def __init__(self, folder: Path, statements: bool) -> None:
         super().__init__()
@@ -38,10 +58,6 @@ class DebeziumWorld(World):
         self.shows_renames = statements
         self._now = count(NOON_MS, 1000)
         self._back = 0
-
-    @property
-    def source(self) -> Source:
-        return self.kit.source
 
     def table_name(self, name: str) -> str:
         return f"d.{name}"
@@ -110,21 +126,16 @@ def _type(column: Column, table: Table) -> str:
     return TYPES[column.kind]
 
 
-class YdbWorld(World):
+class YdbWorld(FeedWorld):
     """Changefeeds with whole rows, whose columns the user declares."""
 
-    has_bad = truncates = alters = False
-    is_feed = True
+    truncates = alters = False
     kinds: ClassVar[dict[str, tuple[Kind, str]]] = {"int": (Kind.INT32, "Int32"), "text": (Kind.TEXT, "Utf8")}
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.kit = ChangingYdb(folder, format="ydb")
         self.folder = folder
-
-    @property
-    def source(self) -> Source:
-        return self.kit.source
 
     def table_name(self, name: str) -> str:
         return name

@@ -92,6 +92,9 @@ class World(ABC):
     def lose_log(self) -> None:
         raise NotImplementedError
 
+    def settled(self) -> None:  # noqa: B027
+        """Everything that was written has been read."""
+
     def clock_back(self) -> None:  # noqa: B027
         """The times of later changes are earlier."""
 
