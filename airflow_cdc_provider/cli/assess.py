@@ -11,7 +11,7 @@ from airflow_cdc_provider.cli.command_runner import cli_command
 from airflow_cdc_provider.cli.output import CommandOutput, OutputTable
 from airflow_cdc_provider.cli.replicators import find_definition, open_with_connections, require_tables
 from airflow_cdc_provider.control.assessments import assess_replicator, only
-from airflow_cdc_provider.control.examine import other_kinds
+from airflow_cdc_provider.control.described_tables import described_tables, other_kinds
 from airflow_cdc_provider.core.assessment.copy_rate import CopyRate
 from airflow_cdc_provider.core.assessment.plain import plain_assessment
 from airflow_cdc_provider.core.assessment.support import (
@@ -35,10 +35,10 @@ ASSESSED_COLUMNS = ("table", "column", "type", "target type", "support", "reason
 @cli_command
 def tables(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    described = replicator.source.tables()
+    rows = replicator.state.tables(replicator.name)
+    described = described_tables(replicator, rows)
     others = other_kinds(replicator.source)
     selections, problems = select(replicator.definition, described, replicator.targets.table_name, others=others)
-    rows = replicator.state.tables(replicator.name)
     plain: list[dict[str, Any]] = []
     for selection in selections:
         row = rows.get(selection.table)
@@ -66,7 +66,8 @@ def tables(args: argparse.Namespace) -> CommandOutput:
 @cli_command
 def describe(args: argparse.Namespace) -> CommandOutput:
     replicator = open_with_connections(find_definition(args.name))
-    described = {schema.table: schema for schema in replicator.source.tables()}
+    rows = replicator.state.tables(replicator.name)
+    described = {schema.table: schema for schema in described_tables(replicator, rows)}
     selections, _ = select(replicator.definition, list(described.values()), replicator.targets.table_name)
     copies = {one.table: one for one in selections}
     (name,) = require_tables(replicator, [args.table], {*described, *copies})

@@ -14,7 +14,7 @@ from airflow_cdc_provider.cli.replicators import find_definition, open_with_conn
 from airflow_cdc_provider.cli.shared_folders import unshared
 from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source_features import FindsRenamedTables, LimitsCopies, WarnsUsers
-from airflow_cdc_provider.control.examine import distinct, examine, problems_of
+from airflow_cdc_provider.control.examine import distinct, examine_replicator, problems_of
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.verification import verification_problems
 from airflow_cdc_provider.core.connections.tls import WarnsAboutTls
@@ -43,7 +43,7 @@ def check(args: argparse.Namespace) -> CommandOutput:
         replicator = open_with_connections(definition)
     except CdcError as error:
         raise type(error)(*error.problems, *of_worker) from error
-    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
+    examination = examine_replicator(replicator)
     tables = examination.tasks
     environment = [
         *problems_of(lambda: store_problems(replicator.log.store)),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow_cdc_provider.connectors.copied.reading import may_hold
 from airflow_cdc_provider.connectors.source import SourceConnector
 from airflow_cdc_provider.connectors.source_features import EstimatesSizes
-from airflow_cdc_provider.control.examine import Examination, examine
+from airflow_cdc_provider.control.examine import Examination, examine_replicator
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.assessment.assess import TypeRules, assess_table, finding_of
 from airflow_cdc_provider.core.assessment.copy_rate import COPIES, DEFAULT_RATES, CopyRate, copy_seconds, measured_rate
@@ -30,7 +30,7 @@ LAST_COPIES = 20
 
 
 def assess_replicator(replicator: Replicator) -> ReplicatorAssessment:
-    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
+    examination = examine_replicator(replicator)
     rate = earlier_rate(replicator) or DEFAULT_RATES.get(replicator.definition.source.type)
     return assess(replicator.definition, replicator.source, replicator.targets, examination, rate)
 

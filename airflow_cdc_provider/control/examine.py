@@ -3,13 +3,14 @@ writes of a target's check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source import SourceConnector
-from airflow_cdc_provider.connectors.source_features import ListsOtherKinds
+from airflow_cdc_provider.control.described_tables import described_tables, other_kinds
+from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.spec.definition import Definition
@@ -39,11 +40,12 @@ def examine(
     targets: Targets,
     target_exists: bool = True,
     hash_key: bytes = b"",
+    describe: Callable[[], Iterable[TableSchema]] | None = None,
 ) -> Examination:
     """``target_exists``: False if the target of the definition is only an example, and is not checked. ``hash_key``:
-    the key of hashes."""
+    the key of hashes. ``describe``: the tables of the source, if there are copies that know more about them."""
     described, others = list[TableSchema](), dict[str, OtherKind]()
-    problems = problems_of(lambda: described.extend(source.tables()))
+    problems = problems_of(lambda: described.extend((describe or source.tables)()))
     tasks: list[TableTask] = []
     if not problems:
         problems += problems_of(lambda: others.update(other_kinds(source)))
@@ -57,8 +59,12 @@ def examine(
     return Examination(tuple(described), tuple(tasks), distinct(problems), left_out(definition, described, others))
 
 
-def other_kinds(source: SourceConnector) -> Mapping[str, OtherKind]:
-    return source.other_kinds() if isinstance(source, ListsOtherKinds) else {}
+def examine_replicator(replicator: Replicator) -> Examination:
+    """What ``check`` says of it: the tables are those that its runs see."""
+    describe = partial(described_tables, replicator, replicator.state.tables(replicator.name))
+    return examine(
+        replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key, describe=describe
+    )
 
 
 def _check(targets: Targets, name: str, tasks: Sequence[TableTask]) -> list[Problem]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, StreamHoldsSnapshots
-from airflow_cdc_provider.control.examine import other_kinds
+from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables
+from airflow_cdc_provider.control.described_tables import described_tables, other_kinds
 from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
-from airflow_cdc_provider.core.columns.copied import source_schema
 from airflow_cdc_provider.core.decisions.listed_tables import (
     GoneTable,
     NewTable,
@@ -46,8 +45,7 @@ class ListedTables:
 def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedTables:
     """``rows``: of the index. Raises SourceUnavailable."""
     definition, source = replicator.definition, replicator.source
-    described = _tables_of_messages(replicator, rows) if isinstance(source, StreamHoldsSnapshots) else source.tables()
-    described, renamed = _renamed_tables(replicator, described, rows)
+    described, renamed = _renamed_tables(replicator, described_tables(replicator, rows), rows)
     others = other_kinds(source)
     selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key, others)
     copies = {copy for copy, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
@@ -102,19 +100,3 @@ def _gone_tables(
         found[one] = gone_problem(one, dropped, others.get(source_table(one.table)))
     blocked = [problem for problem in found.values() if problem]
     return tuple(one for one, problem in found.items() if problem is None), (*rest, *blocked)
-
-
-def _tables_of_messages(replicator: Replicator, rows: Mapping[str, TableRow]) -> list[TableSchema]:
-    """The tables of a source that learns them from messages, under their present names. Those that it cannot describe
-    now are as their copies have them."""
-    source = replicator.source
-    controls = [row.control for row in rows.values() if row.control is not None]
-    renamed: Mapping[str, str] = {}
-    if isinstance(source, FindsRenamedTables):
-        renamed = source.present_names({control.source_table: control.identity for control in controls})
-    described = source.tables()
-    names = {schema.table for schema in described}
-    former = {table for table, name in renamed.items() if name in names}
-    schemas = [source_schema(control.schema) for control in reversed(controls) if control.schema is not None]
-    missing = {schema.table: schema for schema in schemas if schema.table not in names}
-    return [schema for schema in (*described, *missing.values()) if schema.table not in former]

@@ -20,6 +20,7 @@ from tests.programs.program import (
     DropColumn,
     Edit,
     LoseCopy,
+    LoseLog,
     Program,
     Put,
     PutBad,
@@ -134,6 +135,7 @@ NAMED: dict[str, Program] = {
     "timestamps in a zone that the YAML does not name": Program(
         Setup(source=POLL, zone="hidden"), (BEGIN, Put(2, 3), Settle(), Check())
     ),
+    "all messages of a feed were read and removed": Program(Setup(source=DEBEZIUM), (BEGIN, LoseLog(), Check())),
     "keys that look like variables of Spark": Program(Setup(targets=(ICEBERG,), text_keys=True), (BEGIN, Put(2, 5))),
     "a target table that was dropped is not green": Program(Setup(), (BEGIN, LoseCopy(), Settle())),
     "two targets of MariaDB with two answers": Program(

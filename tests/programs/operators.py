@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_cdc_provider.control.answers import answer_open_question, open_questions
-from airflow_cdc_provider.control.examine import examine
+from airflow_cdc_provider.control.examine import examine_replicator
 from airflow_cdc_provider.control.quarantine_commands import cases_of, decide_records
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.table.questions import Answer
@@ -59,7 +59,7 @@ def _(act: acts.ListTables, life: Life) -> None:
 @carry_out.register
 def _(act: acts.Check, life: Life) -> None:
     replicator = life.replicator()
-    examination = examine(replicator.definition, replicator.source, replicator.targets, hash_key=replicator.hash_key)
+    examination = examine_replicator(replicator)
     rows = life.states()
     healthy = all(
         not copy.grounds and name in rows and rows[name].state in (TableState.REPLICATING, TableState.PAUSED)
