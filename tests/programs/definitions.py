@@ -34,10 +34,11 @@ NAMED = (KEY, NUMBER, "v", TIME, SECRET)
 
 @dataclass(frozen=True)
 class TargetKind:
-    """A target of a program: its kind, and its name in the replicator."""
+    """A target of a program: its kind, its name in the replicator, and its first name, by which it keeps its place."""
 
     kind: str
     name: str
+    place: str
 
 
 def policy_of(choice: str) -> SchemaPolicy:
@@ -74,7 +75,7 @@ def target_of(one: TargetKind, folder: Path, schema: str) -> Target:
     if one.kind in SERVERS:
         return Target(one.kind, connection="warehouse", name=one.name, options={"schema": schema})
     return Target(
-        one.kind.partition(" ")[0], f"{folder}/lake_{one.name}", name=one.name, options=OPTIONS.get(one.kind, {})
+        one.kind.partition(" ")[0], f"{folder}/lake_{one.place}", name=one.name, options=OPTIONS.get(one.kind, {})
     )
 
 

@@ -118,6 +118,14 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "stopped records": Feature((then(BAD, SETTLE), then(command("resync", "resume"), SETTLE))),
     "targets": Feature(
         (then(NEW_TARGET, SETTLE), then(NEW_TARGET), then(st.builds(acts.RemoveTarget)), then(PUT, SETTLE)),
+        {"unnamed": having(True, False)},
+    ),
+    "renamed_targets": Feature(
+        (
+            then(st.builds(acts.RenameTarget), SETTLE),
+            then(st.builds(acts.RenameTarget), PUT, command("resync"), SETTLE),
+        ),
+        {"unnamed": having(False)},
     ),
     "several": Feature(
         (then(ANSWER, SETTLE), then(command("pause", "resume", "resync"))),

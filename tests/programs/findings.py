@@ -37,6 +37,7 @@ GROUNDS = {
     "definition": r"definition|YAML|settings|key",
     "listed": r"capture",
     "renamed": r"renamed|schema change|lists|no table|not exist|does not have|missing",
+    "target": r"is not its copy",
     "zone": r"time_zone",
 }
 """What may stop a copy → words that its reason must have then."""

@@ -25,6 +25,7 @@ def heal(life: Life) -> None:
     if life.setup.declared_key:
         return
     life.world.reveal()
+    life.restore_targets()
     for number, table in enumerate(life.source_tables):
         for key in sorted(table.bad, key=str):
             _rewrite(life, table, key)

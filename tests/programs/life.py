@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -78,7 +78,23 @@ class Life(Pipeline):
         if kind in SERVERS:
             schema = f"{self.definition.name}_{name}"
             self.warehouses[name] = self.stack.enter_context(new_schema(kind, self.servers.of_target(kind), schema))
-        self.set_targets([*self.kinds, TargetKind(kind, name)])
+        self.set_targets([*self.kinds, TargetKind(kind, name, name)])
+
+    def rename_target(self) -> None:
+        """The last one, in the YAML alone."""
+        last, name = self.kinds[-1], f"t{next(self._numbers)}"
+        self._name_targets({last.name: name})
+        for copy in self.copies.values():
+            if copy.target == name:
+                copy.grounds.add("target")
+
+    def restore_targets(self) -> None:
+        """They have their first names again."""
+        self._name_targets({one.name: one.place for one in self.kinds})
+
+    def _name_targets(self, names: Mapping[str, str]) -> None:
+        self.warehouses = {names.get(name, name): database for name, database in self.warehouses.items()}
+        self.set_targets([replace(one, name=names.get(one.name, one.name)) for one in self.kinds])
 
     def set_targets(self, kinds: list[TargetKind]) -> None:
         self.kinds = kinds

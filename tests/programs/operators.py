@@ -37,6 +37,12 @@ def _(act: acts.RemoveTarget, life: Life) -> None:
 
 
 @carry_out.register
+def _(act: acts.RenameTarget, life: Life) -> None:
+    if life.kinds[-1].name != "default":
+        life.rename_target()
+
+
+@carry_out.register
 def _(act: acts.ChangePolicy, life: Life) -> None:
     life.redefine(schema_changes=policy_of(act.policy))
 

@@ -233,6 +233,11 @@ class RemoveTarget(Act):
 
 
 @dataclass(frozen=True, repr=False)
+class RenameTarget(Act):
+    """Gives the last target another name in the YAML."""
+
+
+@dataclass(frozen=True, repr=False)
 class ChangePolicy(Act):
     policy: str
 

@@ -114,12 +114,13 @@ def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> Ta
     takes_over = table.task.rule.snapshot.takes_over and not table.known
     if table.exists and not takes_over:
         problem = Problem(
-            "TGT001",
-            f"the target table of {name} exists but was not created by this replicator",
+            "TGT012",
+            f"the target table of {name} exists, and is not its copy",
             where=table.task.target,
-            found="a table without a control record",
-            allowed="no table, or a table created by this replicator",
-            do="rename the table, or set another `target` in the YAML",
+            found=f"a table without a control record of {name}",
+            allowed="no table, or the copy that this replicator made under this name",
+            do="rename the table, or set another `target` in the YAML; if it is the copy in a target that had another "
+            "name, give the target that name again",
             data="nothing was written to it",
         )
         return _blocked(name, problem)
