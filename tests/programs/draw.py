@@ -176,7 +176,8 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "zone": Feature((then(PUT, SETTLE),), {"source": having(POLL), "zone": having("named", "hidden")}),
     "key": Feature((then(PUT, SETTLE),), {"declared_key": having(True), "source": having(POSTGRES, MARIADB)}),
     "clock": Feature(
-        (then(st.builds(acts.ClockBack)), then(DELETE, SETTLE), then(PUT, SETTLE)), {"source": having(DEBEZIUM)}
+        (then(st.builds(acts.SetClock, having(False, True))), then(DELETE, SETTLE), then(PUT, SETTLE)),
+        {"source": having(DEBEZIUM)},
     ),
     "filter": Feature(
         (

@@ -33,8 +33,8 @@ def _(act: acts.LoseLog, life: Life) -> None:
 
 
 @carry_out.register
-def _(act: acts.ClockBack, life: Life) -> None:
-    life.world.clock_back()
+def _(act: acts.SetClock, life: Life) -> None:
+    life.world.set_clock(act.forth)
 
 
 @carry_out.register

@@ -14,7 +14,6 @@ from tests.programs.program import (
     AddTarget,
     AnswerQuestion,
     Check,
-    ClockBack,
     Command,
     Delete,
     DropColumn,
@@ -27,6 +26,7 @@ from tests.programs.program import (
     RenameColumn,
     Replay,
     Server,
+    SetClock,
     Settle,
     Setup,
     Truncate,
@@ -98,7 +98,7 @@ NAMED: dict[str, Program] = {
     ),
     "a clock goes back between two batches of a history": Program(
         Setup(source=DEBEZIUM, history="scd2"),
-        (BEGIN, Put(5, 1), Settle(), Delete(5), Settle(), ClockBack(), Put(5, 2), Settle()),
+        (BEGIN, Put(5, 1), Settle(), Delete(5), Settle(), SetClock(), Put(5, 2), Settle()),
     ),
     "a history with the commit time of its rows is copied again": Program(
         Setup(history="scd2", metadata=True), (BEGIN, Put(5, 1), Settle(), Command("resync"), Settle())

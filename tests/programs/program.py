@@ -168,8 +168,10 @@ class LoseLog(Act):
 
 
 @dataclass(frozen=True, repr=False)
-class ClockBack(Act):
-    """The clock of the source goes back by three hours."""
+class SetClock(Act):
+    """The clock of the source goes back by three hours, or ``forth``."""
+
+    forth: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -93,8 +93,8 @@ class DebeziumWorld(FeedWorld):
     def retype(self, table: Table, column: Column) -> None:
         self._state(table, f"ALTER TABLE {table.name} MODIFY {column.name} bigint")
 
-    def clock_back(self) -> None:
-        self._back += THREE_HOURS_MS
+    def set_clock(self, forth: bool) -> None:
+        self._back += -THREE_HOURS_MS if forth else THREE_HOURS_MS
 
     def _state(self, table: Table, ddl: str) -> None:
         if isinstance(self.kit, ChangingDebeziumWithStatements):

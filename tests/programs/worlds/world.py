@@ -95,8 +95,8 @@ class World(ABC):
     def settled(self) -> None:  # noqa: B027
         """Everything that was written has been read."""
 
-    def clock_back(self) -> None:  # noqa: B027
-        """The times of later changes are earlier."""
+    def set_clock(self, forth: bool) -> None:  # noqa: B027
+        """The times of later changes are three hours later, or earlier, than the clock would show."""
 
     def reveal(self) -> None:  # noqa: B027
         """From now on the definition says what it hid of the source."""
