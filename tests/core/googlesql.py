@@ -42,9 +42,14 @@ def named(statement: str) -> Iterator[None]:
 @cache
 def language() -> Any:
     """Starts the analyzer, which takes up to a minute and more where the machine is busy."""
-    from zetasql.types import LanguageOptions
+    from zetasql.types import LanguageFeature, LanguageOptions
 
-    return LanguageOptions.maximum_features()
+    options = LanguageOptions.maximum_features()
+    options.enabled_language_features = [
+        *options.enabled_language_features,
+        LanguageFeature.FEATURE_COLLATION_SUPPORT,
+    ]
+    return options
 
 
 class Catalogue:

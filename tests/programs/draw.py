@@ -153,8 +153,8 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     ),
     "binlog": Feature(
         (
-            then(st.builds(acts.Server, having("image", "statements"), having(False)), PUT, SETTLE),
-            then(st.builds(acts.Server, having("image", "statements"), having(True)), PUT, SETTLE),
+            then(st.builds(acts.Server, having("image", "statements", "filter"), having(False)), PUT, SETTLE),
+            then(st.builds(acts.Server, having("image", "statements", "filter"), having(True)), PUT, SETTLE),
         ),
         {"source": having(MARIADB)},
     ),

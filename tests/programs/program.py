@@ -146,7 +146,8 @@ class Retype(Act):
 @dataclass(frozen=True, repr=False)
 class Server(Act):
     """A setting of the server: ``deletes`` or ``root`` (what a publication sends), ``rows`` (its filter), ``identity``
-    (of the tables), ``image`` or ``statements`` (what writers put into the binlog). ``on``: as the replicator needs
+    (of the tables), ``image`` or ``statements`` (what writers put into the binlog), ``filter``
+    (the server starts again, and leaves the database out of the binlog). ``on``: as the replicator needs
     it."""
 
     setting: str

@@ -19,6 +19,7 @@ NUMBERS = count(1)
 ZERO_TIME = "0000-00-00 00:00:00"
 WRITER = {"image": ("binlog_row_image", "FULL", "MINIMAL"), "statements": ("binlog_format", "ROW", "STATEMENT")}
 """Settings of the sessions of writers: name, and the values with which the replicator is right and is not."""
+IGNORED = "binlog-ignore-db"
 INHERITABLE = (
     ("sql_mode", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,EMPTY_STRING_IS_NULL"), ("time_zone", "-05:00"),
     ("sql_select_limit", 1), ("max_statement_time", 0.2), ("group_concat_max_len", 4), ("autocommit", 0),
@@ -37,26 +38,34 @@ class MariaDBWorld(SqlWorld):
     }  # fmt: skip
     loses_log = True
     renames_tables = True
-    settings = tuple(WRITER)
+    settings = (*WRITER, "filter")
     inheritable = INHERITABLE
 
     def __init__(self, server: EmbeddedMariaDB, reconcile: str) -> None:
         super().__init__()
         self.server, self.reconcile = server, Reconcile(reconcile)
         self.database = f"program{next(NUMBERS)}"
-        self.session = pymysql.connect(
-            host=server.host, port=server.port, user=server.user, password=server.password, autocommit=True
-        )
+        self.writer: dict[str, str] = {}
+        self.session = self._connected()
         self.execute(
-            "SET sql_mode = '', time_zone = '+00:00'",
-            f"CREATE DATABASE {self.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
-            f"USE {self.database}",
+            f"CREATE DATABASE {self.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin", f"USE {self.database}"
         )
         self.connection = ConnectionInfo("db", server.host, server.port, server.user, server.password)
 
     @property
     def source(self) -> Source:
         return Source("mysql", "source", self.reconcile, {"databases": (self.database,)})
+
+    def _connected(self) -> Any:
+        server = self.server
+        session = pymysql.connect(
+            host=server.host, port=server.port, user=server.user, password=server.password, autocommit=True
+        )
+        with session.cursor() as cursor:
+            cursor.execute("SET sql_mode = '', time_zone = '+00:00'")
+            for name, value in self.writer.items():
+                cursor.execute(f"SET SESSION {name} = {value}")
+        return session
 
     def table_name(self, name: str) -> str:
         return f"{self.database}.{name}"
@@ -91,8 +100,23 @@ class MariaDBWorld(SqlWorld):
         self.execute(*(f"SET GLOBAL {name} = {self.session.escape(value)}" for name, value in values.items()))
 
     def set(self, setting: str, on: bool) -> None:
+        if setting == "filter":
+            self._filter(on)
+            return
         name, right, other = WRITER[setting]
-        self.execute(f"SET SESSION {name} = {right if on else other}")
+        self.writer[name] = right if on else other
+        self.execute(f"SET SESSION {name} = {self.writer[name]}")
+
+    def _filter(self, on: bool) -> None:
+        """The server starts again, with or without a filter that leaves the database out of the binlog."""
+        self.session.close()
+        self.server.stop()
+        self.server.settings.pop(IGNORED, None)
+        if not on:
+            self.server.settings[IGNORED] = self.database
+        self.server.start()
+        self.session = self._connected()
+        self.execute(f"USE {self.database}")
 
     def literal(self, value: Any) -> str:
         return str(self.session.escape(ZERO_TIME if value == BAD_TIME else value))
@@ -108,5 +132,7 @@ class MariaDBWorld(SqlWorld):
             cursor.execute(f"PURGE BINARY LOGS TO '{file}'")
 
     def close(self) -> None:
+        if IGNORED in self.server.settings:
+            self._filter(on=True)
         self.execute(f"DROP DATABASE {self.database}")
         self.session.close()
