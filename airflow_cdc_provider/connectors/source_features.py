@@ -125,6 +125,14 @@ class RefusesTables(Protocol):
 
 
 @runtime_checkable
+class FiltersLog(Protocol):
+    """A source that can leave tables out of its stream, and does not show later that it did."""
+
+    def filtered(self, tables: Sequence[TableTask]) -> Mapping[str, str]:
+        """Those that its stream leaves out now, with the reason. By name of the task. Raises SourceUnavailable."""
+
+
+@runtime_checkable
 class ReadsTablesApart(Protocol):
     """A source with a position of its own for each table, under the name of the table. A window leaves out those that
     no run copies now: they are read from there later."""

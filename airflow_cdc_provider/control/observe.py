@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
+    FiltersLog,
     HasFormerNames,
     HasIdentities,
     ReadsTablesApart,
@@ -123,6 +124,7 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
     tables = _with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
+    tables = _with_filtered_logs(replicator, tables, last)
     stream = _of_readable_tables(replicator, stream, tables)
     tables = _with_former_names(replicator, tables)
     tables = _with_first_copies(replicator, tables, paused)
@@ -239,6 +241,19 @@ def _stream_facts(
     outside = {names[name]: problem for name, problem in status.outside.items()}
     at = utc_text(status.at) if status.at else ""
     return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside, at=at)
+
+
+def _with_filtered_logs(
+    replicator: Replicator, tables: tuple[TableFacts, ...], last: Manifest | None
+) -> tuple[TableFacts, ...]:
+    """Only refused tables can be left out. Where the last window has a hole of the table, no other one is needed."""
+    source, refused = replicator.source, [table.task for table in tables if table.refused and table.task.control]
+    if not refused or last is None or not isinstance(source, FiltersLog):
+        return tables
+    filtered = source.filtered([*map(source_task, source_tasks(refused))])
+    known = {hole.table for hole in last.holes}
+    reasons = {table: why for table, why in filtered.items() if table not in known}
+    return tuple(replace(table, left_out=reasons.get(table.task.source_table, "")) for table in tables)
 
 
 def _of_readable_tables(replicator: Replicator, stream: StreamFacts, tables: Sequence[TableFacts]) -> StreamFacts:

@@ -79,6 +79,8 @@ def open_window(replicator: Replicator, run: RunContext, log_info: LogInfo) -> R
     decision = _ask(replicator, observation, decision, log_info)
     if run.stream_lane and decision.stop is None:
         decision = write_due_comments(replicator, decision, log_info)
+    if decision.holes:
+        decision = _seal_holes(replicator, observation.facts, decision, log_info)
     if decision.idle is not None:
         decision = _seal_idle_window(replicator, observation.facts, decision, decision.idle)
     for new in decision.new:
@@ -185,6 +187,15 @@ def _seal_empty_window(
 def _seal_idle_window(replicator: Replicator, facts: Facts, decision: RunDecision, idle: Position) -> RunDecision:
     """The source moved on without changes of our tables. After an empty window the source can discard its log."""
     sealed = _seal_empty_window(replicator, facts, dict(facts.log.hi), idle, facts.log.epoch)
+    return replace(decision, plan=replace(decision.plan, sealed=sealed.window, lo=dict(sealed.hi)))
+
+
+def _seal_holes(replicator: Replicator, facts: Facts, decision: RunDecision, log_info: LogInfo) -> RunDecision:
+    """They stay when the log of the source has the changes of their tables again."""
+    at = dict(facts.log.hi)
+    sealed = _seal_empty_window(replicator, facts, at, at, facts.log.epoch, decision.holes)
+    for hole in decision.holes:
+        log_info(f"{hole.table}: changes are in no log ({hole.detail})")
     return replace(decision, plan=replace(decision.plan, sealed=sealed.window, lo=dict(sealed.hi)))
 
 

@@ -46,9 +46,10 @@ def test_a_database_that_the_binlog_leaves_out_is_refused_and_another_one_is_not
         assert {table: problem.code for table, problem in refused.items()} == {"shop.t": "SRC171"}
         ((name, value),) = setting.items()
         assert refused["shop.t"].found == f"{name} = {value}"
+        assert source.filtered(tasks(source)) == {"shop.t": f"{name} = {value}"}
         assert [one.code for one in source.check(tasks(source)) if one.table == "shop.t"] == ["SRC171"]
 
 
 def test_without_filters_nothing_is_refused() -> None:
     with served() as source:
-        assert source.refused(tasks(source)) == {}
+        assert source.refused(tasks(source)) == {} == source.filtered(tasks(source))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried
+from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried, omitted
 from airflow_cdc_provider.connectors.sources.salesforce.channels import (
     ChannelFacts,
     channel_facts,
@@ -124,8 +124,9 @@ def test_runs_ask_what_the_channel_omits_and_since_when_it_carries_an_object(fak
     fake_org.members[0] |= {"Id": "0v8again", "FilterExpression": "Type = 'Customer'"}
     fake_org.events.topics["/data/Invoice__ChangeEvent"] = False
     channel = read_channel(org.rest, CHANNEL)
-    omitted = not_carried(org, channel, tasks)
-    assert {table: problem.code for table, problem in omitted.items()} == {"Account": "SRC051", "Invoice__c": "SRC055"}
+    found = not_carried(org, channel, tasks)
+    assert {table: problem.code for table, problem in found.items()} == {"Account": "SRC051", "Invoice__c": "SRC055"}
+    assert omitted(org, tasks).keys() == {"Invoice__c"}
     now = identities(channel, ["Account"])["Account"]
     assert known["Account"].membership != now.membership and known["Account"].sent != now.sent
 

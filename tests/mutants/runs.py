@@ -258,6 +258,27 @@ RUNS = (
         ("tests/provider/test_blocked_copies.py",),
     ),
     Mutant(
+        "a table that the log of its source left out has no hole",
+        "airflow_cdc_provider/core/decisions/run_decision.py",
+        "for table, why in left_out.items()) if sealing else (),",
+        "for table, why in ()),",
+        ("tests/provider/test_filtered_logs.py",),
+    ),
+    Mutant(
+        "a hole of a table that the log leaves out is sealed in each run",
+        f"{CONTROL}/observe.py",
+        "for table, why in filtered.items() if table not in known}",
+        "for table, why in filtered.items()}",
+        ("tests/provider/test_filtered_logs.py",),
+    ),
+    Mutant(
+        "a polled table that is refused is read",
+        f"{CONTROL}/observe.py",
+        "    stream = _of_readable_tables(replicator, stream, tables)\n",
+        "",
+        ("tests/programs/test_named_programs.py",),
+    ),
+    Mutant(
         "a move is begun while a target does not answer",
         "airflow_cdc_provider/cli/leaving.py",
         "        own_copies(replicator)\n        require_no_runs(state, name,",

@@ -8,11 +8,14 @@ from tests.programs import program as acts
 from tests.programs.carrying_out import carry_out
 from tests.programs.life import Life
 from tests.programs.past_rows import Past
+from tests.programs.runs import one_run
 
 
 @carry_out.register
 def _(act: acts.Server, life: Life) -> None:
     if act.setting in life.world.settings:
+        if act.setting in life.off and act.setting in life.world.shown_by_runs:
+            one_run(life)
         life.world.set(act.setting, act.on)
         (life.off.discard if act.on else life.off.add)(act.setting)
         life.ground("server")

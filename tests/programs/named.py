@@ -136,6 +136,13 @@ NAMED: dict[str, Program] = {
         Setup(source=POLL, zone="hidden"), (BEGIN, Put(2, 3), Settle(), Check())
     ),
     "all messages of a feed were read and removed": Program(Setup(source=DEBEZIUM), (BEGIN, LoseLog(), Check())),
+    "a binlog leaves a database out for a while": Program(
+        Setup(source=MARIADB),
+        (
+            *(BEGIN, Server("filter"), Put(2, 3), Settle(), Put(3, 4), Settle(), Server("filter", on=True)),
+            *(Put(2, 4), Settle()),
+        ),
+    ),
     "keys that look like variables of Spark": Program(Setup(targets=(ICEBERG,), text_keys=True), (BEGIN, Put(2, 5))),
     "a target table that was dropped is not green": Program(Setup(), (BEGIN, LoseCopy(), Settle())),
     "two targets of MariaDB with two answers": Program(

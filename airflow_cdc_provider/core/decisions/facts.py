@@ -23,12 +23,13 @@ from airflow_cdc_provider.core.table.unfit import Unfit
 class TableFacts:
     """A selected table. ``exists``: the target has a table of this name, of any origin. ``restored``: the table was
     restored to an earlier version by another tool. ``known``: it was replicated before. ``first_copy``: the state of
-    its first copy, if that is paused or blocked. ``copied_by``: another active
-    run that copies it. ``problem``: its status in the target could not be read. ``announced``: a window shows columns
-    that changed without rows. ``renamed``: it has another name, and an operator must say whether that is to be
-    followed. ``refused``: why no run copies the table as source and target are now; ``unfit``: why its present copy
-    takes no changes. ``identity``: the table in the source's catalog now; ``unlogged``: changes since the
-    copy's state that are not in the stream. ``due``: the comparison that is due now, without a command."""
+    its first copy, if that is paused or blocked. ``copied_by``: another active run that copies it. ``problem``: its
+    status in the target could not be read. ``announced``: a window shows columns that changed without rows.
+    ``renamed``: it has another name, and an operator must say whether that is to be followed. ``refused``: why no run
+    copies the table as source and target are now; ``unfit``: why its present copy takes no changes. ``left_out``: why
+    the log of the source leaves it out, if no hole says so yet. ``identity``: the table in the source's catalog now;
+    ``unlogged``: changes since the copy's state that are not in the stream. ``due``: the comparison that is due now,
+    without a command."""
 
     task: TableTask
     exists: bool = False
@@ -41,6 +42,7 @@ class TableFacts:
     renamed: bool = False
     refused: Problem | None = None
     unfit: Unfit | None = None
+    left_out: str = ""
     identity: TableIdentity | None = None
     unlogged: UnloggedChanges = NO_UNLOGGED_CHANGES
     due: DueComparison | None = None

@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.decisions.table_decisions import (
     decide_table,
 )
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.log.change_log import EXPIRED, Hole
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, column_changes
@@ -34,6 +35,7 @@ class RunDecision:
     source no longer serves the position; sealed windows can still be applied. ``reopen``: the stream must be opened,
     for the first time or again, before new facts are gathered. ``wait``: a backfill must be decided again when the lane
     is free, since no later run executes it. ``idle``: an empty window may be sealed up to this position, without Spark.
+    ``holes``: to be sealed, of tables that the log of the source leaves out.
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
     source's status, UTC in ISO 8601 format; ``source_at``: the same by the source's clock, empty if it shows none.
@@ -49,6 +51,7 @@ class RunDecision:
     reopen: bool = False
     wait: bool = False
     idle: Position | None = None
+    holes: tuple[Hole, ...] = ()
     raise_fence: tuple[str, ...] = ()
     new: tuple[NewTable, ...] = ()
     gone: tuple[GoneTable, ...] = ()
@@ -63,7 +66,7 @@ class RunDecision:
 
     @property
     def needs_stream_lane(self) -> bool:
-        seals = self.idle is not None or self.reopen
+        seals = self.idle is not None or self.reopen or bool(self.holes)
         return seals or any(task in self.follow for task in (EXTRACT, STAGE, VERIFY))
 
 
@@ -203,11 +206,14 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     if reconcile:
         follow.append(PAUSE_STREAM)
     fence = tuple(v.table for v in base.table_decisions if v.fence and v.table in plan.stream)
-    idle = facts.stream.idle if facts.stream_lane and facts.stream.lost is None and not (new or comparing) else None
+    left_out = {one.task.source_table: one.left_out for one in facts.tables if one.left_out}
+    sealing = facts.stream_lane and facts.stream.lost is None
+    idle = facts.stream.idle if sealing and not (new or comparing) else None
     return replace(
         base,
         plan=plan,
         idle=idle,
+        holes=tuple(Hole(EXPIRED, table, "", detail=why) for table, why in left_out.items()) if sealing else (),
         raise_fence=fence,
         follow=(*follow, CLOSE_WINDOW),
         notes=tuple(notes),

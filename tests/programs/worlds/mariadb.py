@@ -39,6 +39,7 @@ class MariaDBWorld(SqlWorld):
     loses_log = True
     renames_tables = True
     settings = (*WRITER, "filter")
+    shown_by_runs = ("filter",)
     inheritable = INHERITABLE
 
     def __init__(self, server: EmbeddedMariaDB, reconcile: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,14 +13,15 @@ from tests.programs.source import Column, Table
 
 
 class World(ABC):
-    """``settings``: those of ``Server`` acts that it has. ``has_bad``: whether it can have a value that no target can
-    represent; ``truncates``: whether its stream carries a TRUNCATE; ``alters``: whether its tables can be altered;
-    ``renames_tables``: whether a replicator can follow a renamed table. ``inheritable``: settings that sessions
-    inherit; ``inherited``: the numbers of those that they inherit now. ``is_feed``: it cannot be read at any time.
-    ``shows_renames``: its stream shows that a column was renamed; ``has_ids``: its catalog
-    does. ``searches_deletes``: the next run does, if the stream has none."""
+    """``settings``: those of ``Server`` acts that it has; ``shown_by_runs``: those that a run must see while they last.
+    ``has_bad``: whether it can have a value that no target can represent; ``truncates``: whether its stream carries a
+    TRUNCATE; ``alters``: whether its tables can be altered; ``renames_tables``: whether a replicator can follow a
+    renamed table. ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they
+    inherit now. ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream shows that a column was
+    renamed; ``has_ids``: its catalog does. ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
+    shown_by_runs: Collection[str] = ()
     has_bad = True
     truncates = True
     alters = True

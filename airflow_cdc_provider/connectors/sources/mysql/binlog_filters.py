@@ -30,8 +30,9 @@ class BinlogFilters:
         return f"binlog_do_db = {', '.join(sorted(self.only))}" if self.only and database not in self.only else ""
 
 
-def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) -> Iterator[Problem]:
-    """A login that may not see the status cannot read the binlog, either: other checks report that."""
+def filtered_tables(connection: Any, tasks: Sequence[TableTask]) -> dict[str, str]:
+    """The tables that the binlog leaves out, with the setting. A login that may not see the status cannot read the
+    binlog, either: other checks report that."""
     import pymysql
 
     try:
@@ -39,11 +40,17 @@ def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) 
     except pymysql.Error as error:
         if error_code(error) not in MISSING_PRIVILEGE:
             raise
-        return
+        return {}
     filters = BinlogFilters(*(_names(text) for text in rows[0][2:4])) if rows else BinlogFilters(_NONE, _NONE)
+    found = {task.table: filters.setting(parts_of(task.name_in_source)[0]) for task in tasks}
+    return {table: setting for table, setting in found.items() if setting}
+
+
+def filtered_problems(connection: Any, server: str, tasks: Sequence[TableTask]) -> Iterator[Problem]:
+    filtered = filtered_tables(connection, tasks)
     for task in tasks:
         database = parts_of(task.name_in_source)[0]
-        if setting := filters.setting(database):
+        if setting := filtered.get(task.table):
             problem = Problem(
                 FILTERED,
                 f"the server does not write changes of database {database} to its binlog",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_cdc_provider.connectors.key_ranges import range_of
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import TableSnapshot
+from airflow_cdc_provider.connectors.sources.mysql.binlog_filters import filtered_tables
 from airflow_cdc_provider.connectors.sources.mysql.catalog import (
     CatalogTable,
     exists,
@@ -94,6 +95,10 @@ class MysqlSource(KeepsNoState):
             catalog = read_tables(connection, databases)
             problems = list(refused_problems(connection, self.client.address, tables, catalog))
         return {problem.table: problem for problem in reversed(problems)}
+
+    def filtered(self, tables: Sequence[TableTask]) -> Mapping[str, str]:
+        with self.client.session("check") as connection:
+            return filtered_tables(connection, tables)
 
     def other_kinds(self) -> Mapping[str, OtherKind]:
         with self.client.session("describe") as connection:

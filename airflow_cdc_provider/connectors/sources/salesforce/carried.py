@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom
+from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, is_custom, single_entity
 from airflow_cdc_provider.connectors.sources.salesforce.check_tables import carried_problems
 from airflow_cdc_provider.connectors.sources.salesforce.event_schema import event_name
 from airflow_cdc_provider.connectors.sources.salesforce.org import Org
@@ -38,6 +38,19 @@ def may_subscribe(org: Org, pubsub: Connection, table: str) -> bool:
     except CheckFailed as error:
         # A member of a custom channel may have no single-object channel.
         return is_custom(org.options.channel) and all(NO_TOPIC in problem.found for problem in error.problems)
+
+
+def omitted(org: Org, tables: Sequence[TableTask]) -> dict[str, str]:
+    """The objects whose changes a channel of several objects omits, because the user may not see every record: later
+    changes of other objects take its position past them. Raises SourceUnavailable."""
+    if single_entity(org.options.channel):
+        return {}
+    with org.pubsub.connected() as pubsub:
+        return {
+            task.table: "the user had no permission to see every record"
+            for task in tables
+            if not may_subscribe(org, pubsub, task.table)
+        }
 
 
 def identities(channel: ChannelFacts, tables: Iterable[str]) -> dict[str, TableIdentity]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_cdc_provider.connectors.source import Copy, KeepsNoState, SourceStatus, StreamItem, StreamSplit
-from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried
+from airflow_cdc_provider.connectors.sources.salesforce.carried import identities, not_carried, omitted
 from airflow_cdc_provider.connectors.sources.salesforce.channel_status import read_status
 from airflow_cdc_provider.connectors.sources.salesforce.channels import ChannelFacts, read_channel
 from airflow_cdc_provider.connectors.sources.salesforce.check import find_problems
@@ -72,6 +72,9 @@ class SalesforceSource(KeepsNoState):
 
     def refused(self, tables: Sequence[TableTask]) -> Mapping[str, Problem]:
         return not_carried(self.org, self._known_channel(), tables)
+
+    def filtered(self, tables: Sequence[TableTask]) -> Mapping[str, str]:
+        return omitted(self.org, tables)
 
     def identities(self, tables: Sequence[str]) -> Mapping[str, TableIdentity]:
         return identities(self._known_channel(), tables)

@@ -212,6 +212,27 @@ def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
 
 
 @pytest.mark.nightly
+def test_changes_that_a_channel_omitted_for_want_of_a_permission_are_a_hole_when_it_is_granted_again(
+    copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg
+) -> None:
+    """The position of the channel passes them with the changes of the other objects."""
+    crm = copied("Account", "Contact")
+    crm.with_source(reconcile=Reconcile.MANUAL)
+    org.integration.access["Account"] = Access.OWN
+    for _ in range(2):
+        writer.transact(6)
+        dag_run = crm.run()
+        assert not dag_run.green and any("SRC055" in line for line in dag_run.problems), dag_run.problems
+    del org.integration.access["Account"]
+    writer.transact(3)
+    dag_run = crm.run()
+    assert not dag_run.green and any("LOG004" in line for line in dag_run.problems), dag_run.problems
+    request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
+    crm.run_until_idle()
+    assert crm.differences() == []
+
+
+@pytest.mark.nightly
 def test_case_09_a_run_that_is_killed_in_its_window_reads_it_again(
     copied: Callable[..., SalesforcePipeline], writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
