@@ -10,21 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from airflow_cdc_provider.connectors.copied.reading import source_task, source_tasks
 from airflow_cdc_provider.connectors.source_features import (
     AnnouncesColumns,
-    FiltersLog,
     HasFormerNames,
     HasIdentities,
-    ReadsTablesApart,
-    RefusesTables,
     StreamHoldsSnapshots,
 )
 from airflow_cdc_provider.control.column_comments import with_comments
 from airflow_cdc_provider.control.disclosed_columns import Disclosed, find_disclosed
 from airflow_cdc_provider.control.first_copies import blocked_copies, paused_copies
 from airflow_cdc_provider.control.list_tables import list_tables
-from airflow_cdc_provider.control.refused_copies import RefusedCopies, refused_copies
+from airflow_cdc_provider.control.refused_copies import refused_copies
+from airflow_cdc_provider.control.refused_tables import of_readable_tables, with_filtered_logs, with_refusals
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.settled_tables import present_tables, settled_tables
 from airflow_cdc_provider.core.columns.copied import source_schema
@@ -34,7 +31,7 @@ from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Problem, Retryable
+from airflow_cdc_provider.core.errors import UNREADABLE, CheckFailed, IdentityChanged, PositionLost, Retryable
 from airflow_cdc_provider.core.log.change_log import Manifest
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.proof.schedule import DueComparison, due_comparison
@@ -123,9 +120,9 @@ def _observe(replicator: Replicator, run: RunContext, use_index: bool) -> Observ
     )
     tables = tuple(replace(table, due=due.get(table.task.table)) for table in tables) if due else tables
     tables = _with_renames(replicator, tables) if renamed else tables
-    tables = _with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
-    tables = _with_filtered_logs(replicator, tables, last)
-    stream = _of_readable_tables(replicator, stream, tables)
+    tables = with_refusals(replicator, tables, refused_copies(replicator.targets, tables, read))
+    tables = with_filtered_logs(replicator, tables, last)
+    stream = of_readable_tables(replicator, stream, tables)
     tables = _with_former_names(replicator, tables)
     tables = _with_first_copies(replicator, tables, paused)
     states = {table: result for table, result in read.items() if isinstance(result, TargetState)}
@@ -195,22 +192,6 @@ def _with_renames(replicator: Replicator, tables: tuple[TableFacts, ...]) -> tup
     return tuple(replace(table, renamed=waits(table.task)) for table in tables)
 
 
-def _with_refusals(
-    replicator: Replicator, tables: tuple[TableFacts, ...], by_target: RefusedCopies
-) -> tuple[TableFacts, ...]:
-    source, refused = replicator.source, dict[str, Problem]()
-    if isinstance(source, RefusesTables):
-        refused |= source.refused([*map(source_task, source_tasks([table.task for table in tables]))])
-    return tuple(
-        replace(
-            table,
-            refused=refused.get(table.task.source_table) or by_target.refused.get(table.task.table),
-            problem=table.problem or by_target.unanswered.get(table.task.table),
-        )
-        for table in tables
-    )
-
-
 def _with_first_copies(
     replicator: Replicator, tables: tuple[TableFacts, ...], paused: dict[str, State]
 ) -> tuple[TableFacts, ...]:
@@ -241,26 +222,6 @@ def _stream_facts(
     outside = {names[name]: problem for name, problem in status.outside.items()}
     at = utc_text(status.at) if status.at else ""
     return StreamFacts(status.has_changes, status.limit, status.idle, outside=outside, at=at)
-
-
-def _with_filtered_logs(
-    replicator: Replicator, tables: tuple[TableFacts, ...], last: Manifest | None
-) -> tuple[TableFacts, ...]:
-    """Only refused tables can be left out. Where the last window has a hole of the table, no other one is needed."""
-    source, refused = replicator.source, [table.task for table in tables if table.refused and table.task.control]
-    if not refused or last is None or not isinstance(source, FiltersLog):
-        return tables
-    filtered = source.filtered([*map(source_task, source_tasks(refused))])
-    known = {hole.table for hole in last.holes}
-    reasons = {table: why for table, why in filtered.items() if table not in known}
-    return tuple(replace(table, left_out=reasons.get(table.task.source_table, "")) for table in tables)
-
-
-def _of_readable_tables(replicator: Replicator, stream: StreamFacts, tables: Sequence[TableFacts]) -> StreamFacts:
-    if not isinstance(replicator.source, ReadsTablesApart):
-        return stream
-    readable = {table.task.name_in_source for table in tables if table.refused is None}
-    return stream.without({table.task.name_in_source for table in tables} - readable)
 
 
 def _with_identities(replicator: Replicator, tables: tuple[TableFacts, ...], log: LogFacts) -> tuple[TableFacts, ...]:

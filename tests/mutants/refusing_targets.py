@@ -13,14 +13,14 @@ DATABASE = "tests/spark/test_database_check.py"
 REFUSING_TARGETS = (
     Mutant(
         "a run does not ask what the target refuses",
-        "airflow_cdc_provider/control/observe.py",
+        "airflow_cdc_provider/control/refused_tables.py",
         "or by_target.refused.get(table.task.table)",
         "or None",
         (RUNS,),
     ),
     Mutant(
         "a target that does not say what it refuses refuses nothing",
-        "airflow_cdc_provider/control/observe.py",
+        "airflow_cdc_provider/control/refused_tables.py",
         "table.problem or by_target.unanswered.get(table.task.table)",
         "table.problem",
         (RUNS,),

@@ -266,17 +266,10 @@ RUNS = (
     ),
     Mutant(
         "a hole of a table that the log leaves out is sealed in each run",
-        f"{CONTROL}/observe.py",
+        f"{CONTROL}/refused_tables.py",
         "for table, why in filtered.items() if table not in known}",
         "for table, why in filtered.items()}",
         ("tests/provider/test_filtered_logs.py",),
-    ),
-    Mutant(
-        "a polled table that is refused is read",
-        f"{CONTROL}/observe.py",
-        "    stream = _of_readable_tables(replicator, stream, tables)\n",
-        "",
-        ("tests/programs/test_named_programs.py",),
     ),
     Mutant(
         "a move is begun while a target does not answer",

@@ -11,9 +11,6 @@ from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
 from airflow_cdc_provider.sandbox.salesforce.channels import Member
 from tests.spark.pipelines.salesforce.pipeline import SalesforcePipeline
-from tests.spark.pipelines.salesforce.test_salesforce_pipeline import copied as copied
-from tests.spark.pipelines.salesforce.test_salesforce_pipeline import org as org
-from tests.spark.pipelines.salesforce.test_salesforce_pipeline import writer as writer
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 

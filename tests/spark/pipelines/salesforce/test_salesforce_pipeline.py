@@ -4,7 +4,7 @@ org."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +21,8 @@ from airflow_cdc_provider.core.table.published_cut import select_cut_tables
 from airflow_cdc_provider.core.table.state_rows import Lane
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.sandbox.salesforce import SalesforceOrg
-from airflow_cdc_provider.sandbox.salesforce.change_events import Event, Rules
+from airflow_cdc_provider.sandbox.salesforce.change_events import Event
 from airflow_cdc_provider.sandbox.salesforce.faults import HttpFault
-from airflow_cdc_provider.sandbox.salesforce.users import Access
 from tests.faults import attempts
 from tests.faults.injection import process
 from tests.faults.worker import request
@@ -34,35 +33,6 @@ from tests.spark.pipelines.salesforce.pipeline import TABLES, SalesforcePipeline
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
 SEED = seed()
-OVERFLOW = 100
-"""From this number of changed fields on, a transaction is an overflow."""
-
-
-@pytest.fixture
-def org() -> Iterator[SalesforceOrg]:
-    with SalesforceOrg(keepalive_s=0.05, rules=Rules(overflow=OVERFLOW)) as org:
-        yield org
-
-
-@pytest.fixture
-def writer(org: SalesforceOrg) -> Writer:
-    writer = Writer(org, f"{SEED}")
-    writer.fill(40)
-    return writer
-
-
-@pytest.fixture
-def copied(
-    org: SalesforceOrg, writer: Writer, tmp_path: Path, spark: SparkSession
-) -> Callable[..., SalesforcePipeline]:
-    """A replicator of these tables, copied once."""
-
-    def make(*tables: str) -> SalesforcePipeline:
-        made = salesforce_pipeline(org, tmp_path, spark, *tables)
-        made.run_successfully()
-        return made
-
-    return make
 
 
 def change_many(org: SalesforceOrg, table: str, text: str) -> None:
@@ -187,47 +157,6 @@ def test_case_26_with_manual_reconcile_a_lost_position_blocks_the_tables_with_a_
     assert not dag_run.green and any("airflow cdc resync" in line for line in dag_run.problems), dag_run.problems
     assert crm.rows("Account") == before
     request(crm.replicator(), CommandKind.RESYNC, {"tables": crm.tables, "key": "again"})
-    crm.run_until_idle()
-    assert crm.differences() == []
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("access", [Access.NONE, pytest.param(Access.OWN, marks=pytest.mark.nightly)])
-def test_case_50_a_permission_that_is_lost_between_runs_deletes_nothing(
-    copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg, access: Access
-) -> None:
-    """A lost permission looks like a mass delete."""
-    crm = copied("Account")
-    before = crm.rows("Account")
-    org.integration.access["Account"] = access
-    request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
-    dag_run = crm.run()
-    assert not dag_run.green and crm.rows("Account") == before
-    assert access is Access.NONE or any("SRC055" in line for line in dag_run.problems), dag_run.problems
-    del org.integration.access["Account"]
-    writer.transact(3)
-    request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "once more"})
-    crm.run_until_idle()
-    assert crm.differences() == []
-
-
-@pytest.mark.nightly
-def test_changes_that_a_channel_omitted_for_want_of_a_permission_are_a_hole_when_it_is_granted_again(
-    copied: Callable[..., SalesforcePipeline], writer: Writer, org: SalesforceOrg
-) -> None:
-    """The position of the channel passes them with the changes of the other objects."""
-    crm = copied("Account", "Contact")
-    crm.with_source(reconcile=Reconcile.MANUAL)
-    org.integration.access["Account"] = Access.OWN
-    for _ in range(2):
-        writer.transact(6)
-        dag_run = crm.run()
-        assert not dag_run.green and any("SRC055" in line for line in dag_run.problems), dag_run.problems
-    del org.integration.access["Account"]
-    writer.transact(3)
-    dag_run = crm.run()
-    assert not dag_run.green and any("LOG004" in line for line in dag_run.problems), dag_run.problems
-    request(crm.replicator(), CommandKind.RESYNC, {"tables": ["Account"], "key": "again"})
     crm.run_until_idle()
     assert crm.differences() == []
 
