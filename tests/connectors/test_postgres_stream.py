@@ -250,6 +250,7 @@ def test_an_idle_position_advances_only_by_a_long_way(shop: Database) -> None:
     shop.sql("CREATE TABLE noise (t text)", "INSERT INTO noise VALUES ('little')")
     assert shop.source.status(start, [ITEM]).idle is None
     shop.sql("INSERT INTO noise SELECT repeat(md5(n::text), 40) FROM generate_series(1, 16000) n")
+    until(lambda: shop.source.status(start, [ITEM]).idle is not None, "the server has flushed its log")
     status = shop.source.status(start, [ITEM])
     assert not status.has_changes and status.idle is not None
     shop.sql("INSERT INTO item VALUES (1, 'after', 0)")
