@@ -50,8 +50,8 @@ def blocked_copies(replicator: Replicator, tables: Iterable[str]) -> dict[str, B
 
 
 def _read(replicator: Replicator, tables: Iterable[str], path: Callable[[str], str], kind: type[T]) -> dict[str, T]:
-    store = replicator.log.store
-    present = set(store.names(COPIES))
+    store, tables = replicator.log.store, list(tables)
+    present = set(store.names(COPIES)) if tables else set[str]()
     begun = [table for table in tables if table_folder(table) in present and store.exists(path(table))]
     return {table: from_plain(kind, json.loads(store.read(path(table)))) for table in begun}
 
