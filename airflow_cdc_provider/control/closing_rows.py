@@ -60,9 +60,10 @@ class ClosingRows:
         except UNREADABLE as error:
             return failing_row(before or _first_row(task, before, self.at), error.problems[0], self.at)
         control = current.control if current else _newer(task.control, before)
-        if problem and outcome is Outcome.FAILING and (limit := self._exceeded_limit(before)):
+        can_stop = control is not None or task.table in self.decision.plan.copy
+        if problem and outcome is Outcome.FAILING and can_stop and (limit := self._exceeded_limit(before)):
             outcome, problem = Outcome.BLOCKED, _given_up(problem, limit)
-        if problem and outcome is Outcome.BLOCKED and current:
+        if problem and outcome is Outcome.BLOCKED and can_stop and current:
             problem = _with_resume(problem, self.decision.replicator, task.table)
             control = self._block(task, current, control, problem)
         seen_at = self.at if current or before is None else before.seen_at
@@ -108,8 +109,7 @@ class ClosingRows:
         question = self.results.question(task.table)
         state = State(TableState.BLOCKED, self.at, problem.what, problem.do, set_by=run_id, question=question)
         if control is None:
-            if task.table in self.decision.plan.copy:
-                block_copy(self.replicator, task, state)
+            block_copy(self.replicator, task, state)
             return None
         if control.state.name not in BLOCKABLE_STATES:
             return control

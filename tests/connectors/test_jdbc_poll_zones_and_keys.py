@@ -52,6 +52,7 @@ def test_a_zone_that_is_not_named_is_refused_by_check_and_by_each_run(
     polling.position = polling.source.open_stream(["public.local"])
     (problem,) = polling.source.check([task])
     assert problem.code == "SRC160" and offset in problem.do and zone in problem.found
+    assert polling.source.status(polling.position, ["public.local"]).has_changes
     assert polling.source.refused([task])["public.local"].do == problem.do
     with pytest.raises(CheckFailed, match="SRC160"):
         polling.window(task)

@@ -232,8 +232,8 @@ RUNS = (
     Mutant(
         "a first copy that cannot succeed is tried again",
         f"{CONTROL}/closing_rows.py",
-        "                block_copy(self.replicator, task, state)\n",
-        "                pass\n",
+        "            block_copy(self.replicator, task, state)\n",
+        "",
         ("tests/provider/test_blocked_copies.py",),
     ),
     Mutant(

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType
+from airflow_cdc_provider.core.table.state_rows import Lane
 from tests.provider.command_line import CommandLine, as_listed
 from tests.provider.run_harness import RunHarness, schema
 
@@ -99,3 +100,16 @@ def test_one_that_fails_is_tried_again_for_as_long_as_the_yaml_allows(harness: R
     stopped(harness, "r3", Outcome.FAILING, AWAY)
     assert shown(cdc)[0] == "blocked" and "of `retry_for`" in shown(cdc)[1]
     assert A not in harness.open("r4").plan.copy
+
+
+def test_one_that_no_run_could_begin_is_not_given_up(harness: RunHarness, cdc: CommandLine) -> None:
+    """Another run has the lane of copies, and the stream of the table cannot be read: `resume` would have nothing to
+    let go on."""
+    as_listed(harness).definition = replace(harness.definition, retry_for=harness.definition.freshness)
+    stopped(harness, "r1", Outcome.FAILING, AWAY)
+    harness.state.change_tables("shop", lambda rows: [replace(rows[A], failing_since="2026-01-01T00:00:00.000+00:00")])
+    harness.state.acquire("shop", Lane.COPY, "other", 900.0)
+    assert harness.open("r2").plan.copy == ()
+    harness.write_result("r2", "extract", StepKind.EXTRACT, [TableResult(A, Outcome.FAILING, problem=AWAY)])
+    harness.close("r2")
+    assert shown(cdc) == ("failing", AWAY.what, AWAY.do)

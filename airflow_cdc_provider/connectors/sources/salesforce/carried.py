@@ -21,13 +21,19 @@ CALLS_AT_ONCE = 8
 
 def not_carried(org: Org, channel: ChannelFacts, tables: Sequence[TableTask]) -> dict[str, Problem]:
     """The first problem of each table whose changes the channel omits. Raises SourceUnavailable."""
-    with org.pubsub.connected() as pubsub, ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
-        permitted = [*pool.map(lambda task: may_subscribe(org, pubsub, task.table), tables)]
+    permitted = _permitted(org, tables)
     found: dict[str, Problem] = {}
-    for task, may in zip(tables, permitted, strict=True):
+    for task in tables:
+        may = permitted[task.table]
         for problem in of_table(task.table, carried_problems(task, may, channel, org.options.channel)):
             found.setdefault(task.table, problem)
     return found
+
+
+def _permitted(org: Org, tables: Sequence[TableTask]) -> dict[str, bool]:
+    with org.pubsub.connected() as pubsub, ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
+        names = [task.table for task in tables]
+        return dict(zip(names, pool.map(lambda name: may_subscribe(org, pubsub, name), names), strict=True))
 
 
 def may_subscribe(org: Org, pubsub: Connection, table: str) -> bool:
@@ -45,12 +51,8 @@ def omitted(org: Org, tables: Sequence[TableTask]) -> dict[str, str]:
     changes of other objects take its position past them. Raises SourceUnavailable."""
     if single_entity(org.options.channel):
         return {}
-    with org.pubsub.connected() as pubsub:
-        return {
-            task.table: "the user had no permission to see every record"
-            for task in tables
-            if not may_subscribe(org, pubsub, task.table)
-        }
+    why = "the user had no permission to see every record"
+    return {table: why for table, permitted in _permitted(org, tables).items() if not permitted}
 
 
 def identities(channel: ChannelFacts, tables: Iterable[str]) -> dict[str, TableIdentity]:
