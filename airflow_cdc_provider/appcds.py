@@ -27,7 +27,9 @@ from airflow_cdc_provider.logstore import class_path
 
 log = logging.getLogger(__name__)
 
+# A job waits for a build that it needs; nobody waits for one that is made in advance.
 BUILD_LIMIT_S = 300
+ADVANCE_LIMIT_S = 1800
 # An archive takes up to 200 MB.
 UNUSED_S = 7 * 24 * 3600
 # The C1 compiler and the serial collector start sooner. With C1 alone, Java's default code cache is 48 MB; many tables
@@ -40,7 +42,7 @@ NO_CDS_LOG = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 CLASS_PATH_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
-def archive(jars: Sequence[Path]) -> Path | None:
+def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None:
     """The archive for a driver with exactly these jars, in this order, on ``spark.driver.extraClassPath``.
 
     The first call takes as long as one small job. None while another process builds the archive, or if the build
@@ -59,7 +61,7 @@ def archive(jars: Sequence[Path]) -> Path | None:
             if not built.is_file() and not failure_file(built).is_file():
                 remove_unusable(built.parent)
                 stamps_file(built).write_text("\n".join(map(stamp, on_class_path(jars))))
-                build(java, jars, built)
+                build(java, jars, built, limit_s)
     except BlockingIOError:
         log.info("Another process is building the class-data archive; starting without it")
     except OSError as error:
@@ -115,7 +117,7 @@ def failure_file(built: Path) -> Path:
     return built.with_suffix(".failed")
 
 
-def build(java: Java, jars: Sequence[Path], built: Path) -> None:
+def build(java: Java, jars: Sequence[Path], built: Path, limit_s: float) -> None:
     log.info("Building a class-data archive for faster starts, once: %s", built)
     with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
         partial = Path(scratch) / built.name
@@ -130,7 +132,7 @@ def build(java: Java, jars: Sequence[Path], built: Path) -> None:
                     stdin=subprocess.DEVNULL,
                     stdout=output_file,
                     stderr=output_file,
-                    timeout=BUILD_LIMIT_S,
+                    timeout=limit_s,
                     check=True,
                 )
             os.replace(partial, built)
@@ -167,4 +169,4 @@ def package_folder(name: str) -> Path:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    archive(class_path(sys.argv[1:]))
+    archive(class_path(sys.argv[1:]), ADVANCE_LIMIT_S)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow_cdc_provider.core.decisions.listed_tables import GONE, GoneTable, NewTable
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult, TableTask
-from airflow_cdc_provider.core.decisions.table_decisions import TableAction, TableDecision
+from airflow_cdc_provider.core.decisions.table_decisions import STOPPED, TableAction, TableDecision
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import Operation
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable
@@ -94,6 +94,7 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
     moved = (row.window, row.fence) != (control.window, control.fence)
     data_changed = control.window > row.passed or control.window < row.window
     failing = row.state is TableState.FAILING and state.name in TAKES_CHANGES and not moved
+    still_blocked = row.state is state.name is TableState.BLOCKED and row.reason == displayed_reason(state)
     return replace(
         row,
         target=target,
@@ -103,7 +104,7 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
         remedy=row.remedy if failing else state.remedy,
         failing_since=row.failing_since if failing else "",
         attempts=row.attempts if failing else 0,
-        error=row.error if failing else "",
+        error=row.error if failing or still_blocked else "",
         window=control.window,
         fence=control.fence,
         passed=control.window if moved else max(row.passed, control.window),
@@ -114,7 +115,9 @@ def current_row(table: str, target: str, control: ControlRecord, before: TableRo
 
 
 def blocked_row(row: TableRow, problem: Problem | None, at: str) -> TableRow:
+    """A problem that only repeats a stored state lacks what was found when the table was blocked: the row has it."""
     shown = problem or Problem("TBL003", "blocked")
+    known = row.state is TableState.BLOCKED and row.reason == shown.what and shown.code == STOPPED
     since = row.since if row.state is TableState.BLOCKED and row.since else at
     return replace(
         row,
@@ -122,7 +125,7 @@ def blocked_row(row: TableRow, problem: Problem | None, at: str) -> TableRow:
         since=since,
         reason=shown.what,
         remedy=shown.do,
-        error=str(shown),
+        error=(known and row.error) or str(shown),
         failing_since="",
         attempts=0,
         seen_at=at,

@@ -118,8 +118,8 @@ def test_a_keepalive_contains_the_position_that_the_server_has_reached(connectio
 
 
 def test_case_29_a_silent_stream_ends_after_the_idle_time() -> None:
-    with EventServer(SOME[:1], keepalive_s=1) as server, Tokens().client(server).connected() as connection:
-        deliveries = list(islice(connection.deliveries(CHANNEL, CUSTOM, b"start", 0.05), 2))
+    with EventServer(SOME[:1], keepalive_s=60) as server, Tokens().client(server).connected() as connection:
+        deliveries = list(islice(connection.deliveries(CHANNEL, CUSTOM, b"start", 1), 2))
     assert [len(one.events) for one in deliveries] == [1, 0]
     assert deliveries[1] == Delivery((), b"")
 

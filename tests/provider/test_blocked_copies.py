@@ -51,6 +51,7 @@ def test_no_later_run_copies_it_and_each_shows_why(blocked: RunHarness, cdc: Com
         (problem,) = blocked.close(run_id).problems
         assert problem.what == f"{A} is blocked: {BAD.what}"
         assert shown(cdc) == ("blocked", BAD.what, f"correct the value; then {RESUME}")
+        assert blocked.state.tables("shop")[A].error.startswith(f"{BAD.code} {BAD.what} | where: row 7"), run_id
     assert blocked.state.tables("shop")[B].state == "replicating", "the other table is copied"
 
 

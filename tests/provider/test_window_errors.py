@@ -274,14 +274,17 @@ def test_a_blocked_state_is_recorded_in_the_target_and_waits_for_the_operator(ha
     decision = harness.open("r2")
     harness.extract(decision.plan)
     harness.merge(decision.plan, ["public.b"])
-    blocked = TableResult("public.a", Outcome.BLOCKED, problem=Problem("SCH001", "a column was renamed", do="resync"))
-    harness.write_result("r2", "stage", StepKind.STAGE, [blocked])
+    problem = Problem("SCH001", "a column was renamed", found="v", do="resync")
+    harness.write_result("r2", "stage", StepKind.STAGE, [TableResult("public.a", Outcome.BLOCKED, problem=problem)])
     assert [problem.code for problem in harness.close("r2").problems] == ["RUN003"]
     assert harness.control("public.a").state.name is TableState.BLOCKED
+    shown = harness.replicator.state.tables("shop")["public.a"].error
+    assert shown.startswith("SCH001 a column was renamed | found: v | do: resync")
     assert harness.slot() == 102
     decision = harness.open("r3")
     assert decision.follow == ("close_window",), "no JVM is started"
     assert [problem.code for problem in harness.close("r3").problems] == ["RUN003"]
+    assert harness.replicator.state.tables("shop")["public.a"].error == shown, "later runs know no more"
     harness.request(CommandKind.RESUME, "public.a")
     assert harness.run("r4").problems == ()
     assert harness.control("public.a").window == 2

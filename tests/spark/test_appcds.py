@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider import appcds
+from airflow_cdc_provider.jars import user_cache
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.logstore import class_path
 
@@ -32,7 +33,7 @@ def test_a_driver_takes_most_of_its_classes_from_the_archive(
 ) -> None:
     jars = class_path(groups)
     archive = appcds.archive(jars)
-    assert archive is not None, "see the .failed file in the cache"
+    assert archive is not None, failures(jars)
     loaded = tmp_path / "classes.log"
     options = [*appcds.java_options(archive, job), f"-Xlog:class+load:file={loaded}"]
     (tmp_path / "job.py").touch()
@@ -45,3 +46,8 @@ def test_a_driver_takes_most_of_its_classes_from_the_archive(
     from_jars = [source for source in sources if source.startswith(("file:", "jar:"))]
     assert len(shared) > 1000
     assert len(from_jars) < 0.05 * len(shared)
+
+
+def failures(jars: Sequence[Path]) -> str:
+    file = appcds.failure_file(user_cache() / "appcds" / f"{appcds.archive_key(find_java(), jars)}.jsa")
+    return f"{file}: {file.read_text(errors='replace')[-3000:] if file.exists() else 'no such file'}"

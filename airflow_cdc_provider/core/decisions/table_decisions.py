@@ -33,6 +33,9 @@ from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.states import State, TableState
 
+STOPPED = "TBL001"
+"""The problem of a table whose stored state stops it: its text is that state's reason."""
+
 
 class TableAction(StrEnum):
     """``stream``: apply changes. ``copy``: first copy; ``reconcile``: another copy; ``copying``: another run is copying
@@ -250,7 +253,7 @@ def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecis
 
 
 def _stopped(name: str, state: State, data: str) -> Problem:
-    return Problem("TBL001", state.reason, where=name, do=state.remedy, data=data)
+    return Problem(STOPPED, state.reason, where=name, do=state.remedy, data=data)
 
 
 def _blocked(name: str, problem: Problem, cause: Cause = Cause.TABLE) -> TableDecision:
