@@ -27,7 +27,7 @@ from airflow_cdc_provider.logstore import class_path
 
 log = logging.getLogger(__name__)
 
-# A job waits for a build that it needs; nobody waits for one that is made in advance.
+# A job waits for a build that it needs. No job waits for one in advance, which slow machines need half an hour for.
 BUILD_LIMIT_S = 300
 ADVANCE_LIMIT_S = 1800
 # An archive takes up to 200 MB.

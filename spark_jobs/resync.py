@@ -38,7 +38,13 @@ from spark_jobs.copies.copying import (
     table_status,
     with_copy_window,
 )
-from spark_jobs.copies.delete_guard import MissingRows, absent_rows, live_rows, require_delete_approval
+from spark_jobs.copies.delete_guard import (
+    MissingRows,
+    absent_rows,
+    keeps_missing_rows,
+    live_rows,
+    require_delete_approval,
+)
 from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copy_again import HistoryCopy
@@ -94,11 +100,12 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         technical = technical_columns(copy, task.rule, began)
         rows = target_frame(work, copy, new, technical)
         missing = MissingRows(0, 0)
-        if not task.rule.keeps_rows or not copy.schema.key or kept_history is not History.NONE:
+        keeps = keeps_missing_rows(job, task)
+        if not keeps or not copy.schema.key or kept_history is not History.NONE:
             with work.phase("compare"):
                 missing = _missing(copy, old, new) if kept_history is History.NONE else _all(old)
             _require_approval(job, work, current.control, missing)
-        keeps = task.rule.keeps_rows or task.rule.on_delete is OnDelete.SOFT
+        keeps |= task.rule.on_delete is OnDelete.SOFT
         if keeps and copy.schema.key and not same_history:  # a feed that begins anew has the kept rows, too
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
             rows = rows.unionByName(_as_columns_of(rows, kept_rows, task), allowMissingColumns=True)
@@ -124,7 +131,7 @@ def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> Ta
     with copied.work.phase("compare"):
         differences = copied.differences(current, new).localCheckpoint()
         missing = copied.missing(differences, current)
-    if not copied.work.task.rule.keeps_rows:
+    if not keeps_missing_rows(copied.job, copied.work.task):
         _require_approval(copied.job, copied.work, copied.before, missing)
     return copied.commit(differences, missing)
 

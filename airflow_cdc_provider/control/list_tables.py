@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables
+from airflow_cdc_provider.connectors.source_features import ConfirmsDrops, FindsRenamedTables, HasIdentities
 from airflow_cdc_provider.control.described_tables import described_tables, other_kinds
 from airflow_cdc_provider.control.inventory import tables_in_staging
 from airflow_cdc_provider.control.replicator import Replicator
@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     on_new_table,
     separate_new_tables,
     settled_drops,
+    was_copied,
 )
 from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed, under_copied_names
 from airflow_cdc_provider.core.errors import Problem
@@ -27,7 +28,6 @@ from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTab
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TableState
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,18 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     described, renamed = _renamed_tables(replicator, described_tables(replicator, rows), rows)
     others = other_kinds(source)
     selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key, others)
-    copies = {copy for copy, row in rows.items() if row.state is not TableState.NEW} or tables_in_staging(replicator)
+    copies = {copy for copy, row in rows.items() if was_copied(row)} or tables_in_staging(replicator)
     known = {source_table(copy) for copy in copies}
     new: tuple[NewTable, ...] = ()
     if known:  # not in the first run
-        asks = any(on_new_table(definition, rule) is OnNewTable.ASK for rule in definition.tables)
-        decisions = replicator.log.decisions() if asks else []
-        selections, new = separate_new_tables(definition, selections, known, decisions)
+        asked = [
+            one.source_table
+            for one in selections
+            if one.source_table not in known and on_new_table(definition, one.rule) is OnNewTable.ASK
+        ]
+        decisions = replicator.log.decisions() if asked else []
+        identities = source.identities(asked) if asked and isinstance(source, HasIdentities) else {}
+        selections, new = separate_new_tables(definition, selections, known, decisions, identities)
     gone, problems = _gone_tables(replicator, described, rows, problems, others)
     named = [problem for problem in problems if problem.code == NOT_COPIED]
     new += _left_out(replicator, [*left_out(definition, described, others), *named], rows)
@@ -63,7 +68,7 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
 
 def _left_out(replicator: Replicator, found: Sequence[Problem], rows: Mapping[str, TableRow]) -> tuple[NewTable, ...]:
     """What rules match beside tables, under names that no copy has."""
-    copied = {source_table(copy) for copy, row in rows.items() if row.state is not TableState.NEW}
+    copied = {source_table(copy) for copy, row in rows.items() if was_copied(row)}
     return tuple(
         NewTable(one.where, replicator.targets.table_name(one.where), one.what, remedy=one.do)
         for one in found

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from airflow_cdc_provider.connectors.source_features import ReportsChanges
 from airflow_cdc_provider.core.decisions.operator_decisions import find_delete_approval
+from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.reported_changes import IN_STREAM
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.runtime.job import Job, TableWork
 
@@ -28,6 +31,15 @@ class MissingRows:
 
 def live_rows(rows: DataFrame) -> DataFrame:
     return rows.where(~F.col("_cdc_deleted")) if "_cdc_deleted" in rows.columns else rows
+
+
+def keeps_missing_rows(job: Job, task: TableTask) -> bool:
+    """Whether rows that left the source stay in the copy, unmarked. Where the source reports no TRUNCATE that could be
+    ignored, they were deleted."""
+    if task.rule.ignores_deletes or not task.rule.ignores_truncates:
+        return task.rule.ignores_deletes
+    source = job.source
+    return not isinstance(source, ReportsChanges) or source.reported_changes.truncate in IN_STREAM
 
 
 def absent_rows(key: tuple[str, ...], old: DataFrame, new: DataFrame) -> DataFrame:

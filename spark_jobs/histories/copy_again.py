@@ -34,7 +34,7 @@ from spark_jobs.batches.row_files import write_frame
 from spark_jobs.batches.staged_rows import BATCH, ROWS, StagedRows
 from spark_jobs.copies.copied_rows import literal
 from spark_jobs.copies.copying import commit_copy
-from spark_jobs.copies.delete_guard import MissingRows
+from spark_jobs.copies.delete_guard import MissingRows, keeps_missing_rows
 from spark_jobs.engines.choice import local_limit, on_engine
 from spark_jobs.histories.compared_rows import all_equal, end_rows, prefixed, same_key
 from spark_jobs.histories.copied_versions import copied_columns
@@ -134,7 +134,7 @@ class HistoryCopy:
 
     def _ended_rows(self, differences: DataFrame) -> DataFrame:
         gone = differences.where(OLD)
-        if self.work.task.rule.keeps_rows:
+        if keeps_missing_rows(self.job, self.work.task):
             gone = gone.where(NEW)
         if self.history is History.SCD2:
             return end_rows(self.schema, gone, self._not_before_old(), F.lit(self.sequence))

@@ -17,6 +17,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
+from spark_jobs.copies.delete_guard import keeps_missing_rows
 from spark_jobs.copies.extents import rows_in_extent
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.proofs.source_side import SourceSide
@@ -67,7 +68,7 @@ def open_target_side(
     control = work.task.control
     extent = control.extent if control else WHOLE
     surplus = Surplus.NEITHER if extent.rows else Surplus.SOURCE
-    surplus = Surplus.TARGET if work.task.rule.keeps_rows and not schema.key else surplus
+    surplus = Surplus.TARGET if keeps_missing_rows(job, work.task) and not schema.key else surplus
     rows = rows_in_extent(_rows(job, work, copy, source, version), work.task, extent)
     _with_missing_columns(rows, schema).createOrReplaceTempView(VIEW)
     return TargetSide(work, schema, source.hash, surplus)
@@ -79,7 +80,7 @@ def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: in
     task = work.task
     rows = open_writer(job, work).read(task, version)
     rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
-    if not task.rule.keeps_rows or not copy.schema.key:
+    if not keeps_missing_rows(job, task) or not copy.schema.key:
         return rows
     keys = source.keys().alias("source")
     same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]

@@ -11,16 +11,19 @@ from airflow_cdc_provider.core.decisions.listed_tables import (
     gone_problem,
     gone_tables,
     separate_new_tables,
+    was_copied,
 )
 from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind, OperatorDecision, dropped_identity
 from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
 from airflow_cdc_provider.core.spec.other_kinds import OtherKind
 from airflow_cdc_provider.core.spec.selection import Selection, left_out, select
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
+from tests.core.test_decide import control
 
 ID = Column("id", LogicalType(Kind.INT64), False)
 SHOP = Definition(
@@ -46,13 +49,13 @@ def answered(question: str, answer: Answer, number: int = 1) -> OperatorDecision
 
 def test_new_tables_are_copied_by_default() -> None:
     found = selections(SHOP, "s.a", "s.b")
-    assert separate_new_tables(SHOP, found, {"s.b"}, []) == (found, ())
+    assert separate_new_tables(SHOP, found, {"s.b"}, [], {}) == (found, ())
 
 
 @pytest.mark.parametrize("known", [set(), {"s.a"}])
 def test_only_new_tables_under_a_pattern_are_excluded(known: set[str]) -> None:
     definition = replace(SHOP, new_tables=OnNewTable.IGNORE)
-    copied, excluded = separate_new_tables(definition, selections(definition, "s.a", "s.b"), known, [])
+    copied, excluded = separate_new_tables(definition, selections(definition, "s.a", "s.b"), known, [], {})
     assert [one.table for one in copied] == (["s.a", "s.b"] if known else ["s.b"])
     assert [(one.table, one.target, one.question) for one in excluded] == ([] if known else [("s.a", "a", None)])
 
@@ -60,23 +63,50 @@ def test_only_new_tables_under_a_pattern_are_excluded(known: set[str]) -> None:
 def test_the_policy_of_a_rule_has_precedence() -> None:
     definition = replace(SHOP, new_tables=OnNewTable.ASK, tables=(TableRule("s.*", new_tables=OnNewTable.COPY),))
     found = selections(definition, "s.a")
-    assert separate_new_tables(definition, found, {"s.z"}, []) == (found, ())
+    assert separate_new_tables(definition, found, {"s.z"}, [], {}) == (found, ())
 
 
 def test_a_new_table_waits_until_an_operator_has_answered() -> None:
     definition = replace(SHOP, new_tables=OnNewTable.ASK)
     found = selections(definition, "s.a")
-    _, (excluded,) = separate_new_tables(definition, found, {"s.b"}, [])
+    _, (excluded,) = separate_new_tables(definition, found, {"s.b"}, [], {})
     assert excluded.question and excluded.question.answers == (Answer.APPLY, Answer.IGNORE, Answer.LEAVE)
     assert excluded.question.changes == ("the source has a new table, selected by s.*: id int64",)
     left = answered(excluded.question.id, Answer.LEAVE)
-    assert separate_new_tables(definition, found, {"s.b"}, [left])[1] == (excluded,)
-    ignored = separate_new_tables(definition, found, {"s.b"}, [left, answered(excluded.question.id, Answer.IGNORE, 2)])
+    assert separate_new_tables(definition, found, {"s.b"}, [left], {})[1] == (excluded,)
+    answers = [left, answered(excluded.question.id, Answer.IGNORE, 2)]
+    ignored = separate_new_tables(definition, found, {"s.b"}, answers, {})
     assert ignored[0] == () and ignored[1][0].question is None and "ada" in ignored[1][0].reason
-    assert separate_new_tables(definition, found, {"s.b"}, [answered(excluded.question.id, Answer.APPLY)]) == (
-        found,
-        (),
-    )
+    approved = [answered(excluded.question.id, Answer.APPLY)]
+    assert separate_new_tables(definition, found, {"s.b"}, approved, {}) == (found, ())
+
+
+def test_an_answer_counts_for_one_table_not_for_later_ones_of_its_name() -> None:
+    definition = replace(SHOP, new_tables=OnNewTable.ASK)
+    found = selections(definition, "s.a")
+    first, second = ({"s.a": TableIdentity(number, {}, 0)} for number in ("1", "2"))
+    _, (asked,) = separate_new_tables(definition, found, {"s.b"}, [], first)
+    assert asked.question
+    answers = [answered(asked.question.id, Answer.IGNORE)]
+    assert separate_new_tables(definition, found, {"s.b"}, answers, first)[1][0].question is None
+    assert separate_new_tables(definition, found, {"s.b"}, answers, second)[1][0].question
+
+
+@pytest.mark.parametrize(
+    ("state", "has_control", "copied"),
+    [
+        (TableState.NEW, False, False),
+        (TableState.DROPPED, False, False),
+        (TableState.DROPPED, True, True),
+        (TableState.PENDING, False, True),
+        (TableState.REPLICATING, True, True),
+    ],
+)
+def test_a_table_that_was_dropped_without_a_copy_is_new_when_it_is_back(
+    state: TableState, has_control: bool, copied: bool
+) -> None:
+    control_record = control("s.a") if has_control else None
+    assert was_copied(TableRow("s.a", "a", state, control=control_record)) is copied
 
 
 def row(table: str, state: TableState = TableState.REPLICATING) -> tuple[str, TableRow]:

@@ -126,9 +126,9 @@ def test_a_new_table_is_reported_once_and_known_under_any_of_its_copies() -> Non
     asking = replace(definition(TableRule("public.*", targets=("wh",))), new_tables=OnNewTable.IGNORE)
     selections, _ = select(asking, [ROWS], folded)
     both, _ = select(definition(TableRule("public.*")), [ROWS], folded)
-    assert [one.table for one in separate_new_tables(asking, selections, {"x"}, ())[1]] == ["public.t@wh"]
-    assert [one.table for one in separate_new_tables(asking, both, {"x"}, ())[1]] == ["public.t"]
-    assert separate_new_tables(asking, both, {"public.t"}, ()) == (both, ())
+    assert [one.table for one in separate_new_tables(asking, selections, {"x"}, (), {})[1]] == ["public.t@wh"]
+    assert [one.table for one in separate_new_tables(asking, both, {"x"}, (), {})[1]] == ["public.t"]
+    assert separate_new_tables(asking, both, {"public.t"}, (), {}) == (both, ())
 
 
 def test_a_table_with_a_copy_in_any_target_is_not_taken_for_a_renamed_one() -> None:

@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tests.programs.definitions import FILTERED_OUT, MASKED, RENAMED, TRUNCATED
+from tests.programs.definitions import (
+    CONSTANT,
+    CONSTANT_VALUE,
+    FILTERED_OUT,
+    MASKED,
+    NOT_COPIED,
+    RENAMED,
+    TRUNCATED,
+)
 from tests.programs.past_rows import Past
 from tests.programs.program import Setup
-from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TIME, Column, Row, Table
+from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TEXT, TIME, Column, Row, Table
 
 HASH_KEY = "0123456789abcdef0123456789abcdef"
 SHARD = "region"
@@ -41,7 +49,9 @@ class Copy:
     ``kept``: keys whose rows an operator has kept although they left the source. ``decided``: records in quarantine
     about which a decision is final. ``nulls``: values that cannot be represented were once set to NULL. ``grounds``:
     what happened since the copy was last equal and may stop it. ``recounted``: how often a history was copied again
-    while a renamed column looked like another one: each row may have a new version."""
+    while a renamed column looked like another one: each row may have a new version. ``new``: what becomes of its table,
+    which came under a pattern and has no copy yet; ``unwanted``: an operator does not want the copy. ``outside``: keys
+    of rows that the last full copy left out, as long as they are not changed."""
 
     name: str
     target: str
@@ -59,12 +69,20 @@ class Copy:
     nulls: bool = False
     paused: bool = False
     copied_again: bool = False
+    new: str = ""
+    unwanted: bool = False
+    outside: set[Any] = field(default_factory=set)
 
     def wrote(self, key: Any) -> None:
         """The row was written at the source: what an operator decided about its former state has no effect."""
         self.set_values.pop(key, None)
         self.unknown.discard(key)
         self.kept.discard(key)
+        self.outside.discard(key)
+
+    def made(self) -> None:
+        """All its rows were copied."""
+        self.outside = {key for key in self.table.rows if self._leaves_out(self.table.named_row(key))}
 
     def differences(self, rows: Iterable[Mapping[str, Any]], waiting: set[Any]) -> Iterator[str]:
         """``rows``: of the target table. ``waiting``: keys of records in quarantine."""
@@ -92,7 +110,8 @@ class Copy:
                 if not (self._keeps_rows or key in self.kept):
                     yield f"{key!r} is not in the source: {_shown(copied[key])}"
             elif key not in copied:
-                yield f"{key!r} is missing{' (marked as deleted)' if key in marked else ''}: {truth[key]}"
+                if key not in self.outside:
+                    yield f"{key!r} is missing{' (marked as deleted)' if key in marked else ''}: {truth[key]}"
             else:
                 yield from self._wrong_values(key, truth[key], copied[key])
 
@@ -103,7 +122,11 @@ class Copy:
             for column in self.table.columns
             if not self.is_left_out(column) and column.born != self.table.writes
         }
-        now = {key: row for key, row in self.table.rows.items() if self._selects(self.table.named_row(key))}
+        now = {
+            key: row
+            for key, row in self.table.rows.items()
+            if key not in self.outside and self._selects(self.table.named_row(key))
+        }
         rows = {key: _of_columns(row, shown) for key, row in now.items()}
         self.past.remember(
             self.table, rows, self.setup, waiting | self.unknown | self.set_values.keys() | self.table.bad
@@ -112,12 +135,18 @@ class Copy:
     @property
     def _keeps_rows(self) -> bool:
         """Whether rows that left the source may stay."""
-        return self.setup.on_delete == "ignore" or bool(self.setup.ignore)
+        ignored = {"delete", "truncate"} if self.table.truncates else {"delete"}
+        return self.setup.on_delete == "ignore" or not ignored.isdisjoint(self.setup.ignore)
 
     def _selects(self, row: Mapping[str, Any]) -> bool:
         return not self.setup.filtered or row[NUMBER] not in (None, FILTERED_OUT)
 
+    def _leaves_out(self, row: Mapping[str, Any]) -> bool:
+        return self.setup.partial and row[NUMBER] in (None, NOT_COPIED)
+
     def _wrong_values(self, key: Any, truth: Mapping[str, Any], copied: Mapping[str, Any]) -> Iterator[str]:
+        if self.setup.constant and copied.get(CONSTANT) != CONSTANT_VALUE:
+            yield f"{key!r}: {CONSTANT} is {copied.get(CONSTANT)!r}"
         for column in self.table.columns:
             if column.name not in truth:
                 continue
@@ -141,6 +170,7 @@ class Copy:
 
     def is_left_out(self, column: Column) -> bool:
         excluded = self.setup.secret == "exclude" and column.name == SECRET
+        excluded |= self.setup.secret == "include" and column.name not in (KEY, NUMBER, TEXT, TIME)
         return excluded or column.id in self.left_out or column.id in self.table.withheld
 
     def _expected(self, key: Any, column: Column, value: Any) -> tuple[str, Any]:

@@ -22,14 +22,17 @@ from airflow_cdc_provider.core.spec.definition import (
 )
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
-from airflow_cdc_provider.core.spec.snapshot import SnapshotDefaults, SnapshotMode
+from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotDefaults, SnapshotMode
+from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from tests.programs.program import Setup
-from tests.programs.source import KEY, NUMBER, SECRET, TIME
+from tests.programs.source import KEY, NUMBER, SECRET, TEXT, TIME
 from tests.spark.targets_of_kinds import OPTIONS, SERVERS
 
 FILTERED_OUT = 3
+NOT_COPIED = 1
+CONSTANT, CONSTANT_VALUE = "origin", "${env:HOME} 'x'"
+PATTERN = "?"
 MASKED, TRUNCATED, RENAMED = 1, 1, "renamed"
-NAMED = (KEY, NUMBER, "v", TIME, SECRET)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def columns_of(setup: Setup) -> Columns:
     match setup.secret:
         case "exclude":
             columns = Columns(exclude=(SECRET,))
+        case "include":
+            columns = Columns(include=(KEY, NUMBER, TEXT, TIME))
         case "hash":
             columns = Columns(hash=(SECRET,))
         case "mask":
@@ -66,9 +71,11 @@ def columns_of(setup: Setup) -> Columns:
             columns = Columns(truncate={SECRET: TRUNCATED})
         case "rename":
             columns = Columns(rename={SECRET: RENAMED})
-    if setup.metadata:
-        columns = replace(columns, add=(AddedColumn("changed_at", metadata=Metadata.COMMIT_TIME),))
-    return columns
+    added = (
+        *((AddedColumn("changed_at", metadata=Metadata.COMMIT_TIME),) if setup.metadata else ()),
+        *((AddedColumn(CONSTANT, CONSTANT_VALUE),) if setup.constant else ()),
+    )
+    return replace(columns, add=added, cast={NUMBER: "text"} if setup.cast else {})
 
 
 def target_of(one: TargetKind, folder: Path, schema: str) -> Target:
@@ -79,11 +86,13 @@ def target_of(one: TargetKind, folder: Path, schema: str) -> Target:
     )
 
 
-def rule_of(setup: Setup, source_name: str, target: str) -> TableRule:
+def rule_of(setup: Setup, source_name: str, target: str, targets: tuple[str, ...] = ()) -> TableRule:
+    """``targets``: those that the table is copied into, if not into all."""
     history = History(setup.history)
     return TableRule(
         source_name,
         "both" if setup.shards else target,
+        targets,
         shard_column="region" if setup.shards else "",
         shard_value=target if setup.shards else "",
         columns=columns_of(setup),
@@ -96,6 +105,7 @@ def rule_of(setup: Setup, source_name: str, target: str) -> TableRule:
         history_target=f"{target}_history" if history is not History.NONE and setup.beside else "",
         on_bad_record=OnBadRecord.QUARANTINE if setup.quarantine else OnBadRecord.STOP,
         on_unrepresentable=OnUnrepresentable.SET_NULL if setup.set_null else OnUnrepresentable.STOP,
+        snapshot=Snapshot(where=(Condition(NUMBER, Comparison.NOT_EQUAL, NOT_COPIED),) if setup.partial else ()),
     )
 
 
@@ -107,6 +117,8 @@ def definition_of(setup: Setup, source: Source, rules: tuple[TableRule, ...], fo
         staging=Staging(f"{folder}/staging"),
         schema_changes=policy_of(setup.policy),
         snapshot=SnapshotDefaults(SnapshotMode(setup.mode)),
+        new_tables=OnNewTable(setup.new or "copy"),
+        dropped_tables=OnDroppedTable(setup.dropped) if setup.dropped else None,
         spark=Spark(engine=EngineMode(setup.engine)),
         hash_connection="hashes" if setup.secret == "hash" else "",
     )

@@ -51,6 +51,8 @@ RETYPE = st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW)
 ANSWER = st.builds(acts.AnswerQuestion, FEW, FEW)
 NEW_TARGET = st.builds(acts.AddTarget, st.sampled_from(TARGETS))
 RENAME_TABLE = st.builds(acts.RenameTable, FEW)
+CREATE_TABLE = st.just(acts.CreateTable())
+DROP_TABLE = st.builds(acts.DropTable, FEW)
 TOGETHER = st.builds(
     acts.Transaction,
     st.lists(st.one_of(PUT, PUT, DELETE, MOVE, TRUNCATE, ADD, DROP, RENAME), min_size=2, max_size=4).map(tuple),
@@ -66,6 +68,8 @@ EDITED: dict[str, tuple[Any, ...]] = {
     "engine": ("auto", "spark"),
     "filtered": (False, True),
     "history": ("none", "scd2", "log"),
+    "cast": (False, True),
+    "constant": (False, True),
 }
 EDIT = st.sampled_from([(key, value) for key, values in EDITED.items() for value in values]).map(
     lambda edit: acts.Edit(*edit)
@@ -166,6 +170,43 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         (then(RENAME_TABLE), then(RENAME_TABLE, PUT, SETTLE), then(RENAME_TABLE, RENAME), then(ANSWER, SETTLE)),
         {"source": having(POSTGRES, MARIADB), "policy": having("default", "apply", "ask")},
     ),
+    "patterns": Feature(
+        (
+            then(CREATE_TABLE, SETTLE),
+            then(CREATE_TABLE, PUT, SETTLE),
+            then(DROP_TABLE, SETTLE),
+            then(PUT, DROP_TABLE, CREATE_TABLE, SETTLE),
+            then(ANSWER, SETTLE),
+        ),
+        {
+            "source": having(POSTGRES, MARIADB, POLL),
+            "new": having("copy", "copy", "ask", "ignore"),
+            "dropped": having("", "keep", "drop", "stop"),
+        },
+    ),
+    "partial": Feature(
+        (then(PUT, SETTLE), then(DELETE), then(MOVE, SETTLE), then(command("resync", "verify", "repair"), SETTLE)),
+        {"partial": having(True), "source": having(POSTGRES, MARIADB, POLL)},
+    ),
+    "casts": Feature((then(PUT, SETTLE), then(RETYPE, PUT, SETTLE)), {"cast": having(True)}),
+    "constants": Feature((then(PUT, SETTLE), then(command("resync", "verify"), SETTLE)), {"constant": having(True)}),
+    "narrow": Feature(
+        (then(NEW_TARGET, PUT, SETTLE), then(st.builds(acts.RemoveTarget), SETTLE), then(ANSWER, SETTLE)),
+        {
+            "narrow": having(True),
+            "tables": having(2),
+            "targets": st.lists(having(*TARGETS), min_size=2, max_size=3).map(tuple),
+            "unnamed": having(True, False),
+        },
+    ),
+    "guard": Feature(
+        (
+            then(DELETE, DELETE, command("guarded resync"), SETTLE),
+            then(TRUNCATE, PUT, command("guarded resync"), SETTLE),
+            then(command("guarded resync"), SETTLE),
+            then(command("resync", "resume"), SETTLE),
+        ),
+    ),
     "transactions": Feature((then(TOGETHER), then(TOGETHER, SETTLE))),
     "engine": Feature((then(PUT, SETTLE),), {"engine": having("spark")}),
     "edits": Feature((then(EDIT, SETTLE), then(EDIT, PUT, SETTLE))),
@@ -187,7 +228,9 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         ),
         {"filtered": having(True)},
     ),
-    "hidden": Feature((then(PUT, SETTLE),), {"secret": having("exclude", "hash", "mask", "truncate", "rename")}),
+    "hidden": Feature(
+        (then(PUT, SETTLE),), {"secret": having("exclude", "include", "hash", "mask", "truncate", "rename")}
+    ),
     "metadata": Feature((then(PUT, SETTLE), then(command("resync"), SETTLE)), {"metadata": having(True)}),
     "shards": Feature((then(MOVE, SETTLE), then(TRUNCATE, SETTLE)), {"shards": having(True)}),
     "texts": Feature((then(PUT, SETTLE),), {"text_keys": having(True)}),
@@ -251,7 +294,9 @@ def programs(draw: Draw, wanted: tuple[str, ...] = ()) -> Program:
 def _possible(setup: Setup) -> Setup:
     """Without what no YAML may have together."""
     changes: dict[str, Any] = {}
-    if setup.shards:
+    if setup.new:
+        changes |= {"shards": False, "narrow": False}
+    if setup.shards and not setup.new:
         changes |= {"tables": 2, "history": "none", "declared_key": False, "secret": "plain"}
     if setup.on_delete == "soft":
         changes["ignore"] = tuple(what for what in setup.ignore if what != "delete")
@@ -260,9 +305,15 @@ def _possible(setup: Setup) -> Setup:
     if setup.history == "scd2" and setup.source == YDB:
         changes["history"] = "none"
     if setup.declared_key:
-        changes |= {"shards": False, "filtered": False, "text_keys": False}
+        changes |= {"shards": False, "filtered": False, "text_keys": False, "partial": False, "cast": False}
+    if setup.partial:
+        changes["cast"] = False
+    if setup.shards:
+        changes["narrow"] = False
     if setup.source != POLL:
         changes["zone"] = ""
     if setup.source in (POLL, YDB, DEBEZIUM):
         changes |= {"filtered": False, "declared_key": False, "shards": False, "mode": "initial"}
+    if setup.source in (YDB, DEBEZIUM):
+        changes |= {"partial": False, "new": "", "dropped": ""}
     return replace(setup, **changes)

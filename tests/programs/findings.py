@@ -9,8 +9,8 @@ NUMBERS = re.compile(r"/dev/shm\S+|/tmp\S+|p[0-9]+_[0-9]+\w*|0x[0-9a-f]+|[0-9]+|
 
 
 class Finding(AssertionError):
-    """``kind``: wrong rows, no reason, false reason, green, red, endless, lost, question, check, refused, crash or
-    not healed."""
+    """``kind``: wrong rows, no reason, false reason, green, red, endless, lost, question, unasked, check, refused,
+    crash or not healed."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}: {detail}")
@@ -26,7 +26,7 @@ class Finding(AssertionError):
 GROUNDS = {
     "schema": r"schema|column|renamed|type|changed|identity|statement|alter|rewritten",
     "bad": r"record|quarantine|cannot (hold|be)|infinit|zero date|bad|no target",
-    "server": r"publi|binlog|logged|identity",
+    "server": r"publi|binlog|logged|identity|row image",
     "position": r"slot|position|log|no longer|purged",
     "outage": r"connect|reach|unavailable|refused|answer",
     "missing": r"missing|no table|control record|restore|not created",
@@ -39,6 +39,7 @@ GROUNDS = {
     "renamed": r"renamed|schema change|lists|no table|not exist|does not have|missing",
     "target": r"is not its copy",
     "zone": r"time_zone",
+    "created": r"dropped|created|another table|identity|hole|replaced|missing|not exist",
 }
 """What may stop a copy → words that its reason must have then."""
 

@@ -15,6 +15,8 @@ from tests.programs.runs import IDLE, RUNS, one_run, settle
 from tests.programs.source import GOOD_TIME, TIME, Table
 
 CLOSING_KEY, CLOSING_VALUE = 8, 1
+MOVES = (TableState.REPLICATING, TableState.PAUSED, TableState.NEW)
+"""States that a resync does not end."""
 
 
 def heal(life: Life) -> None:
@@ -42,11 +44,7 @@ def heal(life: Life) -> None:
             life.world.searches_deletes = number == 0
             if set(one_run(life).states) <= IDLE:
                 break
-        stopped = [
-            name
-            for name, row in life.states().items()
-            if name in life.copies and row.state not in (TableState.REPLICATING, TableState.PAUSED)
-        ]
+        stopped = [name for name, row in life.states().items() if name in life.copies and row.state not in MOVES]
         if not stopped or life.world.is_feed:
             break
         for name in stopped:
@@ -56,7 +54,7 @@ def heal(life: Life) -> None:
     for name, row in life.states().items():
         if name not in life.copies or life.world.is_feed or _differ(life) or _meets_former(life.copies[name]):
             continue
-        if row.state is not TableState.REPLICATING:
+        if row.state not in (TableState.REPLICATING, TableState.NEW):
             raise Finding("not healed", f"{name} is {row.state} in the end: {row.reason} {row.error}")
 
 

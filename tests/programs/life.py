@@ -18,10 +18,10 @@ from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.programs.copies import HASH_KEY, Copy
-from tests.programs.definitions import TargetKind, definition_of, rule_of, target_of
+from tests.programs.definitions import PATTERN, TargetKind, definition_of, rule_of, target_of
 from tests.programs.past_rows import Past
 from tests.programs.program import Setup
-from tests.programs.source import KEY, Table
+from tests.programs.source import KEY, TEXT, Table
 from tests.programs.worlds.world import World
 from tests.programs.yaml_form import as_loaded
 from tests.spark.databases import Database, new_schema
@@ -44,24 +44,21 @@ class Servers:
 
 
 class Life(Pipeline):
-    """``off``: settings of the server that are not as the replicator needs them."""
+    """``off``: settings of the server that are not as the replicator needs them. ``gone``: copies whose table
+    was dropped, by name."""
 
     def __init__(self, folder: Path, servers: Servers, setup: Setup, world: World, stack: contextlib.ExitStack) -> None:
         self.folder, self.servers, self.setup, self.world, self.stack = folder, servers, setup, world, stack
         self.spark = servers.spark
         self.copies: dict[str, Copy] = {}
         self.off: set[str] = set()
+        self.gone: dict[str, Copy] = {}
         self.outage = False
         self.warehouses: dict[str, Database] = {}
         self._numbers = count(1)
-        named = frozenset({KEY}) | ({"s"} if self.setup.secret != "plain" else set())
-        text_keys = self.setup.text_keys
-        self.source_tables = [Table(name, text_keys, named) for name in TABLES[: self.setup.tables]]
-        for table in self.source_tables:
-            table.shows_renames = self.world.shows_renames
-            self.world.create(table)
+        self.source_tables = [self._new_table(name) for name in TABLES[: self.setup.tables]]
         self.listed = self.source_tables
-        self.world.begin(self.source_tables, self.setup.filtered)
+        self.world.begin(self.source_tables, self.setup.filtered or self.setup.partial)
         self.kinds: list[TargetKind] = []
         self.definition = definition_of(
             self.setup, self.world.source, self._rules(setup), self.folder, f"p{os.getpid()}_{next(PROGRAMS)}"
@@ -69,8 +66,43 @@ class Life(Pipeline):
         for kind in self.setup.targets:
             self.add_target(kind)
 
+    def _new_table(self, name: str) -> Table:
+        secret = self.setup.secret
+        named = {KEY, *(("s",) if secret != "plain" else ()), *((TEXT,) if secret == "include" else ())}
+        table = Table(name, self.setup.text_keys, frozenset(named))
+        table.shows_renames, table.truncates = self.world.shows_renames, self.world.truncates
+        self.world.create(table)
+        return table
+
+    def create_table(self) -> None:
+        free = [name for name in TABLES if name not in [one.name for one in self.source_tables]]
+        if not free or not self.setup.new:
+            return
+        table = self._new_table(free[0])
+        self.source_tables.append(table)
+        self.world.announce(table)
+        self.set_targets(self.kinds)
+        for copy in self.copies_of(table):
+            copy.grounds.add("created")
+            former = self.gone.pop(copy.name, None)  # an answer about another table of this name does not count
+            copy.new = self.setup.new if former is None else former.new
+
+    def drop_table(self, table: Table) -> None:
+        if not self.setup.new or len(self.source_tables) == 1:
+            return
+        self.world.drop_table(table)
+        self.gone |= {copy.name: copy for copy in self.copies_of(table)}
+        self.source_tables.remove(table)
+        self.set_targets(self.kinds)
+
     def _rules(self, setup: Setup) -> tuple[Any, ...]:
-        return tuple(rule_of(setup, self.world.table_name(one.name), one.name) for one in self.listed)
+        if setup.new:
+            return (rule_of(setup, self.world.table_name(PATTERN), "{table}"),)
+        first = (self.kinds[0].name,) if setup.narrow and self.kinds else ()
+        return tuple(
+            rule_of(setup, self.world.table_name(one.name), one.name, first if one is self.source_tables[-1] else ())
+            for one in self.listed
+        )
 
     def add_target(self, kind: str) -> None:
         number = next(self._numbers)
@@ -99,10 +131,11 @@ class Life(Pipeline):
     def set_targets(self, kinds: list[TargetKind]) -> None:
         self.kinds = kinds
         targets = tuple(target_of(one, self.folder, self._schema(one.name)) for one in kinds)
+        rules = self._rules(self.setup)
         if len(targets) == 1 and targets[0].name == "default":
-            self.redefine(target=targets[0], targets=())
+            self.redefine(target=targets[0], targets=(), tables=rules)
         else:
-            self.redefine(target=None, targets=targets)
+            self.redefine(target=None, targets=targets, tables=rules)
         wanted = {copy.name: copy for one in kinds for copy in self._copies_in(one.name)}
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
         for name, copy in self.copies.items():
@@ -141,6 +174,8 @@ class Life(Pipeline):
 
     def _copies_in(self, target: str) -> Iterator[Copy]:
         for table in self.listed:
+            if self.setup.narrow and table is self.source_tables[-1] and target != self.kinds[0].name:
+                continue
             name = self.world.table_name(table.name) + ("" if target == "default" else f"@{target}")
             beside = self.setup.history != "none" and self.setup.beside
             yield Copy(name, target, table, self.setup, "none" if beside else self.setup.history)

@@ -15,8 +15,10 @@ from tests.programs.program import (
     AnswerQuestion,
     Check,
     Command,
+    CreateTable,
     Delete,
     DropColumn,
+    DropTable,
     Edit,
     LoseCopy,
     LoseLog,
@@ -151,5 +153,15 @@ NAMED: dict[str, Program] = {
             *(BEGIN, AddColumn(D), Put(2, 1), Settle(), AnswerQuestion("apply"), AnswerQuestion("ignore"), Settle()),
             *(Put(2, 3), Put(4, 5), Settle()),
         ),
+    ),
+    "a table that is dropped and comes back is new again": Program(
+        Setup(new="ignore"), (BEGIN, CreateTable(), Settle(), DropTable(1), Settle(), CreateTable())
+    ),
+    "an answer about a new table is none about the next one of its name": Program(
+        Setup(new="ask"),
+        (BEGIN, CreateTable(), Settle(), AnswerQuestion("ignore"), Settle(), DropTable(1), CreateTable()),
+    ),
+    "a poll has no TRUNCATE that could be ignored": Program(
+        Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
     ),
 }

@@ -58,7 +58,7 @@ def _(act: acts.Edit, life: Life) -> None:
 
 @carry_out.register
 def _(act: acts.ListTables, life: Life) -> None:
-    if not life.setup.shards:
+    if not (life.setup.shards or life.setup.new):
         life.list_tables(max(1, act.count))
 
 
@@ -102,7 +102,12 @@ def _(act: acts.AnswerQuestion, life: Life) -> None:
     if answer is None:
         return
     answer_open_question(life.replicator(), question, answer, "ada", "")
-    if answer is Answer.IGNORE and question.columns:
+    if life.states()[copy.name].state is TableState.NEW:
+        copy.unwanted = answer is Answer.IGNORE
+        if answer is Answer.APPLY:
+            for one in life.copies_of(copy.table):
+                one.new = "copy"
+    elif answer is Answer.IGNORE and question.columns:
         copy.left_out |= {one.id for one in copy.table.columns if one.name in question.columns}
     elif answer is Answer.IGNORE:
         copy.kept |= set(copy.table.written) - set(copy.table.rows)
@@ -121,6 +126,9 @@ def _(act: acts.Command, life: Life) -> None:
         case "resume":
             life.record_command(CommandKind.RESUME, copy.name)
             copy.paused = False
+        case "guarded resync":
+            life.record_command(CommandKind.RESYNC, copy.name)
+            copy.copied_again = True
         case "resync":
             life.record_command(CommandKind.RESYNC, copy.name, approve_deletes=True)
             copy.copied_again = True

@@ -27,10 +27,14 @@ class Shown:
 class Setup(Shown):
     """The definition of the replicator. ``targets``: kinds of them. ``unnamed``: the first target is ``default``.
     ``text_keys``: the key is a text. ``history``: none, scd2 or log; ``beside``: in a table of its own. ``policy``:
-    for each kind of schema change. ``secret``: what becomes of the column ``s``: plain, exclude, hash, mask, truncate
-    or rename. ``filtered``: only rows whose ``a`` is not 3 are copied. ``declared_key``: the YAML names ``a`` as the
-    key, which is neither unique nor NOT NULL. ``shards``: both tables are copied into one. ``zone``: the timestamps
-    that a poll reads have no zone and the server is west of UTC; the YAML names its zone, or it is hidden."""
+    for each kind of schema change. ``secret``: what becomes of the column ``s``: plain, exclude, include (of the other
+    columns), hash, mask, truncate or rename. ``filtered``: only rows whose ``a`` is not 3 are copied. ``declared_key``:
+    the YAML names ``a`` as the key, which is neither unique nor NOT NULL. ``shards``: both tables are copied into one.
+    ``zone``: the timestamps that a poll reads have no zone and the server is west of UTC; the YAML names its zone, or
+    it is hidden. ``new``: the YAML has a pattern, and new tables are copied, asked about or ignored; ``dropped``: what
+    becomes of the copies of dropped tables. ``partial``: full copies leave out the rows whose ``a`` is 1. ``narrow``:
+    the last table is copied into the first target alone. ``cast``: ``a`` is a text in the copy. ``constant``: the copy
+    has a column with one value."""
 
     source: str = POSTGRES
     targets: tuple[str, ...] = (DELTA,)
@@ -55,6 +59,12 @@ class Setup(Shown):
     engine: str = "auto"
     statements: bool = False
     zone: str = ""
+    new: str = ""
+    dropped: str = ""
+    partial: bool = False
+    narrow: bool = False
+    cast: bool = False
+    constant: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +146,16 @@ class RenameTable(Act):
 
 
 @dataclass(frozen=True, repr=False)
+class CreateTable(Act):
+    """Another table that the pattern of the YAML selects, or one of a dropped table's name."""
+
+
+@dataclass(frozen=True, repr=False)
+class DropTable(Act):
+    table: int = 0
+
+
+@dataclass(frozen=True, repr=False)
 class Retype(Act):
     """``kind``: widen (``a`` to a longer integer) or narrow (``v`` to a shorter text)."""
 
@@ -211,7 +231,7 @@ class AnswerQuestion(Act):
 
 @dataclass(frozen=True, repr=False)
 class Command(Act):
-    """``kind``: pause, resume, resync, rewind, verify or repair."""
+    """``kind``: pause, resume, resync, guarded resync (whose deletes are not approved), rewind, verify or repair."""
 
     kind: str
     copy: int = 0

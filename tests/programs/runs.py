@@ -51,6 +51,7 @@ def one_run(life: Life, kill: str = "") -> DagRun:
         if name in before and not life.world.has_ids and any(column.renamed for column in copy.table.columns):
             copy.recounted += 1
             copy.past = Past()
+        copy.made()
         if copy.copied_again:
             copy.left_out.clear()
             copy.copied_again = False
@@ -102,18 +103,28 @@ def _compare(life: Life, dag_run: DagRun) -> None:
     stopped = False
     for name, copy in life.copies.items():
         row = rows.get(name)
+        if row is not None and row.state is TableState.NEW:
+            _require_question(copy, name in questions)
+            continue
+        if row is None and any(
+            one.name in rows and rows[one.name].state is TableState.NEW for one in life.copies_of(copy.table)
+        ):
+            continue  # the table is asked about once
         if row is None:
             if not dag_run.problems:
                 raise Finding("lost", f"{name} is in no state, and the run is green")
             stopped = True
             continue
+        if copy.new in ("ask", "ignore"):
+            raise Finding("unasked", f"{name} is {row.state}, although its table is new and not wanted")
+        copy.new = ""
         if row.state is TableState.REPLICATING:
             if name in questions and not questions[name].about_difference:
                 raise Finding("question", f"{name} is replicating, and is asked about: {questions[name].changes}")
             if life.outage and copy.target in life.warehouses:
                 continue
             _require_equal(life, copy, row.target)
-            copy.grounds -= {"bad", "truncate", "missing", "deletes", "position", "definition", "listed"}
+            copy.grounds -= {"bad", "truncate", "missing", "deletes", "position", "definition", "listed", "created"}
             if copy.table.writes > copy.table.altered:
                 copy.grounds.discard("schema")
             if not life.off:
@@ -126,11 +137,30 @@ def _compare(life: Life, dag_run: DagRun) -> None:
         else:
             stopped = True
             _require_reason(life, copy, row, dag_run)
+    for name in life.gone.keys() & rows.keys():
+        stopped |= _stays_stopped(life, name, rows[name])
     if stopped and dag_run.green:
         shown = {name: (str(row.state), row.reason) for name, row in rows.items()}
         raise Finding("green", f"a run is green although a copy is stopped: {shown}")
     if not stopped and not dag_run.green:
         raise Finding("red", f"a run fails although no copy is stopped: {dag_run.states} {dag_run.problems[:3]}")
+
+
+def _require_question(copy: Copy, asked: bool) -> None:
+    """Of a new table: it stops no run."""
+    if not copy.new or copy.new == "copy":
+        raise Finding("lost", f"{copy.name} is new, and no run copies it")
+    if asked is not (copy.new == "ask" and not copy.unwanted):
+        raise Finding("question", f"{copy.name} is new, {copy.new}: {'a' if asked else 'no'} question")
+
+
+def _stays_stopped(life: Life, name: str, row: Any) -> bool:
+    """Of a copy whose table was dropped."""
+    if row.state is TableState.BLOCKED and life.setup.dropped in ("stop", "drop"):
+        return True
+    if row.state not in (TableState.DROPPED, TableState.NEW) and not life.outage:
+        raise Finding("lost", f"{name} is {row.state}, and its table was dropped: {row.reason}")
+    return False
 
 
 def _require_equal(life: Life, copy: Copy, target: str) -> None:

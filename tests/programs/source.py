@@ -38,7 +38,7 @@ class Table:
     statement. ``written``: key → number of writes that made, changed or deleted it. ``bad``: keys whose row cannot be
     represented. ``withheld``: columns that came after the first copy, of a sensitive table. ``named``: columns that the
     YAML names, which keep their names. ``former``: names that columns once had; ``reused``: one of them has become
-    another column's. ``shows_renames``: whether the stream of the source does."""
+    another column's. ``shows_renames``, ``truncates``: whether the stream of the source shows them."""
 
     name: str
     text_keys: bool
@@ -52,6 +52,7 @@ class Table:
     bad: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
     shows_renames: bool = True
+    truncates: bool = True
     called: str = ""
     former: set[str] = field(default_factory=set)
     reused: bool = False

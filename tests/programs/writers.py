@@ -120,6 +120,16 @@ def _(act: acts.RenameTable, life: Life) -> None:
 
 
 @carry_out.register
+def _(act: acts.CreateTable, life: Life) -> None:
+    life.create_table()
+
+
+@carry_out.register
+def _(act: acts.DropTable, life: Life) -> None:
+    life.drop_table(life.table(act.table))
+
+
+@carry_out.register
 def _(act: acts.Retype, life: Life) -> None:
     table = life.table(act.table)
     column = table.column("a" if act.kind == "widen" else "v")

@@ -12,6 +12,7 @@ from airflow_cdc_provider.core.spec.other_kinds import OtherKind, not_copied
 from airflow_cdc_provider.core.spec.selection import Selection, is_pattern, rule_of
 from airflow_cdc_provider.core.spec.table_policy import OnDroppedTable, OnNewTable
 from airflow_cdc_provider.core.table.copies import source_table, target_of_copy
+from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -56,14 +57,17 @@ def separate_new_tables(
     selections: Iterable[Selection],
     known: Collection[str],
     decisions: Iterable[OperatorDecision],
+    identities: Mapping[str, TableIdentity],
 ) -> tuple[tuple[Selection, ...], tuple[NewTable, ...]]:
-    """The tables to copy, and those that are not copied. ``known``: the tables of earlier runs. A table that the YAML
-    names is always copied. A table with several copies is reported once, under the name of the first of them."""
+    """The tables to copy, and those that are not copied. ``known``: the tables of earlier runs. ``identities``: of
+    tables, where the source has them: another table of a name is another question. A table that the YAML names is
+    always copied. A table with several copies is reported once, under the name of the first of them."""
     decisions = tuple(decisions)
     copied, excluded = list[Selection](), dict[str, NewTable]()
     for selection in selections:
         new = is_pattern(selection.rule.source) and selection.source_table not in known
-        reason, question = _why_not_copied(definition, selection, decisions) if new else ("", None)
+        table = identities[selection.source_table].table_id if selection.source_table in identities else ""
+        reason, question = _why_not_copied(definition, selection, decisions, table) if new else ("", None)
         if reason:
             excluded.setdefault(selection.source_table, NewTable(selection.table, selection.target, reason, question))
         else:
@@ -72,7 +76,7 @@ def separate_new_tables(
 
 
 def _why_not_copied(
-    definition: Definition, selection: Selection, decisions: Iterable[OperatorDecision]
+    definition: Definition, selection: Selection, decisions: Iterable[OperatorDecision], identity: str
 ) -> tuple[str, Question | None]:
     """An empty reason: it is copied."""
     policy = on_new_table(definition, selection.rule)
@@ -80,7 +84,7 @@ def _why_not_copied(
         return "", None
     if policy is OnNewTable.IGNORE:
         return f"a new table; `new_tables: ignore` applies to `{selection.rule.source}`", None
-    question = _question(selection)
+    question = _question(selection, identity)
     decision = answer_to(decisions, question.id)
     if decision is None or decision.answer is Answer.LEAVE:
         return "a new table waits for an operator's answer", question
@@ -89,11 +93,17 @@ def _why_not_copied(
     return f"a new table; {decision.decided_by} decided at {decision.decided_at} not to copy it", None
 
 
-def _question(selection: Selection) -> Question:
+def _question(selection: Selection, identity: str) -> Question:
     columns = ", ".join(f"{column.name} {column.type}" for column in selection.selected.columns)
     change = f"the source has a new table, selected by {selection.rule.source}: {columns}"
-    number = question_id(selection.source_table, "", 0, "", "new table")
+    number = question_id(selection.source_table, "", 0, identity, "new table")
     return Question(number, selection.table, 0, (change,), (Answer.APPLY, Answer.IGNORE, Answer.LEAVE))
+
+
+def was_copied(row: TableRow) -> bool:
+    """Whether the table has, or had, a copy or its beginning. One that was dropped without a copy is new when it comes
+    back."""
+    return row.state is not TableState.NEW and not (row.state is TableState.DROPPED and row.control is None)
 
 
 def gone_tables(definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]) -> tuple[GoneTable, ...]:

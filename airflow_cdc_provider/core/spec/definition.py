@@ -152,11 +152,6 @@ class TableRule:
     def ignores_truncates(self) -> bool:
         return self.on_delete is OnDelete.IGNORE or Ignorable.TRUNCATE in self.ignore
 
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether rows that left the source stay in the copy, unmarked."""
-        return self.ignores_deletes or self.ignores_truncates
-
     def has_copy_in(self, target: str) -> bool:
         """Whether the target with this name has a copy of the table."""
         return not self.targets or target in self.targets

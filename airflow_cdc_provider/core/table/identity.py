@@ -79,6 +79,12 @@ class TableIdentity:
     membership: str = ""
     sent: StreamSettings | None = None
 
+    @property
+    def table_id(self) -> str:
+        """``table``, or the id of the file where the catalog has no id of tables: a table that is rebuilt has a new
+        file."""
+        return self.table or (self.partitions[THE_TABLE].file if THE_TABLE in self.partitions else "")
+
 
 @dataclass(frozen=True)
 class UnloggedChanges:

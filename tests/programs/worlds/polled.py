@@ -55,8 +55,11 @@ class PolledWorld(PostgresWorld):
             f"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON {table.name} FOR EACH ROW EXECUTE FUNCTION stamp()",
         )
 
-    def begin(self, tables: list[Table], filtered: bool) -> None:
+    def begin(self, tables: list[Table], whole_rows: bool) -> None:
         self.tables = tables
+
+    def announce(self, table: Table) -> None:
+        return
 
     def wait(self) -> None:
         time.sleep(0.6)

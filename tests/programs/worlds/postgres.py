@@ -61,11 +61,17 @@ class PostgresWorld(SqlWorld):
     def table_name(self, name: str) -> str:
         return f"public.{name}"
 
-    def begin(self, tables: list[Table], filtered: bool) -> None:
+    def begin(self, tables: list[Table], whole_rows: bool) -> None:
         self.tables = tables
-        self.identity = "FULL" if filtered else "DEFAULT"
+        self.identity = "FULL" if whole_rows else "DEFAULT"
         self.set("identity", on=True)
         self.execute(f"CREATE PUBLICATION cdc FOR TABLE {', '.join(one.called for one in tables)}")
+
+    def announce(self, table: Table) -> None:
+        self.execute(
+            f"ALTER TABLE {table.called} REPLICA IDENTITY {self.identity}",
+            f"ALTER PUBLICATION cdc ADD TABLE {table.called}",
+        )
 
     def execute(self, *statements: str) -> None:
         for statement in statements:

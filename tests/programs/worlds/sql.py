@@ -59,6 +59,9 @@ class SqlWorld(World):
     def drop(self, table: Table, name: str) -> None:
         self.execute(f"ALTER TABLE {table.called} DROP COLUMN {self.quoted(name)}")
 
+    def drop_table(self, table: Table) -> None:
+        self.execute(f"DROP TABLE {table.called}")
+
     def rename_table(self, table: Table, name: str) -> None:
         self.execute(f"ALTER TABLE {table.called} RENAME TO {name}")
         table.called = name

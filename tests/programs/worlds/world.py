@@ -49,8 +49,8 @@ class World(ABC):
     def create(self, table: Table) -> None:
         """With its rows."""
 
-    def begin(self, tables: list[Table], filtered: bool) -> None:  # noqa: B027 - most sources need none
-        """After all tables were created."""
+    def begin(self, tables: list[Table], whole_rows: bool) -> None:  # noqa: B027 - most sources need none
+        """After the first tables were created. ``whole_rows``: changes must contain the former row."""
 
     @abstractmethod
     def put(self, table: Table, key: Any, before: dict[str, Any] | None) -> None:
@@ -72,6 +72,12 @@ class World(ABC):
         raise NotImplementedError
 
     def rename(self, table: Table, old: str, new: str) -> None:
+        raise NotImplementedError
+
+    def announce(self, table: Table) -> None:  # noqa: B027 - most sources carry each table
+        """The source carries the changes of a table that was created later."""
+
+    def drop_table(self, table: Table) -> None:
         raise NotImplementedError
 
     def rename_table(self, table: Table, name: str) -> None:
