@@ -43,7 +43,8 @@ def _(act: acts.SetClock, life: Life) -> None:
 @carry_out.register
 def _(act: acts.LoseCopy, life: Life) -> None:
     copy = life.copy(act.copy)
-    row = life.states().get(copy.name)
+    rows = life.states()
+    row = rows.get(copy.name)
     if row is None or row.control is None:
         return
     if database := life.warehouses.get(copy.target):
@@ -52,7 +53,7 @@ def _(act: acts.LoseCopy, life: Life) -> None:
         target = life.definition.target_named(copy.target)
         shutil.rmtree(f"{target.location}/{row.target}", ignore_errors=True)
     for other in life.copies.values():  # two shards are in one table
-        if other.target == copy.target and life.states()[other.name].target == row.target:
+        if other.target == copy.target and other.name in rows and rows[other.name].target == row.target:
             other.grounds.add("missing")
             other.past = Past()
 

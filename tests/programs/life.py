@@ -137,6 +137,9 @@ class Life(Pipeline):
         else:
             self.redefine(target=None, targets=targets, tables=rules)
         wanted = {copy.name: copy for one in kinds for copy in self._copies_in(one.name)}
+        for copy in wanted.values():
+            if former := self.copies_of(copy.table):
+                copy.new, copy.unwanted = former[0].new, former[0].unwanted
         self.copies = {name: self.copies.get(name, copy) for name, copy in wanted.items()}
         for name, copy in self.copies.items():
             copy.history = wanted[name].history

@@ -103,10 +103,9 @@ def _(act: acts.AnswerQuestion, life: Life) -> None:
         return
     answer_open_question(life.replicator(), question, answer, "ada", "")
     if life.states()[copy.name].state is TableState.NEW:
-        copy.unwanted = answer is Answer.IGNORE
-        if answer is Answer.APPLY:
-            for one in life.copies_of(copy.table):
-                one.new = "copy"
+        for one in life.copies_of(copy.table):
+            one.unwanted = answer is Answer.IGNORE
+            one.new = "copy" if answer is Answer.APPLY else one.new
     elif answer is Answer.IGNORE and question.columns:
         copy.left_out |= {one.id for one in copy.table.columns if one.name in question.columns}
     elif answer is Answer.IGNORE:

@@ -32,7 +32,7 @@ class DatabaseKit(SqlKit):
         self.database = database
         self.proxy = proxy
         self.kind = database.kind
-        self.has_odd_numbers = database.kind == "postgres"
+        self.has_odd_numbers = self.keeps_zeros_apart = database.kind == "postgres"
         self.jars = (database.kind,)
         self.upkeep = "VACUUM FULL {t}" if self.kind == "postgres" else "OPTIMIZE TABLE {t}"
         self.target = database.target

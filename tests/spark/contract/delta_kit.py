@@ -30,7 +30,7 @@ class DeltaKit:
     keeps_versions = True
     keeps_cuts = True
     chores = frozenset({"purge", "compact", "vacuum"})
-    has_odd_numbers = True
+    has_odd_numbers = keeps_zeros_apart = True
     before_commit = "merge.before_commit"
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:

@@ -219,10 +219,12 @@ KEYLESS_CASES: dict[str, Case] = {
     ),
 }
 
-ODD_NUMBERS = {
+ZEROS = {
     "equal numbers that are not equal copies": Case(
         [("z", 0.0), ("z", -0.0)], lambda t: [t.delete("z", -0.0)], [("z", 0.0)]
     ),
+}
+NO_NUMBERS = {
     "of two rows without a number one goes": Case(
         [("n", "NaN"), ("n", "NaN")], lambda t: [t.delete("n", "NaN")], [("n", "NaN")]
     ),

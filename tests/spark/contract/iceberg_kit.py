@@ -30,7 +30,7 @@ class IcebergKit:
     keeps_versions = True
     keeps_cuts = True
     chores = frozenset({"compact", "expire"})
-    has_odd_numbers = True
+    has_odd_numbers = keeps_zeros_apart = True
     before_commit = "merge.before_commit"
     catalog: type[Catalog] = SqlCatalog
 

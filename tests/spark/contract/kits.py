@@ -33,7 +33,8 @@ class TargetKit(Protocol):
     ``keeps_versions``: an older version can be read, and restored alone; the target's own history contains it. Without,
     a restore brings a backup back, with its cursor. ``keeps_cuts``: a published cut can be read after its tables have
     moved on, until a new copy replaces one. ``chores``: the upkeep that can be due. ``has_odd_numbers``: its
-    floats have NaN and a negative zero. ``before_commit``: the last failpoint at which others can change the table."""
+    floats have NaN and a negative zero; ``keeps_zeros_apart``: also where a statement compares rows. ``before_commit``:
+    the last failpoint at which others can change the table."""
 
     kind: str
     engine: EngineMode
@@ -42,6 +43,7 @@ class TargetKit(Protocol):
     keeps_cuts: bool
     chores: frozenset[str]
     has_odd_numbers: bool
+    keeps_zeros_apart: bool
     before_commit: str
     target: Target
     secrets: Secrets

@@ -25,7 +25,7 @@ from tests.spark.contract.sql_kit import SqlKit
 
 class RedshiftKit(SqlKit):
     kind = "redshift"
-    has_odd_numbers = False
+    has_odd_numbers = keeps_zeros_apart = False
     upkeep = "VACUUM {t}"
 
     def __init__(self, spark: SparkSession, server: EmbeddedRedshift, store: Moto, schema: str) -> None:

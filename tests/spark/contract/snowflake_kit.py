@@ -29,7 +29,7 @@ DATABASE = "COPIES"
 
 class SnowflakeKit(SqlKit):
     kind = "snowflake"
-    has_odd_numbers = False
+    has_odd_numbers = keeps_zeros_apart = False
 
     def __init__(self, spark: SparkSession, server: EmbeddedSnowflake, schema: str, store: Moto | None = None) -> None:
         """``store``: has the external stage."""

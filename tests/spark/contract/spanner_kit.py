@@ -45,7 +45,7 @@ class SpannerKit:
     keeps_versions = False
     keeps_cuts = True
     chores: frozenset[str] = frozenset()
-    has_odd_numbers = True
+    has_odd_numbers = keeps_zeros_apart = True
     before_commit = "merge.before_submit"
 
     def __init__(self, spark: SparkSession, server: EmbeddedSpanner, database: str, options: Mapping[str, Any]) -> None:

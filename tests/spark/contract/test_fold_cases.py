@@ -16,9 +16,10 @@ from tests.spark.contract.fold_cases import (
     KEYED,
     KEYLESS,
     KEYLESS_CASES,
-    ODD_NUMBERS,
+    NO_NUMBERS,
     PARTIAL,
     WHOLE,
+    ZEROS,
     Case,
     KeyedChanges,
     KeylessChanges,
@@ -85,9 +86,8 @@ def keyless(
     """The final rows of a table without key, by case."""
     folder = tmp_path_factory.mktemp("bare")
     with KITS[request.param](spark, folder, request.getfixturevalue) as kit:
-        yield keyless_cases(
-            KitTable(kit, folder, KEYLESS), KEYLESS_CASES | (ODD_NUMBERS if kit.has_odd_numbers else {})
-        )
+        numbers = (NO_NUMBERS if kit.has_odd_numbers else {}) | (ZEROS if kit.keeps_zeros_apart else {})
+        yield keyless_cases(KitTable(kit, folder, KEYLESS), KEYLESS_CASES | numbers)
 
 
 def keyless_cases(table: KitTable, cases: Mapping[str, Case]) -> Rows:
@@ -100,12 +100,12 @@ def keyless_cases(table: KitTable, cases: Mapping[str, Case]) -> Rows:
     return {name: [row[1:] for row in found if row[0] == writer.case] for name, writer in writers.items()}
 
 
-@pytest.mark.parametrize("case", [*KEYLESS_CASES, *ODD_NUMBERS])
+@pytest.mark.parametrize("case", [*KEYLESS_CASES, *NO_NUMBERS, *ZEROS])
 def test_rows_without_key_equal_the_source_after_each_case(keyless: Rows, case: str) -> None:
     if case not in keyless:
         pytest.skip("the database has no such numbers; what it does instead is a test of its own")
     assert [as_text(row) for row in keyless[case]] == [
-        as_text(row) for row in (KEYLESS_CASES | ODD_NUMBERS)[case].after
+        as_text(row) for row in (KEYLESS_CASES | NO_NUMBERS | ZEROS)[case].after
     ]
 
 
