@@ -8,6 +8,7 @@ CORE = "airflow_cdc_provider/core"
 CONTROL = "airflow_cdc_provider/control"
 STORE = "airflow_cdc_provider/state/store.py"
 
+LISTED = "tests/core/test_listed_tables.py"
 SETTLED = "tests/provider/test_settled_tables.py"
 
 RUNS = (
@@ -31,6 +32,34 @@ RUNS = (
         "            found = targets.named(target).existing([selection.target for selection in own])",
         "            found = {n for s in own for n in targets.named(target).existing([s.target])}",
         (SETTLED,),
+    ),
+    Mutant(
+        "a table that was dropped without a copy is no new table when it is back",
+        f"{CORE}/decisions/listed_tables.py",
+        "row.state is not TableState.NEW and not (row.state is TableState.DROPPED and row.control is None)",
+        "row.state is not TableState.NEW",
+        (LISTED,),
+    ),
+    Mutant(
+        "an answer about a new table counts for later tables of its name",
+        f"{CORE}/decisions/listed_tables.py",
+        'question_id(selection.source_table, "", 0, identity, "new table")',
+        'question_id(selection.source_table, "", 0, identity[:0], "new table")',
+        (LISTED,),
+    ),
+    Mutant(
+        "a resync keeps rows for a TRUNCATE that the source does not report",
+        "spark_jobs/copies/delete_guard.py",
+        "    return not isinstance(source, ReportsChanges) or source.reported_changes.truncate in IN_STREAM\n",
+        "    return bool(source)\n",
+        ("tests/core/test_missing_rows.py",),
+    ),
+    Mutant(
+        "a table that stays blocked forgets what was found",
+        f"{CONTROL}/table_rows.py",
+        "error=(known and row.error) or str(shown)",
+        "error=str(shown)",
+        ("tests/provider/test_window_errors.py",),
     ),
     Mutant(
         "the source is acknowledged before the tables have applied it",
