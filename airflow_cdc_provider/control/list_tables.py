@@ -48,10 +48,10 @@ def list_tables(replicator: Replicator, rows: Mapping[str, TableRow]) -> ListedT
     described, renamed = _renamed_tables(replicator, described_tables(replicator, rows), rows)
     others = other_kinds(source)
     selections, problems = select(definition, described, replicator.targets.table_name, replicator.hash_key, others)
-    copies = {copy for copy, row in rows.items() if was_copied(row)} or tables_in_staging(replicator)
+    copies = {copy for copy, row in rows.items() if was_copied(row)} if rows else tables_in_staging(replicator)
     known = {source_table(copy) for copy in copies}
     new: tuple[NewTable, ...] = ()
-    if known:  # not in the first run
+    if rows or known:  # not in the first run
         asked = [
             one.source_table
             for one in selections

@@ -82,10 +82,12 @@ class Life(Pipeline):
         self.source_tables.append(table)
         self.world.announce(table)
         self.set_targets(self.kinds)
+        rows = self.states()
         for copy in self.copies_of(table):
             copy.grounds.add("created")
-            former = self.gone.pop(copy.name, None)  # an answer about another table of this name does not count
-            copy.new = self.setup.new if former is None else former.new
+            self.gone.pop(copy.name, None)  # an answer about another table of this name does not count
+            had_copy = copy.name in rows and rows[copy.name].control is not None
+            copy.new, copy.unwanted = "" if had_copy else self.setup.new, False
 
     def drop_table(self, table: Table) -> None:
         if not self.setup.new or len(self.source_tables) == 1:

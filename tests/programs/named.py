@@ -161,6 +161,10 @@ NAMED: dict[str, Program] = {
         Setup(new="ask"),
         (BEGIN, CreateTable(), Settle(), AnswerQuestion("ignore"), Settle(), DropTable(1), CreateTable()),
     ),
+    "a run of a replicator without copies is not its first one": Program(
+        Setup(new="ask", declared_key=True),
+        (BEGIN, Put(4, 4), CreateTable(), Settle(), DropTable(0), Settle(), CreateTable()),
+    ),
     "a poll has no TRUNCATE that could be ignored": Program(
         Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
     ),
