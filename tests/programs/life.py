@@ -85,7 +85,8 @@ class Life(Pipeline):
         rows = self.states()
         for copy in self.copies_of(table):
             copy.grounds.add("created")
-            self.gone.pop(copy.name, None)  # an answer about another table of this name does not count
+            former = self.gone.pop(copy.name, copy)
+            copy.paused = former.paused  # an answer about another table of this name does not count
             had_copy = copy.name in rows and rows[copy.name].control is not None
             copy.new, copy.unwanted = "" if had_copy else self.setup.new, False
 
