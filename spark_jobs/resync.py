@@ -7,6 +7,7 @@ after the commit, the next attempt copies again, which is correct too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -21,13 +22,20 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copy_extent import WHOLE
 from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.merge_plan import DELETED
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from spark_jobs.copies.copied_rows import CopiedRows, literal, target_frame, technical_columns
+from spark_jobs.copies.copied_rows import (
+    CopiedRows,
+    literal,
+    open_copied_rows,
+    target_frame,
+    technical_columns,
+)
 from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,
@@ -45,6 +53,7 @@ from spark_jobs.copies.delete_guard import (
     live_rows,
     require_delete_approval,
 )
+from spark_jobs.copies.extents import rows_of_copy
 from spark_jobs.copies.key_audit import audit_keys, audit_window
 from spark_jobs.copies.split_frames import copy_rows
 from spark_jobs.histories.copy_again import HistoryCopy
@@ -79,13 +88,19 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             allowed=TableState.RESYNCING,
         )
     require_expected_fence(task, current.control)
-    if (window := audit_window(job.log, current.control)) is not None:
-        return audit_keys(job, work, window)
+    kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
+    audited = audit_window(job.log, current.control)
+    if audited is not None and kept_history is History.NONE:
+        return audit_keys(job, work, audited)
     job = with_copy_window(job, task)
     began = datetime.now(UTC)
-    with open_copy(job, task, job.step.window, task.rule.snapshot.extent) as copy, copy_rows(job, work, copy) as new:
+    extent = task.rule.snapshot.extent
+    with (
+        open_copy(job, task, job.step.window, extent if audited is None else WHOLE) as copy,
+        open_copied_rows(job, work, copy, began) as copied,
+        copy_rows(job, work, copy) as new,
+    ):
         failpoint("copy.anchored")
-        kept_history = history_of(current.control.schema) if current.control.schema else History.NONE
         same_history = kept_history is task.rule.history is not History.NONE
         continues = same_history and not _begins_anew(job, task)
         if continues:
@@ -95,10 +110,11 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         catches_up = not job.source.exact_snapshot
         record = build_control_record(job, task, named_fence, current, copy, current.control.state, catches_up)
         if continues:
-            return _continue_history(HistoryCopy(job, work, copy, current.control, record, began), old, new)
+            history = HistoryCopy(job, work, copy, current.control, record, began)
+            versions = current_rows(history.history, old, copy.schema.key)
+            new = new if audited is None else rows_of_copy(versions, new, replace(task, schema=copy.schema), extent)
+            return _continue_history(history, versions, new)
         old = _under_names_of(copy.schema, current.control.schema, old)
-        technical = technical_columns(copy, task.rule, began)
-        rows = target_frame(work, copy, new, technical)
         missing = MissingRows(0, 0)
         keeps = keeps_missing_rows(job, task)
         if not keeps or not copy.schema.key or kept_history is not History.NONE:
@@ -107,9 +123,11 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             _require_approval(job, work, current.control, missing)
         keeps |= task.rule.on_delete is OnDelete.SOFT
         if keeps and copy.schema.key and not same_history:  # a feed that begins anew has the kept rows, too
+            technical = technical_columns(copy, task.rule, began)
+            rows = target_frame(work, copy, new, technical)
             kept_rows = _kept(copy, current_rows(kept_history, old, copy.schema.key), new, technical)
             rows = rows.unionByName(_as_columns_of(rows, kept_rows, task), allowMissingColumns=True)
-        copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
+            copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
         return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
 
@@ -125,9 +143,8 @@ def _begins_anew(job: Job, task: TableTask) -> bool:
     return isinstance(job.source, StreamHoldsSnapshots) and not _is_announced(job, task)
 
 
-def _continue_history(copied: HistoryCopy, old: DataFrame, new: DataFrame) -> TableResult:
-    """``old``: all rows of the target."""
-    current = current_rows(copied.history, old, copied.schema.key)
+def _continue_history(copied: HistoryCopy, current: DataFrame, new: DataFrame) -> TableResult:
+    """``current``: the newest versions in the target."""
     with copied.work.phase("compare"):
         differences = copied.differences(current, new).localCheckpoint()
         missing = copied.missing(differences, current)

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.columns.copied import copied_name
@@ -40,6 +41,18 @@ def rows_in_extent(rows: DataFrame, task: TableTask, extent: CopyExtent) -> Data
     """The rows of a copy that match the conditions of its extent now."""
     conditions = [_sql(task, condition) for condition in extent.where]
     return rows.where(" AND ".join(conditions)) if conditions else rows
+
+
+def rows_of_copy(held: DataFrame, rows: DataFrame, task: TableTask, extent: CopyExtent) -> DataFrame:
+    """Of all rows of the source, those that a copy of the extent has: the rows that match now, and those whose key it
+    holds, which changes have brought."""
+    if extent.is_whole:
+        return rows
+    keys = held.select(*map(quoted, task.schema.key)).alias("held")
+    same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in task.schema.key]
+    others = rows.alias("source").join(keys, same, "left_anti")
+    held_rows = rows.alias("source").join(keys, same, "left_semi")
+    return held_rows.unionByName(rows_in_extent(others, task, extent)) if extent.rows else held_rows
 
 
 def _sql(task: TableTask, condition: Condition) -> str:

@@ -20,9 +20,7 @@ from airflow_cdc_provider.core.decisions.holes import hole_of
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
-from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.merge_plan import GONE, KNOWN, OP, ORDER
 from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -44,10 +42,8 @@ from spark_jobs.writers.writer import open_writer
 
 def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
     """The window after the cursor that requires an audit of the table; None where a copy is needed: an operator
-    requested one, or the first hole is of another kind. A history ends versions by a copy, too."""
+    requested one, or the first hole is of another kind."""
     if control.state.command or control.schema is None or not control.schema.key:
-        return None
-    if history_of(control.schema) is not History.NONE:
         return None
     for number in range(control.window + 1, log.sealed() + 1):
         if hole := hole_of(log.manifest(number), control.table, control.floor):

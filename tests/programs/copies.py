@@ -24,7 +24,7 @@ from tests.programs.program import Setup
 from tests.programs.source import BAD_TIME, KEY, NUMBER, SECRET, TEXT, TIME, Column, Row, Table
 
 HASH_KEY = "0123456789abcdef0123456789abcdef"
-SHARD = "region"
+SHARD, SCHEMA_ONLY = "region", "schema_only"
 
 
 def hashed(value: Any) -> str | None:
@@ -142,7 +142,7 @@ class Copy:
         return not self.setup.filtered or row[NUMBER] not in (None, FILTERED_OUT)
 
     def _leaves_out(self, row: Mapping[str, Any]) -> bool:
-        return self.setup.partial and row[NUMBER] in (None, NOT_COPIED)
+        return self.setup.mode == SCHEMA_ONLY or (self.setup.partial and row[NUMBER] in (None, NOT_COPIED))
 
     def _wrong_values(self, key: Any, truth: Mapping[str, Any], copied: Mapping[str, Any]) -> Iterator[str]:
         if self.setup.constant and copied.get(CONSTANT) != CONSTANT_VALUE:

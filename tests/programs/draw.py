@@ -186,7 +186,11 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     ),
     "partial": Feature(
         (then(PUT, SETTLE), then(DELETE), then(MOVE, SETTLE), then(command("resync", "verify", "repair"), SETTLE)),
-        {"partial": having(True), "source": having(POSTGRES, MARIADB, POLL)},
+        {
+            "partial": having(True, True, False),
+            "mode": having("initial", "schema_only"),
+            "source": having(POSTGRES, MARIADB, POLL),
+        },
     ),
     "casts": Feature((then(PUT, SETTLE), then(RETYPE, PUT, SETTLE)), {"cast": having(True)}),
     "constants": Feature((then(PUT, SETTLE), then(command("resync", "verify"), SETTLE)), {"constant": having(True)}),

@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.spec.definition import EngineMode, Spark
 from airflow_cdc_provider.sandbox.mariadb import EmbeddedMariaDB
 from airflow_cdc_provider.sandbox.ports import free_ports
 from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
-from tests.programs.copies import HASH_KEY, Copy
+from tests.programs.copies import HASH_KEY, SCHEMA_ONLY, Copy
 from tests.programs.definitions import PATTERN, TargetKind, definition_of, rule_of, target_of
 from tests.programs.past_rows import Past
 from tests.programs.program import Setup
@@ -58,7 +58,8 @@ class Life(Pipeline):
         self._numbers = count(1)
         self.source_tables = [self._new_table(name) for name in TABLES[: self.setup.tables]]
         self.listed = self.source_tables
-        self.world.begin(self.source_tables, self.setup.filtered or self.setup.partial)
+        whole_rows = self.setup.filtered or self.setup.partial or self.setup.mode == SCHEMA_ONLY
+        self.world.begin(self.source_tables, whole_rows)
         self.kinds: list[TargetKind] = []
         self.definition = definition_of(
             self.setup, self.world.source, self._rules(setup), self.folder, f"p{os.getpid()}_{next(PROGRAMS)}"

@@ -165,6 +165,9 @@ NAMED: dict[str, Program] = {
         Setup(new="ask", declared_key=True),
         (BEGIN, Put(4, 4), CreateTable(), Settle(), DropTable(0), Settle(), CreateTable()),
     ),
+    "the key audit of a history that copies left rows out of": Program(
+        Setup(source=POLL, history="scd2", partial=True), (BEGIN, Put(5, 1), Settle(), Settle())
+    ),
     "a poll has no TRUNCATE that could be ignored": Program(
         Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
     ),
