@@ -101,6 +101,8 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
         copy_rows(job, work, copy) as new,
     ):
         failpoint("copy.anchored")
+        current = replace(current, control=_under_this_table(current.control, copy))
+        assert current.control is not None
         same_history = kept_history is task.rule.history is not History.NONE
         continues = same_history and not _begins_anew(job, task)
         if continues:
@@ -130,6 +132,15 @@ def copy_again(job: Job, work: TableWork) -> TableResult:
             copied = CopiedRows(lambda: rows, progress=watch_copy(work.spark, copy))
         commit = prepare_copy(job, work, copy, copied)
         return commit_copy(job, work, copied.progress, commit, record, missing=missing.rows, of=missing.of)
+
+
+def _under_this_table(control: ControlRecord, copy: Copy) -> ControlRecord:
+    """If another table has the name now, the ids of columns do not agree: columns of one name count as the same."""
+    former, now = control.identity, copy.identity
+    if control.schema is None or former is None or now is None or former.table == now.table:
+        return control
+    columns = tuple(replace(column, id="") for column in control.schema.columns)
+    return replace(control, schema=replace(control.schema, columns=columns))
 
 
 def _is_announced(job: Job, task: TableTask) -> bool:

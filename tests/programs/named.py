@@ -168,6 +168,14 @@ NAMED: dict[str, Program] = {
     "the key audit of a history that copies left rows out of": Program(
         Setup(source=POLL, history="scd2", partial=True), (BEGIN, Put(5, 1), Settle(), Settle())
     ),
+    "a table that was dropped and made again, whose copy keeps rows": Program(
+        Setup(new="copy", on_delete="soft", reconcile="auto"),
+        (BEGIN, CreateTable(), Settle(), DropTable(0), CreateTable(), Put(2, 7, 1), Settle(), Put(3, 1, 1)),
+    ),
+    "a table that was dropped and made again, with a history": Program(
+        Setup(new="copy", history="scd2", reconcile="auto"),
+        (BEGIN, CreateTable(), Settle(), DropTable(0), CreateTable(), Put(2, 7, 1), Settle(), Put(3, 1, 1)),
+    ),
     "a poll has no TRUNCATE that could be ignored": Program(
         Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
     ),
