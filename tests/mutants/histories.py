@@ -6,8 +6,23 @@ from tests.mutants.mutant import Mutant
 
 RANDOM = "tests/spark/test_histories_random.py::test_every_version_of_every_row_is_that_of_the_source"
 HISTORIES = "tests/core/test_histories.py"
+PROGRAMS = "tests/programs/test_named_programs.py::test_a_program_that_once_showed_a_defect_shows_none"
 
 HISTORY = (
+    Mutant(
+        "a key audit of a history compares the rows of a partial copy",
+        "spark_jobs/resync.py",
+        "extent if audited is None else WHOLE",
+        "extent",
+        (f"{PROGRAMS}[the key audit of a history that copies left rows out of]",),
+    ),
+    Mutant(
+        "columns of a table that was made again have the ids of the former one",
+        "spark_jobs/resync.py",
+        "or former.table == now.table",
+        "or former is not now or former.table == now.table",
+        (f"{PROGRAMS}[a table that was dropped and made again, whose copy keeps rows]",),
+    ),
     Mutant(
         "a change that leaves a row as it was makes a version",
         "spark_jobs/histories/versions.py",
