@@ -43,16 +43,16 @@ def rows_in_extent(rows: DataFrame, task: TableTask, extent: CopyExtent) -> Data
     return rows.where(" AND ".join(conditions)) if conditions else rows
 
 
-def rows_of_copy(held: DataFrame, rows: DataFrame, task: TableTask, extent: CopyExtent) -> DataFrame:
-    """Of all rows of the source, those that a copy of the extent has: the rows that match now, and those whose key it
-    holds, which changes have brought."""
+def rows_of_copy(current: DataFrame, rows: DataFrame, task: TableTask, extent: CopyExtent) -> DataFrame:
+    """Of all ``rows`` of the source, those that a copy of the extent has: the rows that match now, and those whose key
+    is in ``current``, the rows of the copy, because changes have brought them."""
     if extent.is_whole:
         return rows
-    keys = held.select(*map(quoted, task.schema.key)).alias("held")
-    same = [F.col(f"held.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in task.schema.key]
+    keys = current.select(*map(quoted, task.schema.key)).alias("current")
+    same = [F.col(f"current.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in task.schema.key]
     others = rows.alias("source").join(keys, same, "left_anti")
-    held_rows = rows.alias("source").join(keys, same, "left_semi")
-    return held_rows.unionByName(rows_in_extent(others, task, extent)) if extent.rows else held_rows
+    present = rows.alias("source").join(keys, same, "left_semi")
+    return present.unionByName(rows_in_extent(others, task, extent)) if extent.rows else present
 
 
 def _sql(task: TableTask, condition: Condition) -> str:
