@@ -90,6 +90,8 @@ class Life(Pipeline):
             copy.paused = former.paused  # an answer about another table of this name does not count
             had_copy = copy.name in rows and rows[copy.name].control is not None
             copy.new, copy.unwanted = "" if had_copy else self.setup.new, False
+            if had_copy and self.setup.sensitive and self.world.has_ids:  # its columns are new ones
+                table.withheld = {column.id for column in table.columns if column.name not in table.named}
 
     def drop_table(self, table: Table) -> None:
         if not self.setup.new or len(self.source_tables) == 1:
