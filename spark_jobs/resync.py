@@ -29,13 +29,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import same_columns
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.targets.sparksql.names import quoted
-from spark_jobs.copies.copied_rows import (
-    CopiedRows,
-    literal,
-    open_copied_rows,
-    target_frame,
-    technical_columns,
-)
+from spark_jobs.copies.copied_rows import CopiedRows, literal, open_copied_rows, target_frame, technical_columns
 from spark_jobs.copies.copying import (
     build_control_record,
     commit_copy,

@@ -43,10 +43,19 @@ def keeps_missing_rows(job: Job, task: TableTask) -> bool:
 
 
 def absent_rows(key: tuple[str, ...], old: DataFrame, new: DataFrame) -> DataFrame:
-    """Rows of the target whose key is not in the source. Only the key columns of the source are read."""
+    """Rows of ``old`` whose key is not in ``new``, of which only the key columns are read."""
+    return _by_key(key, old, new, "left_anti")
+
+
+def present_rows(key: tuple[str, ...], old: DataFrame, new: DataFrame) -> DataFrame:
+    """Rows of ``old`` whose key is in ``new``, of which only the key columns are read."""
+    return _by_key(key, old, new, "left_semi")
+
+
+def _by_key(key: tuple[str, ...], old: DataFrame, new: DataFrame, join: str) -> DataFrame:
     keys = new.select(*(F.col(quoted(name)) for name in key)).alias("new")
     same = [F.col(f"old.{quoted(name)}").eqNullSafe(F.col(f"new.{quoted(name)}")) for name in key]
-    return old.alias("old").join(keys, same, "left_anti")
+    return old.alias("old").join(keys, same, join)
 
 
 def require_delete_approval(

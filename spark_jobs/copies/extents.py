@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.columns.copied import copied_name
@@ -20,6 +19,7 @@ from airflow_cdc_provider.core.table.copy_extent import CopyExtent
 from airflow_cdc_provider.core.table.schema import LogicalType
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
+from spark_jobs.copies.delete_guard import absent_rows, present_rows
 
 NO_ROWS = SplitRead((), rows=0, repeatable=True)
 OPERATORS = {Comparison.NOT_EQUAL: "<>", Comparison.IN: "IN", Comparison.NOT_IN: "NOT IN"}
@@ -48,11 +48,10 @@ def rows_of_copy(current: DataFrame, rows: DataFrame, task: TableTask, extent: C
     is in ``current``, the rows of the copy, because changes have brought them."""
     if extent.is_whole:
         return rows
-    keys = current.select(*map(quoted, task.schema.key)).alias("current")
-    same = [F.col(f"current.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in task.schema.key]
-    others = rows.alias("source").join(keys, same, "left_anti")
-    present = rows.alias("source").join(keys, same, "left_semi")
-    return present.unionByName(rows_in_extent(others, task, extent)) if extent.rows else present
+    present = present_rows(task.schema.key, rows, current)
+    if not extent.rows:
+        return present
+    return present.unionByName(rows_in_extent(absent_rows(task.schema.key, rows, current), task, extent))
 
 
 def _sql(task: TableTask, condition: Condition) -> str:

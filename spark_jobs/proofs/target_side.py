@@ -17,7 +17,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.sparksql.compare import Hash, intervals_sql, key_sql, live_rows, rows_sql
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from airflow_cdc_provider.targets.sparksql.types import literal
-from spark_jobs.copies.delete_guard import keeps_missing_rows
+from spark_jobs.copies.delete_guard import keeps_missing_rows, present_rows
 from spark_jobs.copies.extents import rows_in_extent
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.proofs.source_side import SourceSide
@@ -82,9 +82,7 @@ def _rows(job: Job, work: TableWork, copy: Copy, source: SourceSide, version: in
     rows = current_rows(task.rule.history, rows, copy.schema.key).where(live_rows(task.rule.on_delete is OnDelete.SOFT))
     if not keeps_missing_rows(job, task) or not copy.schema.key:
         return rows
-    keys = source.keys().alias("source")
-    same_key = [F.col(f"target.{quoted(name)}").eqNullSafe(F.col(f"source.{quoted(name)}")) for name in copy.schema.key]
-    return rows.alias("target").join(keys, same_key, "left_semi")
+    return present_rows(copy.schema.key, rows, source.keys())
 
 
 def _with_missing_columns(rows: DataFrame, schema: TableSchema) -> DataFrame:

@@ -28,9 +28,8 @@ from tests.spark.contract.sql_kit import SqlKit
 class BigQueryKit(SqlKit):
     kind = "bigquery"
     has_odd_numbers = True
-    keeps_zeros_apart = (
-        False  # DuckDB, which the stand-in uses, groups what a subquery refers to, and its zeros are equal
-    )
+    # DuckDB, which the stand-in uses, groups what a subquery refers to, and its zeros are equal.
+    keeps_zeros_apart = False
     some_integer = "INT64"
     every_row = " WHERE TRUE"
 
