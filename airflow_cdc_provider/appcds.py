@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 # A job waits for a build that it needs. No job waits for one in advance, which slow machines need half an hour for.
 BUILD_LIMIT_S = 300
 ADVANCE_LIMIT_S = 1800
+# A build that failed on a busy machine may succeed on an idle one.
+RETRY_S = 24 * 3600
 # An archive takes up to 200 MB.
 UNUSED_S = 7 * 24 * 3600
 # The C1 compiler and the serial collector start sooner. With C1 alone, Java's default code cache is 48 MB; many tables
@@ -46,10 +48,10 @@ def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None
     """The archive for a driver with exactly these jars, in this order, on ``spark.driver.extraClassPath``.
 
     The first call takes as long as one small job. None while another process builds the archive, or if the build
-    failed. Raises ``CheckFailed`` (ENV001) without a usable Java.
+    failed within the last day. Raises ``CheckFailed`` (ENV001) without a usable Java.
     """
     java = find_java()
-    built = user_cache() / "appcds" / f"{archive_key(java, jars)}.jsa"
+    built = archive_path(java, jars)
     if built.is_file():
         with contextlib.suppress(OSError):
             os.utime(built)
@@ -58,7 +60,7 @@ def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None
         built.parent.mkdir(parents=True, exist_ok=True)
         with built.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not built.is_file() and not failure_file(built).is_file():
+            if not built.is_file() and not failed_lately(built):
                 remove_unusable(built.parent)
                 stamps_file(built).write_text("\n".join(map(stamp, on_class_path(jars))))
                 build(java, jars, built, limit_s)
@@ -69,12 +71,22 @@ def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None
     return built if built.is_file() else None
 
 
+def archive_in_advance(jars: Sequence[Path]) -> Path | None:
+    """Like ``archive``, with more time for a build, and a new one where the last one failed."""
+    failure_file(archive_path(find_java(), jars)).unlink(missing_ok=True)
+    return archive(jars, ADVANCE_LIMIT_S)
+
+
 def java_options(archive: Path | None, job: Sequence[str] = SHORT_JOB) -> list[str]:
     """For ``spark.driver.extraJavaOptions`` of a SHORT_JOB or a LONG_JOB. A JVM that rejects the archive runs without
     it."""
     if archive is None:
         return list(job)
     return [*job, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *NO_CDS_LOG]
+
+
+def archive_path(java: Java, jars: Sequence[Path]) -> Path:
+    return user_cache() / "appcds" / f"{archive_key(java, jars)}.jsa"
 
 
 def archive_key(java: Java, jars: Sequence[Path]) -> str:
@@ -113,8 +125,15 @@ def stamps_file(built: Path) -> Path:
 
 
 def failure_file(built: Path) -> Path:
-    """The file with the output of a failed build. While it exists, the build is not retried."""
+    """The file with the output of the last build, if it failed, and the error."""
     return built.with_suffix(".failed")
+
+
+def failed_lately(built: Path) -> bool:
+    try:
+        return failure_file(built).stat().st_mtime > time.time() - RETRY_S
+    except FileNotFoundError:
+        return False
 
 
 def build(java: Java, jars: Sequence[Path], built: Path, limit_s: float) -> None:
@@ -122,7 +141,7 @@ def build(java: Java, jars: Sequence[Path], built: Path, limit_s: float) -> None
     with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
         partial = Path(scratch) / built.name
         output = Path(scratch) / "output"
-        options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}", *NO_CDS_LOG]
+        options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}"]
         try:
             with output.open("wb") as output_file:
                 subprocess.run(
@@ -136,7 +155,10 @@ def build(java: Java, jars: Sequence[Path], built: Path, limit_s: float) -> None
                     check=True,
                 )
             os.replace(partial, built)
+            failure_file(built).unlink(missing_ok=True)
         except (subprocess.SubprocessError, FileNotFoundError) as error:
+            with output.open("a") as output_file:
+                output_file.write(f"{error}\n")
             os.replace(output, failure_file(built))
             log.info("No class-data archive, jobs start slower: %s; see %s", error, failure_file(built))
 
@@ -169,4 +191,4 @@ def package_folder(name: str) -> Path:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    archive(class_path(sys.argv[1:]), ADVANCE_LIMIT_S)
+    archive_in_advance(class_path(sys.argv[1:]))

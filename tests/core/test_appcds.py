@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,17 +89,37 @@ def test_an_archive_whose_jars_are_gone_is_removed_when_another_is_built(
     assert {file.name for file, archive in built.items() if archive and archive.stem in left} == {"whole.jar"}
 
 
-@pytest.mark.parametrize("script", ["echo no such option; exit 1", "echo left early"])
-def test_a_java_that_cannot_build_an_archive_is_tried_once_and_its_output_is_kept(
-    jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
+@pytest.mark.parametrize(
+    ("script", "output", "error"),
+    [
+        ("echo no such option; exit 1", "no such option\n", "exit status 1"),
+        ("echo left early", "left early\n", "No such file"),
+        ("echo slow; exec sleep 60", "slow\n", "timed out"),
+    ],
+)
+def test_a_build_that_fails_is_tried_again_a_day_later_and_its_output_is_kept(
+    jar: Path, monkeypatch: pytest.MonkeyPatch, script: str, output: str, error: str
 ) -> None:
     warm_up = WarmUp(script)
     monkeypatch.setattr(appcds, "warm_up", warm_up)
-    assert appcds.archive([jar]) is None
+    assert appcds.archive([jar], limit_s=2) is None
     assert appcds.archive([jar]) is None
     assert warm_up.runs == 1
-    (failure,) = (tmp_path / "cache").rglob("*.failed")
-    assert failure.read_text() in ("no such option\n", "left early\n")
+    failure = appcds.failure_file(appcds.archive_path(appcds.find_java(), [jar]))
+    assert failure.read_text().startswith(output)
+    assert error in failure.read_text()
+    warm_up.script = 'echo classes > "$1"'
+    assert appcds.archive([jar]) is None
+    os.utime(failure, (time.time() - appcds.RETRY_S - 1,) * 2)
+    assert appcds.archive([jar]) is not None
+    assert not failure.exists()
+
+
+def test_an_archive_in_advance_is_built_where_a_build_just_failed(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp("exit 1"))
+    assert appcds.archive([jar]) is None
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    assert appcds.archive_in_advance([jar]) is not None
 
 
 def test_a_second_process_starts_without_an_archive_and_does_not_wait(
@@ -106,14 +127,13 @@ def test_a_second_process_starts_without_an_archive_and_does_not_wait(
 ) -> None:
     warm_up = WarmUp('echo classes > "$1"')
     monkeypatch.setattr(appcds, "warm_up", warm_up)
-    folder = tmp_path / "cache" / "airflow-cdc-provider" / "appcds"
-    folder.mkdir(parents=True)
-    name = appcds.archive_key(appcds.find_java(), [jar])
-    with (folder / f"{name}.lock").open("w") as held:
+    built = appcds.archive_path(appcds.find_java(), [jar])
+    built.parent.mkdir(parents=True)
+    with built.with_suffix(".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert appcds.archive([jar]) is None
     assert warm_up.runs == 0
-    assert appcds.archive([jar]) == folder / f"{name}.jsa"
+    assert appcds.archive([jar]) == built
 
 
 def test_a_cache_that_cannot_be_written_leaves_jobs_without_an_archive(

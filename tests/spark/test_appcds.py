@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from airflow_cdc_provider import appcds
-from airflow_cdc_provider.jars import user_cache
 from airflow_cdc_provider.java import find_java
 from airflow_cdc_provider.logstore import class_path
 
@@ -32,7 +31,7 @@ def test_a_driver_takes_most_of_its_classes_from_the_archive(
     groups: list[str], job: Sequence[str], tmp_path: Path
 ) -> None:
     jars = class_path(groups)
-    archive = appcds.archive(jars)
+    archive = appcds.archive_in_advance(jars)
     assert archive is not None, failures(jars)
     loaded = tmp_path / "classes.log"
     options = [*appcds.java_options(archive, job), f"-Xlog:class+load:file={loaded}"]
@@ -49,5 +48,5 @@ def test_a_driver_takes_most_of_its_classes_from_the_archive(
 
 
 def failures(jars: Sequence[Path]) -> str:
-    file = appcds.failure_file(user_cache() / "appcds" / f"{appcds.archive_key(find_java(), jars)}.jsa")
+    file = appcds.failure_file(appcds.archive_path(find_java(), jars))
     return f"{file}: {file.read_text(errors='replace')[-3000:] if file.exists() else 'no such file'}"
