@@ -49,6 +49,7 @@ DROP = st.builds(acts.DropColumn, FEW, FEW)
 RENAME = st.builds(acts.RenameColumn, FEW, FEW, FEW)
 RETYPE = st.builds(acts.Retype, st.sampled_from(("widen", "narrow")), FEW)
 ANSWER = st.builds(acts.AnswerQuestion, FEW, FEW)
+REPLAY = st.builds(acts.Replay, st.sampled_from(("replay", "set", "set", "discard")), FEW)
 NEW_TARGET = st.builds(acts.AddTarget, st.sampled_from(TARGETS))
 RENAME_TABLE = st.builds(acts.RenameTable, FEW)
 CREATE_TABLE = st.just(acts.CreateTable())
@@ -102,7 +103,12 @@ def having(*values: Any) -> st.SearchStrategy[Any]:
 
 FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "questions": Feature(
-        (then(ADD, PUT, SETTLE), then(DROP, PUT, SETTLE), then(RENAME, PUT, SETTLE), then(ANSWER, SETTLE)),
+        (
+            then(ADD, PUT, SETTLE, ANSWER, SETTLE),
+            then(st.one_of(ADD, DROP, RENAME), PUT, SETTLE),
+            then(st.one_of(DROP, RENAME), PUT, SETTLE, ANSWER, SETTLE),
+            then(ANSWER, SETTLE),
+        ),
         {"policy": having("ask")},
     ),
     "statements": Feature(
@@ -113,8 +119,8 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         (
             then(BAD, SETTLE),
             then(BAD, PUT),
-            then(st.builds(acts.Replay, having("replay", "set", "set", "discard"), FEW), SETTLE),
-            then(TRUNCATE, SETTLE),
+            then(REPLAY, SETTLE),
+            then(BAD, SETTLE, st.one_of(TRUNCATE, RENAME, DELETE, PUT), SETTLE, REPLAY, SETTLE),
         ),
         {"quarantine": having(True)},
     ),
@@ -132,7 +138,7 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
         {"unnamed": having(False)},
     ),
     "several": Feature(
-        (then(ANSWER, SETTLE), then(command("pause", "resume", "resync"))),
+        (then(ANSWER, ANSWER, SETTLE, PUT), then(command("pause", "resume", "resync"))),
         {"targets": st.lists(having(*TARGETS), min_size=2, max_size=3).map(tuple), "unnamed": having(True, False)},
     ),
     "history": Feature(

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.spec.definition import Target
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.iceberg.target import IcebergTarget
 from airflow_cdc_provider.targets.target import TargetTables
+from spark_jobs.runtime.sessions import disable_codegen, new_session
 from tests.delta_tables import read
 from tests.spark.databases import Database, new_schema
 
@@ -50,6 +51,8 @@ def rows_of(
             names = [column[0] for column in cursor.description]
             yield from (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
     elif isinstance(tables, DeltaTarget) and tables.features:  # deltalake reads no widened columns
-        yield from (row.asDict() for row in spark.read.format("delta").load(tables.locate(name)).collect())
+        reader = new_session(spark)
+        disable_codegen(reader)
+        yield from (row.asDict() for row in reader.read.format("delta").load(tables.locate(name)).collect())
     else:
         yield from read(DeltaTable(tables.locate(name))).to_pylist()
