@@ -316,6 +316,8 @@ def _possible(setup: Setup) -> Setup:
         changes["history"] = "none"
     if setup.declared_key:
         changes |= {"shards": False, "filtered": False, "text_keys": False, "partial": False, "cast": False}
+    if setup.mode == "schema_only":
+        changes["partial"] = False
     if setup.partial:
         changes["cast"] = False
     if setup.shards:
