@@ -291,7 +291,10 @@ def programs(draw: Draw, wanted: tuple[str, ...] = ()) -> Program:
     least = max(0, 2 - len(wanted))
     names = [*wanted, *draw(st.lists(others, min_size=least, max_size=max(1, 3 - len(wanted)), unique=True))]
     features = [FEATURES_OF_PROGRAMS[name] for name in names]
-    keys = {key: value for feature in features for key, value in feature.setup.items()}
+    keys = {
+        key: st.one_of(*(feature.setup[key] for feature in features if key in feature.setup))
+        for key in sorted({key for feature in features for key in feature.setup})
+    }
     setup = {"source": draw(having(*SOURCES)), "targets": (draw(having(*TARGETS)),)}
     setup |= {key: draw(value) for key, value in keys.items()}
     if setup["source"] == DEBEZIUM:
