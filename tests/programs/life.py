@@ -131,7 +131,12 @@ class Life(Pipeline):
         self._name_targets({one.name: one.place for one in self.kinds})
 
     def _name_targets(self, names: Mapping[str, str]) -> None:
+        """The copies stay where they are."""
         self.warehouses = {names.get(name, name): database for name, database in self.warehouses.items()}
+        for copy in self.copies.values():
+            target = names.get(copy.target, copy.target)
+            copy.name, copy.target = copy.name.replace(f"@{copy.target}", f"@{target}"), target
+        self.copies = {copy.name: copy for copy in self.copies.values()}
         self.set_targets([replace(one, name=names.get(one.name, one.name)) for one in self.kinds])
 
     def set_targets(self, kinds: list[TargetKind]) -> None:
