@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.run_decision import decide
 from airflow_cdc_provider.core.decisions.run_plan import Mode
+from airflow_cdc_provider.core.decisions.table_decisions import TableAction
 from airflow_cdc_provider.core.proof.schedule import DueComparison
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.identity import UnloggedChanges
 from tests.core.test_decide import LOST, NEW, A, B, command, facts, table
 
@@ -36,3 +40,23 @@ def test_a_command_repairs_the_tables_that_it_names() -> None:
     plan = decide(facts(A, B, commands=(repair,))).plan
     assert (plan.compare, plan.repair_tables) == (("public.a", "public.b"), ("public.b",))
     assert decide(facts(A, B, commands=(command(CommandKind.VERIFY),))).plan.repair_tables == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (UnloggedChanges(rewritten=True), ""),
+        (UnloggedChanges(rewritten=True, recomputed=True), "may have set the values of a column"),
+        (UnloggedChanges(rewritten=True, rejoined=True), "a partition was detached and attached again"),
+    ],
+)
+def test_a_log_of_changes_is_blocked_by_a_rewrite_that_may_have_changed_rows(
+    changes: UnloggedChanges, found: str
+) -> None:
+    """It cannot be compared, and a run that tried would try for ever."""
+    log = replace(A.task.rule, history=History.LOG)
+    decision = decide(facts(replace(A, task=replace(A.task, rule=log), unlogged=changes), B))
+    assert decision.plan.compare == ()
+    (of_log,) = (one for one in decision.table_decisions if one.table == "public.a")
+    assert of_log.action is (TableAction.BLOCKED if found else TableAction.STREAM)
+    assert not found or (of_log.problem and found in of_log.problem.found)

@@ -176,7 +176,7 @@ def test_partitions_that_were_attached_or_detached_are_reported() -> None:
     assert unlogged_changes(known, now, names, names) == UnloggedChanges(attached=("22",))
     assert unlogged_changes(now, known, names, names) == UnloggedChanges(detached=("public.top",))
     again = replace(known, partitions={"21": replace(low, joined="7")})
-    assert unlogged_changes(known, again, names, names).rewritten
+    assert unlogged_changes(known, again, names, names) == UnloggedChanges(rewritten=True, rejoined=True)
 
 
 POSITIONAL = replace(KNOWN, positional=True)

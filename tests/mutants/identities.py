@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 CORE = "tests/core/test_identity.py"
+COMPARED = "tests/core/test_comparison_decisions.py"
 CATALOG = "tests/connectors/test_postgres_identities.py"
 PUBLICATION = "tests/connectors/test_postgres_publication.py"
 
@@ -19,15 +20,15 @@ IDENTITIES = (
     Mutant(
         "rows of a rewritten table count as unchanged",
         "airflow_cdc_provider/core/table/identity.py",
-        "now.partitions[id].file != known.partitions[id].file or ",
-        "",
+        "rejoined or any(before.file != after.file for before, after in partitions)",
+        "rejoined",
         (CORE,),
     ),
     Mutant(
         "a partition that was detached and attached counts as unchanged",
         "airflow_cdc_provider/core/table/identity.py",
-        " or now.partitions[id].joined != known.partitions[id].joined",
-        "",
+        "any(before.joined != after.joined for before, after in partitions)",
+        "False",
         (CORE,),
     ),
     Mutant(
@@ -50,6 +51,27 @@ IDENTITIES = (
         "recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),",
         "recomputed=False,",
         (CORE,),
+    ),
+    Mutant(
+        "a log of changes is compared",
+        "airflow_cdc_provider/core/decisions/table_decisions.py",
+        "table.unlogged.rewritten and table.task.rule.history is not History.LOG",
+        "table.unlogged.rewritten",
+        (COMPARED,),
+    ),
+    Mutant(
+        "a rewrite with other values does not stop a log of changes",
+        "airflow_cdc_provider/core/decisions/table_decisions.py",
+        "if table.unlogged.recomputed:",
+        "if False:",
+        (COMPARED,),
+    ),
+    Mutant(
+        "a partition that was detached for a while does not stop a log of changes",
+        "airflow_cdc_provider/core/decisions/table_decisions.py",
+        "if table.unlogged.rejoined:",
+        "if False:",
+        (COMPARED,),
     ),
     Mutant(
         "a column that was renamed is another one",

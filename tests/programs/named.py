@@ -27,6 +27,7 @@ from tests.programs.program import (
     PutBad,
     RenameColumn,
     Replay,
+    Retype,
     Server,
     SetClock,
     Settle,
@@ -179,4 +180,5 @@ NAMED: dict[str, Program] = {
     "a poll has no TRUNCATE that could be ignored": Program(
         Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
     ),
+    "a log of changes of a table that was rewritten": Program(Setup(history="log"), (BEGIN, Retype("narrow"))),
 }

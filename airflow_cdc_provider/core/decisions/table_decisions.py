@@ -6,6 +6,7 @@ definition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -26,6 +27,7 @@ from airflow_cdc_provider.core.decisions.table_checks import (
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import REQUESTED, Hole
 from airflow_cdc_provider.core.spec.definition import repairs_itself
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -201,7 +203,7 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
             return _blocked(name, facts.stream.lost, Cause.SOURCE)
         return TableDecision(name, TableAction.RECONCILE, facts.stream.lost.what)
     reason = f"windows {pending} to {facts.log.sealed} are not applied yet" if pending else ""
-    compare = table.unlogged.rewritten
+    compare = table.unlogged.rewritten and table.task.rule.history is not History.LOG
     reason = reason or ("its rows were rewritten at the source" if compare else "")
     dirty = control.carry.dirty > 0
     return TableDecision(
@@ -212,7 +214,8 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
 def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) -> TableDecision | None:
     """Changes that the stream does not carry. Changes of columns require a decision of an operator."""
     name, unlogged = table.task.table, table.unlogged
-    if not unlogged.columns and not unlogged.rows:
+    rows = (*unlogged.rows, *_rows_of_log(table))
+    if not unlogged.columns and not rows:
         return None
     what = f"{name} changed at the source in a way that its stream does not carry"
     policy = table.task.rule.schema_changes.over(facts.definition.schema_changes)
@@ -224,7 +227,7 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
         "SRC100",
         what,
         where=name,
-        found="; ".join((*unlogged.columns, *unlogged.rows)),
+        found="; ".join((*unlogged.columns, *rows)),
         allowed="new columns with known values in older rows, dropped columns, statements that change no row",
         do=repair_line(facts, table),
         data=f"the copy is at window {control.window}; later changes are kept in the change log",
@@ -232,8 +235,17 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
     blocked = _blocked(name, problem)
     if chosen is not OnChange.ASK:
         return blocked
-    question = copy_question(control, (*unlogged.columns, *unlogged.rows))
+    question = copy_question(control, (*unlogged.columns, *rows))
     return replace(blocked, problem=asked(control, question), question=question)
+
+
+def _rows_of_log(table: TableFacts) -> Iterator[str]:
+    """Rewrites that may have changed rows of a log of changes: no comparison shows whether they did."""
+    if table.task.rule.history is History.LOG and table.unlogged.rewritten:
+        if table.unlogged.recomputed:
+            yield "the table was rewritten by a statement that may have set the values of a column"
+        if table.unlogged.rejoined:
+            yield "a partition was detached and attached again"
 
 
 def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecision:

@@ -93,7 +93,7 @@ class UnloggedChanges:
     ``columns`` and ``rows``: descriptions of changed columns and rows. ``attached``: ids of new partitions;
     ``detached``: names of removed ones. ``added``: new columns whose values in older rows only the rows have.
     ``rewritten``: the rows were rewritten, in most cases with equal values (VACUUM FULL). ``recomputed``: the rewrite
-    may have changed values (ALTER COLUMN … TYPE … USING).
+    may have changed values (ALTER COLUMN … TYPE … USING). ``rejoined``: a partition was detached and attached again.
     """
 
     columns: tuple[str, ...] = ()
@@ -103,6 +103,7 @@ class UnloggedChanges:
     added: tuple[str, ...] = ()
     rewritten: bool = False
     recomputed: bool = False
+    rejoined: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.columns or self.rows or self.attached or self.detached or self.added or self.rewritten)
@@ -118,10 +119,9 @@ def unlogged_changes(
     ``selected``: the schema to copy now. A TRUNCATE counts as a rewrite; only the stream shows that it was one."""
     if known.table != now.table:
         return UnloggedChanges(rows=("the table was replaced by another one of the same name",))
-    rewritten = any(
-        now.partitions[id].file != known.partitions[id].file or now.partitions[id].joined != known.partitions[id].joined
-        for id in known.partitions.keys() & now.partitions.keys()
-    )
+    partitions = [(known.partitions[id], now.partitions[id]) for id in known.partitions.keys() & now.partitions.keys()]
+    rejoined = any(before.joined != after.joined for before, after in partitions)
+    rewritten = rejoined or any(before.file != after.file for before, after in partitions)
     return UnloggedChanges(
         columns=tuple(
             chain(
@@ -134,6 +134,7 @@ def unlogged_changes(
         added=_added_in_rows(now, copied, selected),
         rewritten=rewritten,
         recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),
+        rejoined=rejoined,
     )
 
 
