@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.connectors.source_features import ReportsChanges
+from airflow_cdc_provider.connectors.source_features import ReportsChanges, StreamHoldsSnapshots
 from airflow_cdc_provider.core.decisions.operator_decisions import find_delete_approval
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked
@@ -61,16 +61,20 @@ def _by_key(key: tuple[str, ...], old: DataFrame, new: DataFrame, join: str) -> 
 def require_delete_approval(
     job: Job, work: TableWork, control: ControlRecord, missing: MissingRows, operation: str
 ) -> None:
-    """Raises Blocked where ``operation`` would delete more rows than allowed without approval; nothing was written."""
+    """Raises Blocked where ``operation`` would delete more rows than allowed without approval; nothing was written. The
+    rows that a feed does not copy come back with its changes."""
     allowed = job.step.definition.resync.max_delete
     if missing.fraction <= allowed or find_delete_approval(job.log.decisions(), work.task.table, control.state):
         return
     name, table = job.step.definition.name, work.task.table
+    found = f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same"
+    if isinstance(job.source, StreamHoldsSnapshots):
+        found = "a feed copies no rows: the table is empty until all changes have been applied again"
     raise Blocked.of(
         "CPY004",
         f"the {operation} of {table} would delete {missing.rows:,} of {missing.of:,} rows",
         where=job.tables.locate(work.task.target),
-        found=f"{missing.fraction:.0%} of the rows are not in the source; a missing permission looks the same",
+        found=found,
         allowed=f"resync.max_delete: {allowed:.0%}",
         do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes {name}",
         data="the target is unchanged; the change log continues",

@@ -86,6 +86,10 @@ def target_of(one: TargetKind, folder: Path, schema: str) -> Target:
     )
 
 
+def _not_filtered_out(setup: Setup) -> Condition:
+    return Condition(NUMBER, Comparison.NOT_EQUAL, str(FILTERED_OUT) if setup.cast else FILTERED_OUT)
+
+
 def rule_of(setup: Setup, source_name: str, target: str, targets: tuple[str, ...] = ()) -> TableRule:
     """``targets``: those that the table is copied into, if not into all."""
     history = History(setup.history)
@@ -97,7 +101,7 @@ def rule_of(setup: Setup, source_name: str, target: str, targets: tuple[str, ...
         shard_value=target if setup.shards else "",
         columns=columns_of(setup),
         sensitive=setup.sensitive,
-        where=(Condition(NUMBER, Comparison.NOT_EQUAL, FILTERED_OUT),) if setup.filtered else (),
+        where=(_not_filtered_out(setup),) if setup.filtered else (),
         key=(NUMBER,) if setup.declared_key else (),
         on_delete=OnDelete(setup.on_delete),
         ignore=tuple(map(Ignorable, setup.ignore)),

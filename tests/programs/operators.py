@@ -128,6 +128,8 @@ def _(act: acts.Command, life: Life) -> None:
         case "guarded resync":
             life.record_command(CommandKind.RESYNC, copy.name)
             copy.copied_again = True
+            if life.world.is_feed:  # the table would be empty for a while
+                copy.grounds.add("deletes")
         case "resync":
             life.record_command(CommandKind.RESYNC, copy.name, approve_deletes=True)
             copy.copied_again = True

@@ -110,6 +110,10 @@ def test_a_resync_takes_the_table_from_the_head_of_the_log(tmp_path: Path, spark
     feed.run_successfully()
     write("2.jsonl", one.rest())
     feed.run_successfully()
+    feed.record_command(CommandKind.RESYNC, one.name)
+    refused = feed.run()
+    assert any("until all changes have been applied again" in problem for problem in refused.problems), refused.problems
+    assert list(feed.differences(one)) == []
     replicator = feed.replicator()
     location = replicator.targets.only.locate(replicator.targets.table_name(one.name))
     spark.sql(f"DELETE FROM delta.`{location}`")
