@@ -10,7 +10,33 @@ from tests.programs.whole import run_program
 
 pytestmark = [pytest.mark.jvm, pytest.mark.server]
 
+NIGHTLY = {
+    "a copy and its history with two answers about one column",
+    "a publication without deletes between two runs",
+    "a record waits while a column is renamed",
+    "a lost target that is copied again has no column that is withheld",
+    "a bad value stops the copy into a target that is added later",
+    "a clock goes back between two batches of a history",
+    "a history of a feed is copied again after a column was added",
+    "a history of a feed that ignores deletes is copied again",
+    "a history is given up while deleted rows are kept",
+    "a new column of a history has the name of a former one",
+    "two targets of MariaDB with two answers",
+    "an answer about a new table is none about the next one of its name",
+    "a run of a replicator without copies is not its first one",
+    "the key audit of a history that copies left rows out of",
+    "a table that was dropped and made again, with a history",
+    "a poll has no TRUNCATE that could be ignored",
+}
+"""Slow ones, whose defect another program or a test of the decision is close to."""
 
-@pytest.mark.parametrize("name", NAMED)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in NAMED]
+)
 def test_a_program_that_once_showed_a_defect_shows_none(servers: Servers, name: str) -> None:
     run_program(NAMED[name], servers)
+
+
+def test_nightly_programs_are_named() -> None:
+    assert NAMED.keys() > NIGHTLY
