@@ -44,11 +44,11 @@ NO_CDS_LOG = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 CLASS_PATH_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
-def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None:
+def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S, retry_s: float = RETRY_S) -> Path | None:
     """The archive for a driver with exactly these jars, in this order, on ``spark.driver.extraClassPath``.
 
     The first call takes as long as one small job. None while another process builds the archive, or if the build
-    failed within the last day. Raises ``CheckFailed`` (ENV001) without a usable Java.
+    failed less than ``retry_s`` ago. Raises ``CheckFailed`` (ENV001) without a usable Java.
     """
     java = find_java()
     built = archive_path(java, jars)
@@ -60,7 +60,7 @@ def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None
         built.parent.mkdir(parents=True, exist_ok=True)
         with built.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not built.is_file() and not failed_lately(built):
+            if not built.is_file() and not failed_within(built, retry_s):
                 remove_unusable(built.parent)
                 stamps_file(built).write_text("\n".join(map(stamp, on_class_path(jars))))
                 build(java, jars, built, limit_s)
@@ -73,8 +73,7 @@ def archive(jars: Sequence[Path], limit_s: float = BUILD_LIMIT_S) -> Path | None
 
 def archive_in_advance(jars: Sequence[Path]) -> Path | None:
     """Like ``archive``, with more time for a build, and a new one where the last one failed."""
-    failure_file(archive_path(find_java(), jars)).unlink(missing_ok=True)
-    return archive(jars, ADVANCE_LIMIT_S)
+    return archive(jars, ADVANCE_LIMIT_S, retry_s=0)
 
 
 def java_options(archive: Path | None, job: Sequence[str] = SHORT_JOB) -> list[str]:
@@ -129,9 +128,9 @@ def failure_file(built: Path) -> Path:
     return built.with_suffix(".failed")
 
 
-def failed_lately(built: Path) -> bool:
+def failed_within(built: Path, seconds: float) -> bool:
     try:
-        return failure_file(built).stat().st_mtime > time.time() - RETRY_S
+        return failure_file(built).stat().st_mtime > time.time() - seconds
     except FileNotFoundError:
         return False
 

@@ -144,6 +144,14 @@ def test_a_cache_that_cannot_be_written_leaves_jobs_without_an_archive(
     assert appcds.archive([jar]) is None
 
 
+def test_an_archive_in_advance_needs_no_cache_that_can_be_written(
+    jar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert appcds.archive_in_advance([jar]) is None
+
+
 def test_a_short_job_without_an_archive_still_starts_with_the_quick_compiler() -> None:
     assert appcds.java_options(None) == list(appcds.SHORT_JOB)
     assert set(appcds.java_options(None)) < set(appcds.java_options(Path("some.jsa")))

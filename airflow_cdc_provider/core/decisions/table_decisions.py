@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.snapshot import SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.identity import RECOMPUTED
 from airflow_cdc_provider.core.table.questions import Question
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -243,7 +244,7 @@ def _rows_of_log(table: TableFacts) -> Iterator[str]:
     """Rewrites that may have changed rows of a log of changes: no comparison shows whether they did."""
     if table.task.rule.history is History.LOG and table.unlogged.rewritten:
         if table.unlogged.recomputed:
-            yield "the table was rewritten by a statement that may have set the values of a column"
+            yield RECOMPUTED
         if table.unlogged.rejoined:
             yield "a partition was detached and attached again"
 

@@ -86,6 +86,9 @@ class TableIdentity:
         return self.table or (self.partitions[THE_TABLE].file if THE_TABLE in self.partitions else "")
 
 
+RECOMPUTED = "the table was rewritten by a statement that may have set the values of a column"
+
+
 @dataclass(frozen=True)
 class UnloggedChanges:
     """Changes of a table that its stream does not carry.

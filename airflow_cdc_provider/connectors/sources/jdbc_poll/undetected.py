@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from airflow_cdc_provider.core.table.identity import TableIdentity, UnloggedChanges
+from airflow_cdc_provider.core.table.identity import RECOMPUTED, TableIdentity, UnloggedChanges
 
 
 def undetected_changes(
@@ -33,7 +33,7 @@ def _row_changes(
     changes: UnloggedChanges, now: TableIdentity, is_filled: Callable[[str], bool], holds_rows: Callable[[str], bool]
 ) -> Iterator[str]:
     if changes.recomputed:
-        yield "the table was rewritten by a statement that may have set the values of a column"
+        yield RECOMPUTED
     for name in changes.added:
         if is_filled(name):
             yield f"rows older than column {name} have values in it"
