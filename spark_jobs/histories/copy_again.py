@@ -7,7 +7,7 @@ batch. A crash before the commit leaves the table ``resyncing``, and the next at
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_cdc_provider.connectors.source import Copy
+from airflow_cdc_provider.core.decisions.schema_decisions import continue_history, unfit_for_history
 from airflow_cdc_provider.core.decisions.steps import Batch, TableResult
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_log import batch_folder
@@ -27,7 +28,8 @@ from airflow_cdc_provider.core.table.history import OPERATION, VALID_FROM, row_s
 from airflow_cdc_provider.core.table.merge_plan import KNOWN, LIVE, OP, ORDER
 from airflow_cdc_provider.core.table.own_rows import bounded_column
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
-from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.batches.key_bounds import key_bounds
 from spark_jobs.batches.row_files import write_frame
@@ -44,7 +46,6 @@ from spark_jobs.windows.parquet_files import count_rows
 from spark_jobs.writers.former_columns import require_free_names
 
 OLD, NEW = "_cdc_old", "_cdc_new"
-GROWS = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN})
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ class HistoryCopy:
         """Raises Blocked where the table cannot have old and new versions side by side."""
         assert self.before.schema is not None
         changes = compare(row_schema(self.before.schema), self.schema)
-        if other := [str(change) for change in changes if change.kind not in GROWS and change.is_certain]:
-            raise self._incompatible(other)
+        if unfit := unfit_for_history(changes):
+            raise self._incompatible(unfit)
         return tuple(change.after for change in changes if change.kind is ChangeKind.ADD_COLUMN and change.after)
 
     def differences(self, current: DataFrame, new: DataFrame) -> DataFrame:
@@ -162,14 +163,15 @@ class HistoryCopy:
         """The time of the copy, unless the version that it ends begins later: the clocks are not the same."""
         return F.greatest(F.lit(self.began), F.col("_cdc_o_from"))
 
-    def _incompatible(self, changes: list[str]) -> Blocked:
+    def _incompatible(self, changes: Sequence[SchemaChange]) -> Blocked:
         task = self.work.task
+        resync = f"airflow cdc resync {self.before.replicator} --table {in_shell(task.table)}"
         return Blocked.of(
             "CPY013",
             f"{task.table} cannot continue its history, because its older versions do not fit the table any more",
             where=self.job.tables.locate(task.target),
-            found="; ".join(changes),
+            found="; ".join(map(str, changes)),
             allowed="added and dropped columns, and changes that the target can execute in place",
-            do="set another `target` for a new history, or drop the table to start again without the old versions",
+            do=continue_history(changes, resync),
             data="the history is unchanged",
         )

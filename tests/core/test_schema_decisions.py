@@ -17,9 +17,11 @@ from airflow_cdc_provider.core.decisions.schema_decisions import (
     decide_schema_change,
     question_about,
 )
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, alterations, altered
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import compare
@@ -75,6 +77,25 @@ def test_a_table_that_only_another_snapshot_of_its_feed_can_copy_stops() -> None
     decision = decide_schema_change(CONTROL, stop, ALL, able, None, can_copy=False)
     assert decision.action is SchemaAction.STOP and decision.problem
     assert decision.problem.do.startswith("let the connector send a new snapshot")
+
+
+@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
+def test_a_history_is_not_copied_again_where_old_versions_would_not_fit(history: History) -> None:
+    control = replace(CONTROL, schema=stored_schema(history, SCHEMA))
+
+    def remedy(after: TableSchema, policy: SchemaPolicy, can: bool) -> str:
+        statements = able if can else lambda alterations: None if alterations else ()
+        problem = decide_schema_change(control, SchemaStop(7, SCHEMA, after), policy, statements, None).problem
+        assert problem is not None
+        return problem.do
+
+    in_place = "let the target execute the change in place (Delta: `table_features`), then airflow cdc resync"
+    assert remedy(WIDER, SchemaPolicy(), can=False).startswith(in_place)
+    assert remedy(NARROWER, SchemaPolicy(), can=True).startswith("set another `target` for a new history")
+    assert remedy(WIDER, SchemaPolicy(widen=OnChange.STOP), can=True).startswith("airflow cdc resync")
+    assert remedy(with_columns(ID, A), SchemaPolicy(drop_column=OnDrop.STOP), can=False).startswith(
+        "airflow cdc resync"
+    )
 
 
 def test_a_rename_counts_for_its_table_and_for_the_change_that_was_asked_about() -> None:

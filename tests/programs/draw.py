@@ -127,7 +127,10 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "unrepresentable": Feature((then(BAD, SETTLE), then(BAD)), {"set_null": having(True)}),
     "stopped records": Feature((then(BAD, SETTLE), then(command("resync", "resume"), SETTLE))),
     "targets": Feature(
-        (then(NEW_TARGET, SETTLE), then(NEW_TARGET), then(st.builds(acts.RemoveTarget)), then(PUT, SETTLE)),
+        (
+            *(then(NEW_TARGET, SETTLE), then(NEW_TARGET), then(st.builds(acts.RemoveTarget)), then(PUT, SETTLE)),
+            then(RETYPE, st.builds(acts.AllowFeatures), SETTLE),
+        ),
         {"unnamed": having(True, False)},
     ),
     "renamed_targets": Feature(

@@ -47,6 +47,8 @@ def heal(life: Life) -> None:
         stopped = [name for name, row in life.states().items() if name in life.copies and row.state not in MOVES]
         if not stopped or life.world.is_feed:
             break
+        if any("table_features" in row.error for row in life.states().values()):
+            carry_out(acts.AllowFeatures(), life)
         for name in stopped:
             life.record_command(CommandKind.RESYNC, name, approve_deletes=True)
             life.copies[name].copied_again = True

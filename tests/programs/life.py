@@ -20,7 +20,7 @@ from airflow_cdc_provider.sandbox.postgres import EmbeddedPostgres
 from tests.programs.copies import HASH_KEY, SCHEMA_ONLY, Copy
 from tests.programs.definitions import PATTERN, TargetKind, definition_of, rule_of, target_of
 from tests.programs.past_rows import Past
-from tests.programs.program import Setup
+from tests.programs.program import DELTA, FEATURES, Setup
 from tests.programs.source import KEY, TEXT, Table
 from tests.programs.worlds.world import World
 from tests.programs.yaml_form import as_loaded
@@ -125,6 +125,9 @@ class Life(Pipeline):
         for copy in self.copies.values():
             if copy.target == name:
                 copy.grounds.add("target")
+
+    def allow_features(self) -> None:
+        self.set_targets([replace(one, kind=FEATURES) if one.kind == DELTA else one for one in self.kinds])
 
     def restore_targets(self) -> None:
         """They have their first names again."""

@@ -12,6 +12,7 @@ from tests.programs.program import (
     TO_POSTGRES,
     AddColumn,
     AddTarget,
+    AllowFeatures,
     AnswerQuestion,
     Check,
     Command,
@@ -179,6 +180,9 @@ NAMED: dict[str, Program] = {
     ),
     "a poll has no TRUNCATE that could be ignored": Program(
         Setup(source=POLL, ignore=("truncate",)), (BEGIN, Delete(2), Delete(1), Delete(3))
+    ),
+    "a history of a column with a wider type, in a target that may follow it later": Program(
+        Setup(history="scd2"), (BEGIN, Retype("widen"), Put(2, 5), Settle(), AllowFeatures(), Settle())
     ),
     "a log of changes of a table that was rewritten": Program(Setup(history="log"), (BEGIN, Retype("narrow"))),
 }

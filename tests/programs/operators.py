@@ -43,6 +43,11 @@ def _(act: acts.RenameTarget, life: Life) -> None:
 
 
 @carry_out.register
+def _(act: acts.AllowFeatures, life: Life) -> None:
+    life.allow_features()
+
+
+@carry_out.register
 def _(act: acts.ChangePolicy, life: Life) -> None:
     life.redefine(schema_changes=policy_of(act.policy))
 

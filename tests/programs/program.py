@@ -261,6 +261,11 @@ class RenameTarget(Act):
 
 
 @dataclass(frozen=True, repr=False)
+class AllowFeatures(Act):
+    """The Delta targets may use table features from now on."""
+
+
+@dataclass(frozen=True, repr=False)
 class ChangePolicy(Act):
     policy: str
 

@@ -8,9 +8,11 @@ from enum import StrEnum
 
 from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecision
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.spec.schema_policy import OnChange, OnDrop, SchemaPolicy
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration, alterations
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.history import history_of
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
@@ -18,6 +20,9 @@ from airflow_cdc_provider.core.table.source_names import in_shell
 
 COPIED = frozenset({ChangeKind.NARROW, ChangeKind.CHANGE_KEY})
 """Changes that only another copy of the table can apply."""
+
+GROWS = frozenset({ChangeKind.ADD_COLUMN, ChangeKind.DROP_COLUMN})
+"""Changes after which old and new versions of rows fit into one table."""
 
 Statements = Callable[[Sequence[Alteration]], tuple[str, ...] | None]
 """The statements by which the target executes alterations in place; None if it cannot execute one of them."""
@@ -86,7 +91,8 @@ def decide_schema_change(
     if chosen is OnChange.ASK:
         question = _question(control, stop, changes, altered, statements)
         return SchemaDecision(SchemaAction.ASK, reason, problem=asked(control, question), question=question)
-    return SchemaDecision(SchemaAction.STOP, reason, problem=_refused(control, stop, reason, can_copy))
+    unfit = () if altered is not None and statements(altered) is not None and not copied else unfit_for_history(changes)
+    return SchemaDecision(SchemaAction.STOP, reason, problem=_refused(control, stop, reason, can_copy, unfit))
 
 
 def _further_reasons(stop: SchemaStop) -> list[str]:
@@ -192,16 +198,35 @@ def asked(control: ControlRecord, question: Question) -> Problem:
     )
 
 
-def _refused(control: ControlRecord, stop: SchemaStop, reason: str, can_copy: bool) -> Problem:
-    first = "" if can_copy else "let the connector send a new snapshot of the table, and run the DAG until it is read; "
+def _refused(
+    control: ControlRecord, stop: SchemaStop, reason: str, can_copy: bool, unfit: Sequence[SchemaChange]
+) -> Problem:
     columns = ", ".join(f"{column.name} {column.type}" for column in stop.after.columns)
+    resync = f"airflow cdc resync {control.replicator} --table {in_shell(control.table)}"
+    do = f"{resync} (copies the table with its current columns: {columns})"
+    if not can_copy:
+        do = f"let the connector send a new snapshot of the table, and run the DAG until it is read; {do}"
+    elif unfit and control.schema and history_of(control.schema) is not History.NONE:
+        do = continue_history(unfit, resync)
     return Problem(
         "SCH001",
         "a schema change cannot be applied automatically",
         where=f"{control.table}, after window {stop.window}",
         found=reason,
         allowed="changes that `schema_changes` allows and the target can execute in place",
-        do=f"{first}airflow cdc resync {control.replicator} --table {in_shell(control.table)} "
-        f"(copies the table with its current columns: {columns})",
+        do=do,
         data=f"the target receives all changes up to window {stop.window}; the change log keeps the rest",
     )
+
+
+def unfit_for_history(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ...]:
+    """Those after which old and new versions do not fit into one table, unless the target executes them in place."""
+    return tuple(change for change in changes if change.kind not in GROWS and change.is_certain)
+
+
+def continue_history(unfit: Iterable[SchemaChange], resync: str) -> str:
+    """What an operator does about changes that are ``unfit_for_history``. ``resync``: the command."""
+    another = "set another `target` for a new history, or drop the table to start again without the old versions"
+    if any(change.kind in COPIED for change in unfit):
+        return another
+    return f"let the target execute the change in place (Delta: `table_features`), then {resync}; or {another}"
