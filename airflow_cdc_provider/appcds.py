@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ ADVANCE_LIMIT_S = 1800
 RETRY_S = 24 * 3600
 # An archive takes up to 200 MB.
 UNUSED_S = 7 * 24 * 3600
+SCRATCH = ".building-"
 # The C1 compiler and the serial collector start sooner. With C1 alone, Java's default code cache is 48 MB; many tables
 # need more, and compiled code would be discarded.
 SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=200m", "-XX:+UseSerialGC")
@@ -105,6 +107,10 @@ def stamp(jar: Path) -> str:
 
 
 def remove_unusable(folder: Path) -> None:
+    """Also what builds left that were killed."""
+    for scratch in folder.glob(f"{SCRATCH}*"):
+        if scratch.stat().st_mtime < time.time() - UNUSED_S:
+            shutil.rmtree(scratch, ignore_errors=True)
     for archive in folder.glob("*.jsa"):
         if archive.stat().st_mtime < time.time() - UNUSED_S or not still_fits(archive):
             archive.unlink(missing_ok=True)
@@ -137,7 +143,7 @@ def failed_within(built: Path, seconds: float) -> bool:
 
 def build(java: Java, jars: Sequence[Path], built: Path, limit_s: float) -> None:
     log.info("Building a class-data archive for faster starts, once: %s", built)
-    with tempfile.TemporaryDirectory(dir=built.parent, prefix=".building-") as scratch:
+    with tempfile.TemporaryDirectory(dir=built.parent, prefix=SCRATCH) as scratch:
         partial = Path(scratch) / built.name
         output = Path(scratch) / "output"
         options = [*SHORT_JOB, f"-XX:ArchiveClassesAtExit={partial}"]

@@ -89,6 +89,18 @@ def test_an_archive_whose_jars_are_gone_is_removed_when_another_is_built(
     assert {file.name for file, archive in built.items() if archive and archive.stem in left} == {"whole.jar"}
 
 
+def test_what_a_killed_build_left_is_removed_by_a_later_one(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appcds, "warm_up", WarmUp('echo classes > "$1"'))
+    cache = appcds.archive_path(appcds.find_java(), [jar]).parent
+    left, running = cache / f"{appcds.SCRATCH}a", cache / f"{appcds.SCRATCH}b"
+    for folder in (left, running):
+        folder.mkdir(parents=True)
+        (folder / "output").touch()
+    os.utime(left, (1, 1))
+    assert appcds.archive([jar]) is not None
+    assert (left.exists(), running.exists()) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("script", "output", "error"),
     [
