@@ -157,9 +157,9 @@ class Copy:
                 continue
             if column.born == self.table.writes:
                 continue  # no message shows it before the next write
-            if self.setup.sensitive and column.renamed:
-                continue  # without ids, a new name is a new column
-            if self.table.reused and not self.table.shows_renames and (column.renamed or name in self.table.former):
+            if self.setup.sensitive and column.renamed and not self.table.has_ids:
+                continue  # a new name is a new column
+            if self.table.confused and not self.table.shows_renames and (column.renamed or name in self.table.former):
                 continue  # no message distinguishes the columns of one name
             if column.name == TIME and truth[TIME] == BAD_TIME and self.nulls and copied.get(name) is None:
                 continue

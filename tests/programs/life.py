@@ -72,6 +72,7 @@ class Life(Pipeline):
         named = {KEY, *(("s",) if secret != "plain" else ()), *((TEXT,) if secret == "include" else ())}
         table = Table(name, self.setup.text_keys, frozenset(named))
         table.shows_renames, table.truncates = self.world.shows_renames, self.world.truncates
+        table.has_ids = self.world.has_ids
         self.world.create(table)
         return table
 

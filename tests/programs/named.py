@@ -14,6 +14,7 @@ from tests.programs.program import (
     AddTarget,
     AllowFeatures,
     AnswerQuestion,
+    ChangePolicy,
     Check,
     Command,
     CreateTable,
@@ -73,7 +74,7 @@ NAMED: dict[str, Program] = {
         Setup(source=DEBEZIUM, targets=(FEATURES,), policy="ask"),
         (
             *(BEGIN, RenameColumn(0, C), Put(1, 4), Settle(), AnswerQuestion("rename"), Settle()),
-            *(Put(2, 5), AddColumn(2), Put(1, 6), Put(3, 7), Settle()),
+            *(ChangePolicy("default"), Put(2, 5), AddColumn(2), Put(1, 6), Put(3, 7), Settle()),
         ),
     ),
     "a declared key that is not unique": Program(Setup(declared_key=True), (BEGIN, Put(5, 1), Put(4, 1), Settle())),

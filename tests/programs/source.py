@@ -32,13 +32,23 @@ Row = dict[int, Any]
 """Id of the column → value."""
 
 
+def _value(kind: str, number: int) -> Any:
+    match kind:
+        case "int" | "long":
+            return number % 5
+        case "text" | "short":
+            return HOSTILE[number % len(HOSTILE)]
+    return GOOD_TIME
+
+
 @dataclass
 class Table:
     """``called``: its name now. ``writes``: how many rows were written; ``altered``: how many of them before the last
     statement. ``written``: key → number of writes that made, changed or deleted it. ``bad``: keys whose row cannot be
     represented. ``withheld``: columns that came after the first copy, of a sensitive table. ``named``: columns that the
-    YAML names, which keep their names. ``former``: names that columns once had; ``reused``: one of them has become
-    another column's. ``shows_renames``, ``truncates``: whether the stream of the source shows them."""
+    YAML names, which keep their names. ``former``: names that columns once had, and the number of messages before they
+    lost them; ``reused``: one of them has become another column's; ``confused``: and no message came in between.
+    ``shows_renames``, ``truncates``: whether the stream of the source shows them. ``has_ids``: its catalog does."""
 
     name: str
     text_keys: bool
@@ -52,10 +62,12 @@ class Table:
     bad: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
     shows_renames: bool = True
+    has_ids: bool = False
     truncates: bool = True
     called: str = ""
-    former: set[str] = field(default_factory=set)
+    former: dict[str, int] = field(default_factory=dict)
     reused: bool = False
+    confused: bool = False
 
     def __post_init__(self) -> None:
         kinds = {KEY: "key", NUMBER: "int", TEXT: "text", TIME: "time", SECRET: "text"}
@@ -69,10 +81,8 @@ class Table:
         return TEXT_KEYS[number % len(TEXT_KEYS)] if self.text_keys else number % 9
 
     def values(self, number: int) -> dict[str, Any]:
-        """Of the columns beside the key, by name."""
-        text = HOSTILE[number % len(HOSTILE)]
-        of_kind = {"int": number % 5, "long": number % 5, "text": text, "short": text, "time": GOOD_TIME}
-        return {one.name: of_kind[one.kind] for one in self.columns if one.name != KEY}
+        """Of the columns beside the key, by name. Two columns of one kind differ, so that their exchange shows."""
+        return {one.name: _value(one.kind, number + at) for at, one in enumerate(self.columns, -1) if one.name != KEY}
 
     def column(self, name: str) -> Column | None:
         return next((one for one in self.columns if one.name == name), None)
@@ -115,7 +125,7 @@ class Table:
         self.truncations += 1
 
     def add(self, name: str, kind: str, default: Any) -> Column:
-        self.reused |= name in self.former
+        self._gets(name)
         column = Column(name, kind, default, self.writes)
         self.columns.append(column)
         for row in self.rows.values():
@@ -124,12 +134,21 @@ class Table:
 
     def drop(self, column: Column) -> None:
         self.columns.remove(column)
-        self.former.add(column.name)
+        self.former[column.name] = self._messages
 
     def rename(self, column: Column, name: str) -> None:
-        self.reused |= name in self.former
-        self.former.add(column.name)
+        self._gets(name)
+        self.former[column.name] = self._messages
         column.name, column.born, column.renamed = name, self.writes, True
+
+    @property
+    def _messages(self) -> int:
+        """With columns of the table."""
+        return self.writes - self.truncations
+
+    def _gets(self, name: str) -> None:
+        self.reused |= name in self.former
+        self.confused |= self.former.get(name) == self._messages
 
     def _wrote(self, key: Any) -> None:
         self.writes += 1
