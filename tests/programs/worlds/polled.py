@@ -29,12 +29,12 @@ class PolledWorld(PostgresWorld):
         """``zone``: of ``Setup``."""
         super().__init__(server, reconcile)
         self.type, self.options = "timestamptz", dict(OPTIONS)
-        clock = "clock_timestamp()"
+        self.clock = "clock_timestamp()"
         if zone:
             self.type = "timestamp"
-            clock += f" AT TIME ZONE '{WEST}'"
+            self.clock += f" AT TIME ZONE '{WEST}'"
             self.execute(f"ALTER DATABASE {self.database} SET timezone = '{WEST}'")
-        self.execute(STAMP.format(clock))
+        self.execute(STAMP.format(self.clock))
         if zone == "named":
             self.reveal()
 
@@ -50,7 +50,7 @@ class PolledWorld(PostgresWorld):
     def create(self, table: Table) -> None:
         super().create(table)
         self.execute(
-            f"ALTER TABLE {table.name} ADD updated_at {self.type} NOT NULL DEFAULT clock_timestamp()",
+            f"ALTER TABLE {table.name} ADD updated_at {self.type} NOT NULL DEFAULT ({self.clock})",
             f"CREATE INDEX ON {table.name} (updated_at)",
             f"CREATE TRIGGER t BEFORE INSERT OR UPDATE ON {table.name} FOR EACH ROW EXECUTE FUNCTION stamp()",
         )
