@@ -10,6 +10,7 @@ from airflow_cdc_provider.connectors.source_features import FiltersLog, ReadsTab
 from airflow_cdc_provider.control.refused_copies import RefusedCopies
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.facts import StreamFacts, TableFacts
+from airflow_cdc_provider.core.decisions.holes import waits_for_repair
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_log import Manifest
 
@@ -33,14 +34,18 @@ def with_refusals(
 def with_filtered_logs(
     replicator: Replicator, tables: tuple[TableFacts, ...], last: Manifest | None
 ) -> tuple[TableFacts, ...]:
-    """Only refused tables can be left out. Where the last window has a hole of the table, no other one is needed."""
+    """Only refused tables can be left out. A copy that waits for the repair of a hole in the last window needs no other
+    one."""
     source, refused = replicator.source, [table.task for table in tables if table.refused and table.task.control]
     if not refused or last is None or not isinstance(source, FiltersLog):
         return tables
     filtered = source.filtered([*map(source_task, source_tasks(refused))])
-    known = {hole.table for hole in last.holes}
-    reasons = {table: why for table, why in filtered.items() if table not in known}
-    return tuple(replace(table, left_out=reasons.get(table.task.source_table, "")) for table in tables)
+
+    def left_out(table: TableFacts) -> str:
+        waits = table.task.control is not None and waits_for_repair(last, table.task.control)
+        return "" if waits else filtered.get(table.task.source_table, "")
+
+    return tuple(replace(table, left_out=left_out(table)) for table in tables)
 
 
 def of_readable_tables(replicator: Replicator, stream: StreamFacts, tables: Sequence[TableFacts]) -> StreamFacts:

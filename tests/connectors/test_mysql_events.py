@@ -153,6 +153,11 @@ def test_positions_continue_beyond_four_gibibytes_where_no_window_ends() -> None
     assert ends == [BinlogPosition(10, 4), BinlogPosition(10, 104)]
 
 
+def test_a_backslash_ends_a_string_where_the_session_says_so() -> None:
+    text = "ALTER TABLE t COMMENT = 'C:\\', DROP c, ADD d char DEFAULT 'x'"
+    assert [len(parse_statement(Query("shop", text, escapes=one)).clauses) for one in (True, False)] == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("text", "means", "names"),
     [
@@ -181,6 +186,21 @@ def test_positions_continue_beyond_four_gibibytes_where_no_window_ends() -> None
         ("UPDATE t SET c = 'DROP TABLE'", Effect.CHANGE_ROWS, "shop.t"),
         ("INSERT INTO Other.T VALUES (1)", Effect.CHANGE_ROWS, "other.t"),
         ("GRANT SELECT ON t TO x", Effect.NONE, ""),
+        ("/*My application*/ TRUNCATE t", Effect.TRUNCATE, "shop.t"),
+        ("--\nTRUNCATE t", Effect.TRUNCATE, "shop.t"),
+        ("# one\n-- two\n/*!50001 TRUNCATE /* three */ TABLE t */", Effect.TRUNCATE, "shop.t"),
+        ("/*M!100100 DROP TABLE t */", Effect.REPLACE_TABLE, "shop.t"),
+        ("DROP /*!40005 TEMPORARY */ TABLE t", Effect.NONE, ""),
+        ("/*!40000 ALTER TABLE t DISABLE KEYS */", Effect.ALTER, "shop.t"),
+        ("SET STATEMENT max_statement_time = 0, sql_mode = '' FOR TRUNCATE t", Effect.TRUNCATE, "shop.t"),
+        ("SET STATEMENT max_statement_time = 0 FOR ALTER TABLE t DROP c", Effect.ALTER, "shop.t"),
+        ("SET PASSWORD FOR x = 'y'", Effect.NONE, ""),
+        ("ALTER TABLE t CONVERT PARTITION p TO TABLE u", Effect.REPLACE_TABLE, "shop.t"),
+        ("ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (9)", Effect.REPLACE_TABLE, "shop.t"),
+        ("ALTER TABLE t REPAIR PARTITION p", Effect.REPLACE_TABLE, "shop.t"),
+        ("REPAIR TABLE t", Effect.CHANGE_ROWS, "shop.t"),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET latin1", Effect.ALTER, "shop.t"),
+        ("REPLACE_ALL_ROWS OF t", Effect.CHANGE_ROWS, "shop.t"),
         ("", Effect.NONE, ""),
     ],
 )

@@ -31,8 +31,9 @@ def test_a_sample_is_compared_unless_a_command_or_a_rewrite_needs_all_rows() -> 
     due = replace(A, due=DueComparison(sampled=True, after=("7",)))
     assert decide(facts(due, B)).plan.sampled == {"public.a": ("7",)}
     assert decide(facts(due, B, commands=(command(CommandKind.VERIFY),))).plan.sampled == {}
-    rewritten = replace(due, unlogged=UnloggedChanges(rewritten=True))
-    assert decide(facts(rewritten, B)).plan.sampled == {}
+    for changes in (UnloggedChanges(rewritten=True), UnloggedChanges(doubted="the publication was altered")):
+        plan = decide(facts(replace(due, unlogged=changes), B)).plan
+        assert (plan.sampled, plan.compare) == ({}, ("public.a",))
 
 
 def test_a_command_repairs_the_tables_that_it_names() -> None:
@@ -48,6 +49,7 @@ def test_a_command_repairs_the_tables_that_it_names() -> None:
         (UnloggedChanges(rewritten=True), ""),
         (UnloggedChanges(rewritten=True, recomputed=True), "may have set the values of a column"),
         (UnloggedChanges(rewritten=True, rejoined=True), "a partition was detached and attached again"),
+        (UnloggedChanges(doubted="the publication was altered"), "the publication was altered"),
     ],
 )
 def test_a_log_of_changes_is_blocked_by_a_rewrite_that_may_have_changed_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.copied.reading import source_tasks
-from airflow_cdc_provider.core.decisions.holes import hole_of
+from airflow_cdc_provider.core.decisions.holes import hole_of, waits_for_repair
 from airflow_cdc_provider.core.decisions.steps import LoggedTable, TableTask
 from airflow_cdc_provider.core.log.change_log import UNLOGGED, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
@@ -57,5 +57,10 @@ def test_a_hole_of_some_copies_stops_no_other_one() -> None:
     assert hole_of(manifest, "d.t", "0001") is None
     assert hole_of(manifest, "d.t@wh", "0001") is holes[0]
     assert hole_of(manifest, "d.t@wh", "0005") is None, "the copy repaired it"
+    of_one, of_other = (copy(name, WHOLE).control for name in ("d.t@wh", "d.t"))
+    assert of_one and of_other and waits_for_repair(manifest, of_one)
+    assert not waits_for_repair(manifest, of_other), "it has no hole"
+    assert not waits_for_repair(manifest, replace(of_one, floor="0005")), "the copy repaired it"
+    assert not waits_for_repair(manifest, replace(of_one, window=8)), "another copy has passed it"
     everyone = replace(manifest, holes=(replace(holes[0], copies=()),))
     assert all(hole_of(everyone, name, "0001") for name in ("d.t", "d.t@wh", "d.t:history"))

@@ -62,14 +62,14 @@ IDENTITIES = (
     Mutant(
         "a rewrite with other values does not stop a log of changes",
         "airflow_cdc_provider/core/decisions/table_decisions.py",
-        "if table.unlogged.recomputed:",
+        "if table.unlogged.rewritten and table.unlogged.recomputed:",
         "if False:",
         (COMPARED,),
     ),
     Mutant(
         "a partition that was detached for a while does not stop a log of changes",
         "airflow_cdc_provider/core/decisions/table_decisions.py",
-        "if table.unlogged.rejoined:",
+        "if table.unlogged.rewritten and table.unlogged.rejoined:",
         "if False:",
         (COMPARED,),
     ),

@@ -70,6 +70,17 @@ NAMED: dict[str, Program] = {
     "a publication without deletes between two runs": Program(
         Setup(), (BEGIN, Server("deletes"), Delete(1), Server("deletes", on=True), Put(2, 4), Settle())
     ),
+    "a column is renamed while a target is added": Program(
+        Setup(source=MARIADB, targets=(FEATURES,), policy="ask"),
+        (BEGIN, RenameColumn(0, C), AddTarget(DELTA), Put(2, 1), Settle(), AnswerQuestion("apply"), Settle()),
+    ),
+    "a publication without deletes between two runs, and another setting of it": Program(
+        Setup(),
+        (
+            *(BEGIN, Server("deletes"), Delete(1), Server("deletes", on=True), Server("root", on=True)),
+            *(Put(2, 4), Settle()),
+        ),
+    ),
     "a new column with the former name of a renamed one": Program(
         Setup(source=DEBEZIUM, targets=(FEATURES,), policy="ask"),
         (

@@ -14,11 +14,12 @@ NOT_COLUMNS = frozenset(
 
 
 def clauses_of(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
-    """The clauses of ``ALTER … TABLE name …``, which are separated by commas."""
+    """The clauses of ``ALTER … TABLE name [WAIT n | NOWAIT] …``, which are separated by commas."""
     words = [token.word for token in tokens]
     at = words.index("TABLE") + 1
     at += 2 if words[at : at + 2] == ["IF", "EXISTS"] else 0
     at += 3 if words[at + 1 : at + 2] == ["."] else 1
+    at += {"WAIT": 2, "NOWAIT": 1}.get("".join(words[at : at + 1]), 0)
     return split_at_commas(tokens[at:])
 
 

@@ -6,9 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-COMMENT = re.compile(r"/\*(?![!M]).*?\*/|(?<!\S)--\s[^\n]*|#[^\n]*", re.DOTALL)
-TOKEN = re.compile(
-    r"`((?:[^`]|``)+)`|('(?:[^'\\]|''|\\.)*')|\"((?:[^\"\\]|\"\"|\\.)*)\"|([\w$\x80-\U0010ffff]+)|(\S)", re.DOTALL
+QUOTED = r"`((?:[^`]|``)+)`|('(?:[^'\\]|''|\\.)*')|\"((?:[^\"\\]|\"\"|\\.)*)\""
+QUOTED_WITHOUT_ESCAPES = r"`((?:[^`]|``)+)`|('(?:[^']|'')*')|\"((?:[^\"]|\"\")*)\""
+COMMENT = r"(/\*(?!M?!).*?\*/|--(?=\s|\Z)[^\n]*|#[^\n]*|/\*M?!\d*|\*/)"
+"""Or the begin or end of a comment whose text some versions of the server execute, such as ``/*!50001 … */``: the text
+counts as a part of the statement."""
+WORD = r"([\w$\x80-\U0010ffff]+)"
+TOKEN, TOKEN_WITHOUT_ESCAPES = (
+    re.compile("|".join((quoted, COMMENT, WORD, r"(\S)")), re.DOTALL) for quoted in (QUOTED, QUOTED_WITHOUT_ESCAPES)
 )
 
 
@@ -24,11 +29,14 @@ class Token(NamedTuple):
     text: str
 
 
-def tokenize(statement: str) -> list[Token]:
+def tokenize(statement: str, escapes: bool = True) -> list[Token]:
+    """``escapes``: a backslash in a string escapes the next character."""
     tokens = []
-    for match in TOKEN.finditer(COMMENT.sub(" ", statement)):
-        quoted, single, double, word, punctuation = match.groups()
+    for match in (TOKEN if escapes else TOKEN_WITHOUT_ESCAPES).finditer(statement):
+        quoted, single, double, comment, word, punctuation = match.groups()
         text = match.group()
+        if comment is not None:
+            continue
         if quoted is not None or double is not None:
             tokens.append(Token("", (quoted or double or "").replace("``", "`"), text))
         elif single is not None:

@@ -34,6 +34,11 @@ def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | No
     return max((window for window in windows if window <= control.window), default=None)
 
 
+def waits_for_repair(manifest: Manifest, control: ControlRecord) -> bool:
+    """Whether the window has a hole of the copy that no later copy has repaired."""
+    return control.window < manifest.window and hole_of(manifest, control.table, control.floor) is not None
+
+
 def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
     """Whether one of the copies that have the hole has neither passed it, which only a new copy can, nor a floor that
     repairs it. ``window``: of the hole."""

@@ -204,8 +204,8 @@ def _decide_replicating(facts: Facts, table: TableFacts, control: ControlRecord)
             return _blocked(name, facts.stream.lost, Cause.SOURCE)
         return TableDecision(name, TableAction.RECONCILE, facts.stream.lost.what)
     reason = f"windows {pending} to {facts.log.sealed} are not applied yet" if pending else ""
-    compare = table.unlogged.rewritten and table.task.rule.history is not History.LOG
-    reason = reason or ("its rows were rewritten at the source" if compare else "")
+    compare = table.unlogged.may_differ and table.task.rule.history is not History.LOG
+    reason = reason or ((table.unlogged.doubted or "its rows were rewritten at the source") if compare else "")
     dirty = control.carry.dirty > 0
     return TableDecision(
         name, TableAction.STREAM, reason, pending_window=pending, fence=table.restored, dirty=dirty, compare=compare
@@ -241,12 +241,15 @@ def _decide_unlogged(facts: Facts, table: TableFacts, control: ControlRecord) ->
 
 
 def _rows_of_log(table: TableFacts) -> Iterator[str]:
-    """Rewrites that may have changed rows of a log of changes: no comparison shows whether they did."""
-    if table.task.rule.history is History.LOG and table.unlogged.rewritten:
-        if table.unlogged.recomputed:
-            yield RECOMPUTED
-        if table.unlogged.rejoined:
-            yield "a partition was detached and attached again"
+    """What may have changed rows of a log of changes: no comparison shows whether it did."""
+    if table.task.rule.history is not History.LOG:
+        return
+    if table.unlogged.doubted:
+        yield table.unlogged.doubted
+    if table.unlogged.rewritten and table.unlogged.recomputed:
+        yield RECOMPUTED
+    if table.unlogged.rewritten and table.unlogged.rejoined:
+        yield "a partition was detached and attached again"
 
 
 def _decide_with_hole(facts: Facts, table: TableFacts, hole: Hole) -> TableDecision:

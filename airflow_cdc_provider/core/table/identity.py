@@ -86,6 +86,7 @@ class TableIdentity:
         return self.table or (self.partitions[THE_TABLE].file if THE_TABLE in self.partitions else "")
 
 
+ALTERED = "what the stream carries was altered, and may have lacked changes for some time"
 RECOMPUTED = "the table was rewritten by a statement that may have set the values of a column"
 
 
@@ -97,6 +98,7 @@ class UnloggedChanges:
     ``detached``: names of removed ones. ``added``: new columns whose values in older rows only the rows have.
     ``rewritten``: the rows were rewritten, in most cases with equal values (VACUUM FULL). ``recomputed``: the rewrite
     may have changed values (ALTER COLUMN … TYPE … USING). ``rejoined``: a partition was detached and attached again.
+    ``doubted``: why rows may have been changed unseen, if nothing else shows whether they were.
     """
 
     columns: tuple[str, ...] = ()
@@ -107,9 +109,15 @@ class UnloggedChanges:
     rewritten: bool = False
     recomputed: bool = False
     rejoined: bool = False
+    doubted: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.columns or self.rows or self.attached or self.detached or self.added or self.rewritten)
+        return bool(self.columns or self.rows or self.attached or self.detached or self.added) or self.may_differ
+
+    @property
+    def may_differ(self) -> bool:
+        """Only a comparison with the source shows whether rows were changed."""
+        return self.rewritten or bool(self.doubted)
 
 
 NO_UNLOGGED_CHANGES = UnloggedChanges()
@@ -138,6 +146,7 @@ def unlogged_changes(
         rewritten=rewritten,
         recomputed=rewritten and any(_altered(known, now, name) for name in copied.names),
         rejoined=rejoined,
+        doubted=_doubted(known, now),
     )
 
 
@@ -226,7 +235,15 @@ def _not_carried(known: TableIdentity, now: TableIdentity) -> Iterator[str]:
     elif known.sent and now.sent and known.sent.carried != now.sent.carried:
         yield f"the stream carried other changes ({known.sent.carried}) than now ({now.sent.carried})"
     elif known.sent and now.sent and known.sent.altered != now.sent.altered and known.sent.others == now.sent.others:
-        yield "what the stream carries was altered, and may have lacked changes for some time"
+        yield ALTERED
+
+
+def _doubted(known: TableIdentity, now: TableIdentity) -> str:
+    """Another setting of the stream is altered, which explains the alteration. The operations may have been altered and
+    set back, too."""
+    if not known.sent or not now.sent or known.membership != now.membership or known.sent.carried != now.sent.carried:
+        return ""
+    return ALTERED if known.sent.altered != now.sent.altered and known.sent.others != now.sent.others else ""
 
 
 def _relabelled(known: TableIdentity, now: TableIdentity) -> Iterator[str]:

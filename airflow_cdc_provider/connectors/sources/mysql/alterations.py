@@ -20,6 +20,16 @@ from airflow_cdc_provider.connectors.sources.mysql.column_types import column_ty
 from airflow_cdc_provider.core.table.schema import Column, Kind, TableSchema
 
 VALUE_CLAUSES = frozenset({"ADD", "CHANGE", "MODIFY", "RENAME", "CONVERT"})
+QUIET_CLAUSES = frozenset(
+    {"ALGORITHM", "ALTER", "ANALYZE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECK", "CHECKSUM"}
+    | {"COALESCE", "COLLATE", "COMMENT", "COMPRESSION", "CONNECTION", "DATA", "DEFAULT", "DELAY_KEY_WRITE", "DISABLE"}
+    | {"DROP", "ENABLE", "ENCRYPTION", "ENGINE", "FORCE", "INDEX", "KEY_BLOCK_SIZE"}
+    | {"LOCK", "MAX_ROWS", "MIN_ROWS", "OPTIMIZE", "ORDER", "PACK_KEYS", "PARTITION", "REBUILD", "REMOVE"}
+    | {"REORGANIZE", "ROW_FORMAT", "SECONDARY_LOAD", "SECONDARY_UNLOAD", "STATS_AUTO_RECALC"}
+    | {"STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "STORAGE", "TABLESPACE", "UPGRADE", "VALIDATE"}
+    | {"WITH", "WITHOUT"}
+)
+"""First words of clauses that set no value of a column."""
 ACTIONS = (["CASCADE"], ["SET", "NULL"], ["SET", "DEFAULT"])
 """Actions of a foreign key, ``ON DELETE`` and ``ON UPDATE``, that change rows."""
 LOGGING_ENGINES = frozenset({"archive", "aria", "csv", "innodb", "memory", "myisam", "ndbcluster", "rocksdb", "tokudb"})
@@ -33,7 +43,7 @@ UNICODE = "utf8mb4"
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
     """Whether any clause may change values or columns."""
-    return any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) for clause in clauses)
+    return any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) or not _is_known(clause) for clause in clauses)
 
 
 def unlogged_changes(
@@ -48,6 +58,8 @@ def unlogged_changes(
         yield from _foreign_key_changes(clause)
         if [token.word for token in clause[:3]] == ["ADD", "SYSTEM", "VERSIONING"]:
             yield VERSIONED
+        if not _is_known(clause):
+            yield f"the statement has a clause that is not known: {' '.join(token.text for token in clause[:4])}"
         if engine := _other_engine(clause):
             yield f"the engine {engine} stores no rows, or elsewhere"
         if target is None:
@@ -97,11 +109,17 @@ def _changes_during_copy(clause: Tokens) -> Iterator[str]:
             yield f"the table was altered ({word} …) while it was copied"
 
 
+def _is_known(clause: Tokens) -> bool:
+    """Settings of the table, ``name = value``, change no row, whatever their names are."""
+    return clause[0].word in VALUE_CLAUSES | QUIET_CLAUSES or [token.word for token in clause[1:2]] == ["="]
+
+
 def _other_engine(clause: Tokens) -> str:
-    """The engine that the clause sets, if it is none of ``LOGGING_ENGINES``."""
-    if clause[0].word != "ENGINE":
+    """The engine that the clause sets, with or without other settings, if it is none of ``LOGGING_ENGINES``."""
+    words = [token.word for token in clause]
+    if words[0] in VALUE_CLAUSES or "ENGINE" not in words:
         return ""
-    engine = next((token.text for token in clause[1:] if token.word != "="), "")
+    engine = next((token.text.strip("'\"") for token in clause[words.index("ENGINE") + 1 :] if token.word != "="), "")
     return "" if engine.lower() in LOGGING_ENGINES else engine
 
 
@@ -138,6 +156,8 @@ def _redefined(definition: Tokens, strict: bool, target: TableSchema, before: st
         if not is_generated(definition):
             yield f"column {name} was a generated column or has another name in the copy; it is an ordinary column now"
         return
+    if column.nullable and {"AUTO_INCREMENT", "SERIAL"} & set(words):
+        yield f"column {name} counts from now on (AUTO_INCREMENT): rows with 0 or NULL in it have new numbers"
     old, new = column_type(tokenize(column.native)), column_type(definition[1:])
     if not keeps_values(old, new) or new.charset not in ("", UNICODE):
         yield f"column {name} changed from {column.native} to {new.text}"

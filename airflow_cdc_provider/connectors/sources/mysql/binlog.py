@@ -87,7 +87,7 @@ def parse_event(data: bytes, at: int, file: str, pos: int, has_checksum: bool) -
     return BinlogEvent(kind, timestamp, server, file, end - size, end, body), has_checksum
 
 
-STRICT = 1 << 21 | 1 << 22
+NO_ESCAPES, STRICT = 1 << 20, 1 << 21 | 1 << 22
 """Bits of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
 FLAGS2, SQL_MODE, CATALOG, INCREMENTS, CHARSETS, CATALOG_WITHOUT_NUL = 0, 1, 2, 3, 4, 6
@@ -97,23 +97,27 @@ VARIABLE_BYTES = {FLAGS2: 4, SQL_MODE: 8, INCREMENTS: 4, CHARSETS: 6}
 
 
 class Query(NamedTuple):
-    """``strict``: the session rejected values that do not fit their column."""
+    """``strict``: the session rejected values that do not fit their column. ``escapes``: a backslash in a string of the
+    text escapes the next character."""
 
     database: str
     text: str
     strict: bool = True
+    escapes: bool = True
 
 
 def parse_query(event: BinlogEvent) -> Query:
     _, _, length, _, variables = struct.unpack_from("<IIBHH", event.body)
     at = 13 + variables
     session = dict(_session_variables(event.body[13:at]))
-    strict = bool(int.from_bytes(session.get(SQL_MODE, b""), "little") & STRICT)
+    mode = int.from_bytes(session.get(SQL_MODE, b""), "little")
     client = int.from_bytes(session.get(CHARSETS, b"")[:2], "little")
     text = event.body[at + length + 1 :]
     if event.type == MARIADB_QUERY_COMPRESSED:
         text = decompress(text)
-    return Query(event.body[at : at + length].decode(), statement_text(client, text), strict)
+    return Query(
+        event.body[at : at + length].decode(), statement_text(client, text), bool(mode & STRICT), not mode & NO_ESCAPES
+    )
 
 
 def _session_variables(variables: bytes) -> Iterator[tuple[int, bytes]]:

@@ -191,11 +191,7 @@ class BinlogDecoder:
                 self._add_holes_of(event, ours, REPLACED)
             case Effect.ALTER:
                 for task in ours:
-                    if changes := self._known[task.table].apply(statement, query.strict):
-                        for detail, copies in changes.items():
-                            self._add_hole(event, task, detail, copies)
-                    elif renamed := self._known[task.table].renamed(statement):
-                        self._rename(event, renamed)
+                    self._alter(event, task, statement, query.strict)
         if not self._open:
             self._end_transaction(event)
 
@@ -293,6 +289,14 @@ class BinlogDecoder:
             unknown = columns_with_unknown_defaults(reader.task, reader.found)
             after = canonical(reader.schema.plain())
             self.items.append(replace(record, after=after, warnings=("initial_unknown",) if unknown else ()))
+
+    def _alter(self, event: BinlogEvent, task: TableTask, statement: Statement, strict: bool) -> None:
+        known = self._known[task.table]
+        changes = known.apply(statement, strict)
+        for detail, copies in changes.items():
+            self._add_hole(event, task, detail, copies)
+        if renamed := known.renamed(statement, frozenset().union(*changes.values())):
+            self._rename(event, renamed)
 
     def _rename(self, event: BinlogEvent, schema: TableSchema) -> None:
         """Adds the schema after a statement that renames columns: no row shows which ones are the same."""

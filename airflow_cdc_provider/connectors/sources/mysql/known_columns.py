@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from airflow_cdc_provider.connectors.mysql_statements.alter_table import added_columns, renamed_columns
@@ -87,9 +87,10 @@ class ColumnsOfCopies:
         details = dict.fromkeys(detail for _, detail in found if detail)
         return {detail: tuple(name for name, own in found if own == detail) for detail in details}
 
-    def renamed(self, statement: Statement) -> TableSchema | None:
-        """As ``KnownColumns.renamed``, of the first copy that has a renamed column."""
-        schemas = [copy.renamed(statement) for copy in self._copies]
+    def renamed(self, statement: Statement, stopped: Collection[str]) -> TableSchema | None:
+        """As ``KnownColumns.renamed``, of the first copy that has a renamed column. ``stopped``: copies that the
+        statement stops."""
+        schemas = [copy.renamed(statement) for copy in self._copies if copy.view.copy not in stopped]
         return next((schema for schema in schemas if schema), None)
 
     def unexplained(self, schema: TableSchema) -> frozenset[str]:

@@ -50,8 +50,13 @@ class Statement:
         return [name for name in tables if {in_lower_case(name), _database(name)} & self.tables]
 
 
-DML = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH", "HANDLER"})
-ROW_LOSSES = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
+ROW_LOSSES = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT", "REPAIR"})
+QUIET = frozenset(
+    {"ANALYZE", "BINLOG", "CACHE", "CHANGE", "CHECK", "CLONE", "FLUSH", "GRANT", "INSTALL", "KILL", "LOCK", "OPTIMIZE"}
+    | {"PURGE", "RELEASE", "RESET", "REVOKE", "SAVEPOINT", "SET", "SHOW", "SHUTDOWN", "START", "STOP", "UNINSTALL"}
+    | {"UNLOCK", "USE", "XA"}
+)
+"""Statements that change no row of a table by themselves. Any other one may."""
 HEAD_TOKENS = 12
 TRANSACTION_STATEMENTS = {
     "BEGIN": Effect.BEGIN,
@@ -68,20 +73,26 @@ TRANSACTION_STATEMENTS = {
 
 
 def parse_statement(query: Query) -> Statement:
-    tokens = tokenize(query.text)
+    tokens = _without_settings(tokenize(query.text, query.escapes))
     words = [token.word for token in tokens[:HEAD_TOKENS]]
     if not words:
         return Statement(Effect.NONE)
     effect = TRANSACTION_STATEMENTS.get(" ".join(words[:2])) or TRANSACTION_STATEMENTS.get(words[0])
     if effect is not None:
         return Statement(effect)
-    if words[0] in DML:
-        return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database))
+    if words[0] in QUIET:
+        return Statement(Effect.NONE)
     if words[0] == "TRUNCATE":
         return Statement(Effect.TRUNCATE, _identifiers(tokens, query.database))
     if words[0] in ("DROP", "CREATE", "ALTER", "RENAME"):
         return _parse_ddl(tokens, words, query.database)
-    return Statement(Effect.NONE)
+    return Statement(Effect.CHANGE_ROWS, _identifiers(tokens, query.database))
+
+
+def _without_settings(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Without the first part of MariaDB's ``SET STATEMENT name = value, … FOR statement``."""
+    words = [token.word for token in tokens]
+    return tokens[words.index("FOR") + 1 :] if words[:2] == ["SET", "STATEMENT"] and "FOR" in words else tokens
 
 
 def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Statement:
@@ -105,6 +116,9 @@ def _parse_ddl(tokens: Sequence[Token], words: list[str], database: str) -> Stat
 def _loses_rows(tokens: Sequence[Token]) -> bool:
     """Whether an ALTER TABLE removes rows without logging them, or renames the table."""
     words = [token.word for token in tokens]
+    heads = [[token.word for token in clause[:2]] for clause in clauses_of(tokens)]
+    if ["CONVERT", "PARTITION"] in heads or ["CONVERT", "TABLE"] in heads:
+        return True
     if {"PARTITION", "TABLESPACE"} & set(words) and ROW_LOSSES & set(words):
         return True
     renamed = [after for word, after in pairwise(words) if word == "RENAME"]

@@ -73,6 +73,11 @@ CASES = numbered(
         same("add a generated column", *alter("ADD z int AS (a + 1) STORED")),
         stopped("a generated column becomes an ordinary one", *alter("MODIFY g int")),
         same("columns change places", *alter("MODIFY a int AFTER w", "MODIFY v varchar(20) FIRST")),
+        stopped(
+            "a column that counts from now on",
+            "UPDATE {t} SET a = 0 WHERE id = 2",
+            *alter("MODIFY a int AUTO_INCREMENT, ADD UNIQUE (a)"),
+        ),
         stopped("a column for another", *alter("DROP v, ADD z int DEFAULT 3")),
         # types
         stopped("int to bigint", *alter("MODIFY a bigint")),
@@ -129,7 +134,17 @@ CASES = numbered(
         same("another engine", *alter("ENGINE = Aria", "ENGINE = InnoDB")),
         same("settings", *alter("COMMENT = 'DROP COLUMN v', ROW_FORMAT = DYNAMIC, AUTO_INCREMENT = 100")),
         same("system versioning", *alter("ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING")),
+        stopped("settings, and a column for another", *alter("COMMENT = 'see #12', DROP v, ADD v varchar(20)")),
+        stopped("drop and add again without waiting", *alter("NOWAIT DROP v", "WAIT 5 ADD v varchar(20)")),
+        stopped(
+            "drop and add again with a setting",
+            "SET STATEMENT lock_wait_timeout = 50 FOR ALTER TABLE {t} DROP v, ADD v varchar(20)",
+        ),
+        stopped("a column for another in a comment", "/*!50001 ALTER TABLE {t} DROP v, ADD v varchar(20) */"),
         same("truncate", "TRUNCATE TABLE {t}"),
+        same("truncate after comments", "/*My application*/ # the second\n--\nTRUNCATE TABLE {t}"),
+        same("truncate in a comment", "/*!50001 TRUNCATE TABLE {t} */"),
+        same("truncate with a setting", "SET STATEMENT lock_wait_timeout = 50 FOR TRUNCATE TABLE {t}"),
         same("truncate and rows", "TRUNCATE {t}", "INSERT INTO {t} (id, a) VALUES (1, 5)"),
         stopped("another table of the same name", "RENAME TABLE {t} TO {t}_old", "CREATE TABLE {t} LIKE {t}_old"),
         stopped("replaced", "CREATE OR REPLACE TABLE {t} (id int PRIMARY KEY, a int)"),
@@ -137,6 +152,7 @@ CASES = numbered(
         # partitions
         parts("a new partition", SAME, "ALTER TABLE {t} ADD PARTITION (PARTITION top VALUES LESS THAN (30))"),
         parts("a partition is dropped", STOPPED, "ALTER TABLE {t} DROP PARTITION mid"),
+        parts("a partition becomes a table", STOPPED, "ALTER TABLE {t} CONVERT PARTITION mid TO TABLE {t}_mid"),
         parts("a partition is truncated", STOPPED, "ALTER TABLE {t} TRUNCATE PARTITION mid"),
         parts(
             "a partition changes places with a table",
