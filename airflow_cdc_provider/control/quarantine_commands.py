@@ -136,6 +136,6 @@ def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[Quarantin
     arguments = {"records": sorted(case.record.id for case in cases)}
     if not key:
         for other in replicator.state.pending(replicator.name):
-            if (other.kind, other.arguments) == (kind, arguments):
+            if (other.kind, other.tables, other.arguments) == (kind, tables, arguments):
                 return other
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

@@ -29,7 +29,7 @@ from spark_jobs.batches.batch_plan import BatchPlan
 from spark_jobs.batches.batch_stats import BatchShape, BatchStats, batch_stats
 from spark_jobs.batches.row_images import ImageColumns
 from spark_jobs.batches.truncates import EPOCH, last_truncate, truncates_in
-from spark_jobs.folds.earlier_rows import Conversion, conversions
+from spark_jobs.folds.earlier_rows import Conversion, conversions, without_former_columns
 from spark_jobs.folds.fold import Fold
 from spark_jobs.folds.lives import Rules
 from spark_jobs.folds.versions import VersionFold
@@ -157,7 +157,9 @@ class BatchInput:
         """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
         log, in_windows = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
         schema_ids = sorted(in_windows | self._waiting_schemas)
-        return ImageColumns(self.plan.schema, {schema_id: log.schema(schema_id) for schema_id in schema_ids})
+        later, renamed = self.plan.schema, self.plan.renamed
+        schemas = {one: without_former_columns(log.schema(one), later, renamed) for one in schema_ids}
+        return ImageColumns(later, schemas)
 
     @cached_property
     def _waiting_schemas(self) -> set[str]:
@@ -171,7 +173,8 @@ class BatchInput:
     @cached_property
     def conversions(self) -> dict[str, Conversion]:
         """By the ids of the schemas whose records are older than an alteration of the target."""
-        schemas, waiting = self.images.schemas, self._waiting_schemas
+        schemas = {schema_id: self.job.log.schema(schema_id) for schema_id in self.images.schemas}
+        waiting = self._waiting_schemas
         earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
         found = conversions(earlier, self.plan.schema, self._renamed_since_waiting) if waiting else {}
         return found | conversions(schemas, self.plan.schema, self.plan.renamed)

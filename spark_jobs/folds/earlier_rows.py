@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import MAX_PREC, Context, Decimal
 from functools import partial
 
@@ -30,16 +30,21 @@ EXACT = Context(prec=MAX_PREC)
 
 @dataclass(frozen=True)
 class Conversion:
-    """``names``: earlier → later name of each renamed column. ``types``: by later name, the earlier and the later type
+    """``names``: earlier → later name of each renamed column. ``former``: dropped columns whose names added ones have.
+    ``types``: by later name, the earlier and the later type
     of each column with another text for the same value. ``key``: the columns of the later key. A conversion may be
     repeated: a tombstone keeps its schema id."""
 
     names: Mapping[str, str] = field(default_factory=dict)
+    former: frozenset[str] = frozenset()
     types: Mapping[str, Types] = field(default_factory=dict)
     key: tuple[str, ...] = ()
 
     def image(self, image: str) -> str:
-        named = ((self.names.get(name, name), value) for name, value in members(image))
+        found = dict(members(image))
+        taken = {self.names[name] for name in found.keys() & self.names.keys()}
+        gone = self.former | (taken - self.names.keys())
+        named = ((self.names.get(name, name), value) for name, value in found.items() if name not in gone)
         return image_of({name: self._value(name, value) for name, value in named})
 
     def key_text(self, key: str) -> str:
@@ -58,7 +63,7 @@ def conversions(
 ) -> dict[str, Conversion]:
     """By the ids of the schemas that need one. ``renamed``: as an operator has decided."""
     found = ((schema_id, _conversion(earlier, later, renamed)) for schema_id, earlier in schemas.items())
-    return {schema_id: one for schema_id, one in found if one.names or one.types}
+    return {schema_id: one for schema_id, one in found if one.names or one.former or one.types}
 
 
 def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Conversion:
@@ -71,7 +76,21 @@ def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, 
             names[before.name] = after.name
         elif change.kind is ChangeKind.WIDEN and _has_other_texts(before.type, after.type):
             types[after.name] = before.type, after.type
-    return Conversion(names, types, later.key)
+    return Conversion(names, former_columns(earlier, later, renamed), types, later.key)
+
+
+def without_former_columns(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> TableSchema:
+    """``earlier`` without its ``former_columns``: rows of it lack the added ones."""
+    former = former_columns(earlier, later, renamed)
+    return replace(earlier, columns=tuple(column for column in earlier.columns if column.name not in former))
+
+
+def former_columns(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> frozenset[str]:
+    """Names of dropped columns that added ones have."""
+    changes = compare(earlier, later, renamed or None)
+    dropped = {one.before.name for one in changes if one.kind is ChangeKind.DROP_COLUMN and one.before}
+    added = {one.after.name for one in changes if one.kind is ChangeKind.ADD_COLUMN and one.after}
+    return frozenset(dropped & added)
 
 
 def converted(records: pa.Table, by_schema: Mapping[str, Conversion]) -> pa.Table:

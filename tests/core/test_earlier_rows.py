@@ -14,6 +14,7 @@ from spark_jobs.folds.earlier_rows import conversions, converted
 
 ID = Column("id", LogicalType(Kind.INT32), False)
 V = Column("v", LogicalType(Kind.TEXT))
+V2, W = replace(V, id="1"), Column("w", LogicalType(Kind.TEXT), id="2")
 
 
 def table(*columns: Column, key: tuple[str, ...] = ("id",)) -> TableSchema:
@@ -53,6 +54,22 @@ def test_a_value_has_the_text_of_the_wider_type(old: str, new: str, value: str, 
     image = '{"id":1,"c":%s}'
     found = read(earlier, later, {}, key="[1]", after=image % value, before=image % "null")
     assert found["after"] == image % expected and found["before"] == image % "null" and found["key"] == "[1]"
+
+
+@pytest.mark.parametrize(
+    ("columns", "later", "image", "expected"),
+    [
+        ((V2,), (replace(V, id="3"),), '{"id":1,"v":"old"}', '{"id":1}'),
+        ((V2, W), (replace(W, name="v"),), '{"id":1,"v":"old","w":"x"}', '{"id":1,"v":"x"}'),
+        ((W, V2), (replace(W, name="v"),), '{"id":1,"w":"x","v":"old"}', '{"id":1,"v":"x"}'),
+    ],
+    ids=["another column", "a renamed one", "a renamed one before it"],
+)
+def test_a_value_does_not_become_that_of_another_column_under_its_name(
+    columns: tuple[Column, ...], later: tuple[Column, ...], image: str, expected: str
+) -> None:
+    found = read(table(*columns), table(*later), {}, key="[1]", after=image)
+    assert json.loads(found["after"]) == json.loads(expected)
 
 
 def test_a_key_has_the_text_of_the_wider_type() -> None:

@@ -93,6 +93,17 @@ NAMED: dict[str, Program] = {
         Setup(targets=(FEATURES,), quarantine=True, policy="apply"),
         (BEGIN, PutBad(4), Settle(), RenameColumn(0, C), Put(3, 5), Settle(), Replay("set"), Settle()),
     ),
+    "a record waits while another column gets the name of one": Program(
+        Setup(quarantine=True),
+        (
+            *(BEGIN, PutBad(4), Settle(), DropColumn(0), Put(3, 5), Settle(), AddColumn(2), Put(2, 8), Settle()),
+            *(Replay("set"), Settle()),
+        ),
+    ),
+    "two copies with one record that waits, of which one is paused": Program(
+        Setup(targets=(DELTA, DELTA), quarantine=True),
+        (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),
+    ),
     "a target that is added later has no column that is withheld": Program(
         Setup(sensitive=True),
         (BEGIN, AddColumn(C), Put(2, 5), Settle(), AddTarget(DELTA), Settle(), Put(2, 6), Settle()),
