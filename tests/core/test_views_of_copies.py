@@ -46,6 +46,16 @@ def test_a_copy_lacks_no_column_that_it_leaves_out() -> None:
     assert read.state is R, "it takes changes if one of its copies does"
 
 
+def test_what_a_table_was_is_known_from_the_copy_that_has_followed_it_furthest() -> None:
+    """A paused copy of a table that was made anew has the former one."""
+    paused, failing = copy("d.t", SMALL, state=TableState.PAUSED), copy("d.t@a", WHOLE, state=TableState.FAILING)
+    assert failing.control
+    ahead = replace(copy("d.t@later", SMALL), control=replace(failing.control, table="d.t@later", window=9))
+    for tasks, expected in (([paused, failing], "d.t@a"), ([paused, failing, ahead], "d.t@later")):
+        (read,) = source_tasks(tasks)
+        assert read.control and read.control.table == expected
+
+
 def test_the_views_of_a_merged_task_are_kept() -> None:
     merged = source_tasks([copy("d.t", SMALL), copy("d.t@wh", WHOLE)])
     assert source_tasks(merged) == merged

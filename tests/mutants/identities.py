@@ -55,9 +55,16 @@ IDENTITIES = (
     Mutant(
         "a log of changes is compared",
         "airflow_cdc_provider/core/decisions/table_decisions.py",
-        "table.unlogged.rewritten and table.task.rule.history is not History.LOG",
-        "table.unlogged.rewritten",
+        "table.unlogged.may_differ and table.task.rule.history is not History.LOG",
+        "table.unlogged.may_differ",
         (COMPARED,),
+    ),
+    Mutant(
+        "another setting of the stream explains every alteration of it",
+        "airflow_cdc_provider/core/table/identity.py",
+        "doubted=_doubted(known, now),",
+        'doubted="",',
+        ("tests/core/test_identity.py",),
     ),
     Mutant(
         "a rewrite with other values does not stop a log of changes",

@@ -28,6 +28,7 @@ from tests.programs.program import (
     Put,
     PutBad,
     RenameColumn,
+    RenameTable,
     Replay,
     Retype,
     Server,
@@ -103,6 +104,13 @@ NAMED: dict[str, Program] = {
     "two copies with one record that waits, of which one is paused": Program(
         Setup(targets=(DELTA, DELTA), quarantine=True),
         (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),
+    ),
+    "a table is renamed whose first copy is paused and of a former table": Program(
+        Setup(new="copy", tables=2, targets=(DELTA, DELTA), policy="apply"),
+        (
+            *(BEGIN, Command("pause"), DropTable(0), CreateTable(), Settle(), Command("resync", 1), Settle()),
+            *(RenameTable(1), Put(2, 7, 1), Settle()),
+        ),
     ),
     "a target that is added later has no column that is withheld": Program(
         Setup(sensitive=True),

@@ -13,7 +13,11 @@ pytestmark = [pytest.mark.jvm, pytest.mark.server]
 NIGHTLY = {
     "a copy and its history with two answers about one column",
     "a publication without deletes between two runs",
+    "a publication without deletes between two runs, and another setting of it",
     "a record waits while a column is renamed",
+    "a record waits while another column gets the name of one",
+    "a table is renamed whose first copy is paused and of a former table",
+    "a history of a column with a wider type, in a target that may follow it later",
     "a lost target that is copied again has no column that is withheld",
     "a bad value stops the copy into a target that is added later",
     "a clock goes back between two batches of a history",

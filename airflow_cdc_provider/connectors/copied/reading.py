@@ -50,11 +50,17 @@ def source_task(task: TableTask) -> TableTask:
 
 def source_tasks(tasks: Iterable[TableTask]) -> list[TableTask]:
     """One task per table of the source, with all columns that the YAML selects and the views of all copies: what was
-    decided about one copy has no effect on the change log."""
+    decided about one copy has no effect on the change log. What the table was is known from the copy that has followed
+    it furthest: one that is paused or blocked may be older than a table that was made anew."""
     copies = defaultdict[str, list[TableTask]](list)
-    for task in sorted(tasks, key=lambda one: (one.control is None, len(one.table))):
+    for task in sorted(tasks, key=_furthest):
         copies[task.source_table].append(task)
     return [_task_of_all(table, tasks) for table, tasks in copies.items()]
+
+
+def _furthest(copy: TableTask) -> tuple[bool, bool, int, int]:
+    window = copy.control.window if copy.control else 0
+    return copy.control is None, copy.state not in TAKES_CHANGES, -window, len(copy.table)
 
 
 def _task_of_all(table: str, copies: Sequence[TableTask]) -> TableTask:

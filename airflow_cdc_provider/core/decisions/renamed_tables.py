@@ -19,15 +19,16 @@ from airflow_cdc_provider.core.table.questions import Answer, Question, question
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import WITHOUT_COPY
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY
 
 
 def may_be_renamed(
     definition: Definition, listed: Collection[str], rows: Mapping[str, TableRow]
 ) -> dict[str, TableIdentity | None]:
-    """The copied tables that the source does not list under their name, and whose renames are followed."""
+    """The copied tables that the source does not list under their name, and whose renames are followed, with the
+    identity that the copy which has followed its table furthest has."""
     found: dict[str, TableIdentity | None] = {}
-    for copy, row in rows.items():
+    for copy, row in sorted(rows.items(), key=lambda one: _furthest(one[1])):
         table, identity = source_table(copy), row.control.identity if row.control else None
         rule = rule_of(definition.tables, table)
         if (
@@ -39,6 +40,10 @@ def may_be_renamed(
         ):
             found.setdefault(table, identity)
     return found
+
+
+def _furthest(row: TableRow) -> tuple[bool, bool, int]:
+    return row.control is None, row.state not in TAKES_CHANGES, -(row.control.window if row.control else 0)
 
 
 def _follows(definition: Definition, rule: TableRule) -> bool:

@@ -43,7 +43,8 @@ UNICODE = "utf8mb4"
 
 def may_change(clauses: Sequence[Tokens]) -> bool:
     """Whether any clause may change values or columns."""
-    return any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) or not _is_known(clause) for clause in clauses)
+    by_value = any(clause[0].word in VALUE_CLAUSES or _other_engine(clause) for clause in clauses)
+    return by_value or any(_unknown_clauses(clauses))
 
 
 def unlogged_changes(
@@ -54,12 +55,12 @@ def unlogged_changes(
     ``strict``: the session rejected values that do not fit."""
     if ignoring:
         yield "rows with equal keys may have been removed (ALTER IGNORE)"
+    for clause in _unknown_clauses(clauses):
+        yield f"the statement has a clause that is not known: {' '.join(token.text for token in clause[:4])}"
     for clause in clauses:
         yield from _foreign_key_changes(clause)
         if [token.word for token in clause[:3]] == ["ADD", "SYSTEM", "VERSIONING"]:
             yield VERSIONED
-        if not _is_known(clause):
-            yield f"the statement has a clause that is not known: {' '.join(token.text for token in clause[:4])}"
         if engine := _other_engine(clause):
             yield f"the engine {engine} stores no rows, or elsewhere"
         if target is None:
@@ -107,6 +108,16 @@ def _changes_during_copy(clause: Tokens) -> Iterator[str]:
             return
         case [("CHANGE" | "MODIFY" | "RENAME" | "CONVERT" | "DROP") as word, *_]:
             yield f"the table was altered ({word} …) while it was copied"
+
+
+def _unknown_clauses(clauses: Sequence[Tokens]) -> Iterator[Tokens]:
+    """``ORDER BY a, b`` and ``REORGANIZE PARTITION p, q INTO …`` have commas of their own."""
+    in_list = False
+    for clause in clauses:
+        if _is_known(clause):
+            in_list = clause[0].word == "ORDER" or [token.word for token in clause[1:2]] == ["PARTITION"]
+        elif not in_list:
+            yield clause
 
 
 def _is_known(clause: Tokens) -> bool:

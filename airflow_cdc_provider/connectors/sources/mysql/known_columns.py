@@ -25,14 +25,19 @@ class KnownColumns:
         self._schema = view.schema
         self._last = self._schema
         self._rule = rule
+        self._nullable = (
+            {column.name for column in view.schema.columns if column.nullable} if view.schema else set[str]()
+        )
         self._added: set[str] = set()
 
     def add_schema(self, schema: TableSchema) -> None:
-        """Call it before rows of this schema."""
+        """Call it before rows of this schema. Its columns are those of the catalog now, which may say NOT NULL where
+        the copy has NULL."""
         self._last = schema
         before = self._schema.columns if self._schema else ()
         dropped = tuple(column for column in before if column.name not in schema.names)
-        self._schema = replace(schema, columns=(*schema.columns, *dropped))
+        columns = (replace(one, nullable=one.nullable or one.name in self._nullable) for one in schema.columns)
+        self._schema = replace(schema, columns=(*columns, *dropped))
 
     def apply(self, statement: Statement, strict: bool) -> list[str]:
         """Descriptions of the unlogged changes that the statement may have made."""

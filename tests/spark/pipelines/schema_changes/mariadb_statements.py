@@ -133,7 +133,7 @@ CASES = numbered(
         same("rebuilt", *alter("FORCE", "ENGINE = InnoDB", "ORDER BY a"), "OPTIMIZE TABLE {t}", "ANALYZE TABLE {t}"),
         same("another engine", *alter("ENGINE = Aria", "ENGINE = InnoDB")),
         same("settings", *alter("COMMENT = 'DROP COLUMN v', ROW_FORMAT = DYNAMIC, AUTO_INCREMENT = 100")),
-        same("system versioning", *alter("ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING")),
+        stopped("system versioning", *alter("ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING")),
         stopped("settings, and a column for another", *alter("COMMENT = 'see #12', DROP v, ADD v varchar(20)")),
         stopped("drop and add again without waiting", *alter("NOWAIT DROP v", "WAIT 5 ADD v varchar(20)")),
         stopped(

@@ -1,0 +1,35 @@
+"""Which tables may have another name in the source than their copies."""
+
+from __future__ import annotations
+
+from airflow_cdc_provider.core.decisions.renamed_tables import may_be_renamed
+from airflow_cdc_provider.core.spec.definition import Definition, Source, Staging, TableRule, Target
+from airflow_cdc_provider.core.spec.schema_policy import OnChange, SchemaPolicy
+from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.identity import TableIdentity
+from airflow_cdc_provider.core.table.state_rows import TableRow
+from airflow_cdc_provider.core.table.states import State, TableState
+
+DEFINITION = Definition(
+    "shop",
+    Source("postgres", "s"),
+    Target("delta", "/lake"),
+    (TableRule("d.t"),),
+    Staging("/staging"),
+    schema_changes=SchemaPolicy(rename=OnChange.APPLY),
+)
+
+
+def row(copy: str, state: TableState, table: str, window: int) -> TableRow:
+    identity = TableIdentity(table, {}, 0)
+    control = ControlRecord("shop", copy, "log", "me", "a", 1, window, "", State(state, ""), identity=identity)
+    return TableRow(copy, "t", state, control=control)
+
+
+def test_a_table_is_looked_for_by_the_identity_of_the_copy_that_has_followed_it_furthest() -> None:
+    """One that is paused may have that of a table that was dropped since."""
+    stale = row("d.t", TableState.PAUSED, "1", 9)
+    rows = {one.table: one for one in (stale, row("d.t@wh", TableState.REPLICATING, "2", 5))}
+    found = may_be_renamed(DEFINITION, (), rows)["d.t"]
+    assert found and found.table == "2"
+    assert may_be_renamed(DEFINITION, {"d.t"}, rows) == {}
