@@ -11,11 +11,11 @@ from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import State, TableState
 
 DEFINITION = Definition(
-    "shop",
-    Source("postgres", "s"),
-    Target("delta", "/lake"),
-    (TableRule("d.t"),),
-    Staging("/staging"),
+    name="shop",
+    source=Source("postgres", "s"),
+    target=Target("delta", "/lake"),
+    tables=(TableRule("d.t"),),
+    staging=Staging("/staging"),
     schema_changes=SchemaPolicy(rename=OnChange.APPLY),
 )
 
