@@ -63,7 +63,7 @@ def first_copy(job: Job, work: TableWork) -> TableResult:
         reason = "first copy" if task.rule.snapshot.extent.rows else "started without a copy of its rows"
         state = State(TableState.REPLICATING, since=now, reason=reason, set_by="snapshot")
         record = build_control_record(job, task, named_fence, current, copy, state, must_catch_up(opened, task))
-        require_not_paused(job.log.store, task.table)
+        require_not_paused(job.log.store, job.step.definition.name, task.table)
         return commit_copy(job, work, rows.progress, commit, record)
 
 

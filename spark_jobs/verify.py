@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.spec.definition import Reconcile
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
@@ -114,7 +115,7 @@ def _after_rewrite(
         found=f"{result.detail['source_rows']:,} rows at the source, {result.detail['target_rows']:,} in the copy,"
         f" first differences: {', '.join(result.detail['differences'][:3]) or 'none shown'}",
         allowed="a rewrite that keeps every value, such as VACUUM FULL",
-        do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+        do=f"airflow cdc resync {job.step.definition.name} --table {in_shell(task.table)}",
         data="the copy has the old values; later changes are kept in the change log",
     )
     if job.step.definition.source.reconcile is not Reconcile.AUTO:
@@ -163,7 +164,7 @@ def _has_hole(job: Job, task: TableTask) -> Problem:
         "VER001",
         f"{task.table} cannot be compared: the change log has a hole for it",
         where=task.table,
-        do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+        do=f"airflow cdc resync {job.step.definition.name} --table {in_shell(task.table)}",
     )
 
 

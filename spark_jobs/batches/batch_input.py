@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
 from airflow_cdc_provider.core.table.schema import Regime
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.staging.change_log import ChangeLog
@@ -226,7 +227,7 @@ class BatchInput:
             f"{self.task.table}, up to window {self.plan.window}",
             "a truncate" if self.stats.truncated_at else "a row without all its columns",
             "rows with all columns, and deletes",
-            f"airflow cdc resync {self.control.replicator} --table {self.task.table}",
+            f"airflow cdc resync {self.control.replicator} --table {in_shell(self.task.table)}",
             "nothing of the batch was applied; the change log keeps it",
         )
 

@@ -18,6 +18,7 @@ from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.ignored_columns import Ignored, without_ignored
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
@@ -131,6 +132,6 @@ def _repair_refused(control: ControlRecord, what: str, found: str) -> CommandRef
         f"{control.table} cannot be repaired over this interval",
         where=control.table,
         found=f"{what}: {found}",
-        do=f"airflow cdc resync {control.replicator} --table {control.table}",
+        do=f"airflow cdc resync {control.replicator} --table {in_shell(control.table)}",
         data="nothing was changed",
     )

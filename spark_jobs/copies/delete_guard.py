@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.reported_changes import IN_STREAM
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.targets.sparksql.names import quoted
 from spark_jobs.runtime.job import Job, TableWork
 
@@ -76,6 +77,6 @@ def require_delete_approval(
         where=job.tables.locate(work.task.target),
         found=found,
         allowed=f"resync.max_delete: {allowed:.0%}",
-        do=f"check the source; to delete the rows: airflow cdc resync {name} --table {table} --yes {name}",
+        do=f"check the source; to delete the rows: airflow cdc resync {name} --table {in_shell(table)} --yes {name}",
         data="the target is unchanged; the change log continues",
     )

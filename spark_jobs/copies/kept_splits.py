@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from airflow_cdc_provider.connectors.copied.kept_copies import KeptSplit, kept_splits_folder
 from airflow_cdc_provider.core.errors import Fenced, StagingInvalid
 from airflow_cdc_provider.core.log.copy_progress import paused_path
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.store import Store
 
 DELTA, ROWS = "delta", "rows"
@@ -65,7 +66,7 @@ def _rows_in(store: Store, folder: str) -> int:
     return sum(split.rows for split in found if split is not None)
 
 
-def require_not_paused(store: Store, table: str) -> None:
+def require_not_paused(store: Store, replicator: str, table: str) -> None:
     """Raises Fenced (CPY020) if an operator has paused the first copy of the table."""
     if store.exists(paused_path(table)):
         raise Fenced.of(
@@ -73,7 +74,7 @@ def require_not_paused(store: Store, table: str) -> None:
             f"the copy of {table} is paused",
             where=table,
             found="a pause by an operator",
-            do=f"resume it: airflow cdc resume … --table {table}",
+            do=f"airflow cdc resume {replicator} --table {in_shell(table)}",
             data="the target is unchanged; splits that were read are kept if the source can read them later",
         )
 

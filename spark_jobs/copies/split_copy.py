@@ -133,7 +133,7 @@ class _CountingReader:
     def tables(self) -> Iterator[pa.Table]:
         """Raises Fenced (CPY020) soon after the copy was paused."""
         task = self._task
-        require_not_paused(self.store, task.name)
+        require_not_paused(self.store, task.step.definition.name, task.name)
         source = open_source(task.step.definition, task.secrets.source)
         assert isinstance(source, ReadsSplits), "only such sources have splits"
         target_schema, report = arrow_schema(task.schema), self._reporter()
@@ -155,7 +155,7 @@ class _CountingReader:
             report_rows(rows)
             if time.monotonic() >= next_check:
                 next_check = time.monotonic() + PAUSE_CHECK_S
-                require_not_paused(self.store, task.name)
+                require_not_paused(self.store, task.step.definition.name, task.name)
 
         return report
 

@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.proof.key_intervals import WHOLE, KeyInterval
 from airflow_cdc_provider.core.proof.repairs import why_not_repaired
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.copies.extents import filtered
 from spark_jobs.proofs.compare import DIFFERENCES_SHOWN, Comparison, compare, compared_columns
@@ -95,7 +96,7 @@ def _repaired(
     }
     if remaining:
         shown = ", ".join(remaining[:DIFFERENCES_SHOWN])
-        resync = f"airflow cdc resync {job.step.definition.name} --table {work.task.table}"
+        resync = f"airflow cdc resync {job.step.definition.name} --table {in_shell(work.task.table)}"
         detail["not_repaired"] = f"{len(remaining):,} keys still differ after the repair, such as {shown}; do: {resync}"
     return Proof(detail, merged.fence or control.fence, merged.counts)
 

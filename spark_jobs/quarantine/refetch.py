@@ -21,6 +21,7 @@ from airflow_cdc_provider.core.log.carry_over import Carried, CarryOver
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.quarantine import own_key
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.quarantine.entries import Entries
 from spark_jobs.runtime.job import Job
@@ -82,7 +83,7 @@ def fetch_rows(job: Job, task: TableTask, schema: TableSchema, dirty: Sequence[D
     source, name = job.source, job.step.definition.name
     keyless = any(not dirty_key.key for dirty_key in dirty)
     if not isinstance(source, FetchesRows) or schema.regime is not Regime.SINGLE or keyless:
-        raise IntegrityBroken(_fetch_unsupported(name, dirty[0]))
+        raise IntegrityBroken(_fetch_unsupported(name, task.table, dirty[0]))
     in_order = sorted(dirty, key=lambda dirty_key: dirty_key.record.order_key)
     last = {dirty_key.key: dirty_key.record for dirty_key in in_order}
     rows: dict[str, ChangeRecord] = {}
@@ -123,13 +124,13 @@ def earlier_fetches(log: ChangeLog, carry: CarryOver) -> list[CarriedRecord]:
     return driver_reads.read_carried_records(log, carry, Carried.FETCHED)
 
 
-def _fetch_unsupported(name: str, first: DirtyKey) -> Problem:
+def _fetch_unsupported(name: str, table: str, first: DirtyKey) -> Problem:
     return Problem(
         "TGT038",
-        f"rows of {first.record.table} must be fetched from the source, which cannot return single rows",
-        where=f"{first.record.table}, key {first.key or 'unknown'}",
+        f"rows of {table} must be fetched from the source, which cannot return single rows",
+        where=f"{table}, key {first.key or 'unknown'}",
         found=first.reason,
-        do=f"airflow cdc resync {name} --table {first.record.table}",
+        do=f"airflow cdc resync {name} --table {in_shell(table)}",
         data="nothing of the batch was applied; the change log keeps it",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Fenced, ForeignTarget
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
 from airflow_cdc_provider.targets.target import TargetState
 from spark_jobs.runtime.job import Job
@@ -25,7 +26,7 @@ def require_writable(
             found="a table without a control record, or one restored to a version before its first copy"
             if current.exists
             else "no table",
-            do=f"airflow cdc resync {job.step.definition.name} --table {task.table}",
+            do=f"airflow cdc resync {job.step.definition.name} --table {in_shell(task.table)}",
             data="the change log keeps what is not applied",
         )
     state = current.control.state.name

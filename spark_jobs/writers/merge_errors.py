@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from airflow_cdc_provider.core.errors import IntegrityBroken, Problem
 from airflow_cdc_provider.core.table.merge_plan import AMBIGUOUS_KEY, CONFLICTING_CHANGES, NO_ROW
+from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.targets.missing_rows import row_missing
 
 DATA = "nothing of the batch was applied; the change log keeps it"
@@ -18,7 +19,7 @@ def as_integrity_error(replicator: str, table: str, window: int) -> Iterator[Non
     try:
         yield
     except Exception as error:  # py4j and PySpark wrap a failed task in unrelated classes, so the text decides
-        where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {table}"
+        where, resync = f"{table}, up to window {window}", f"airflow cdc resync {replicator} --table {in_shell(table)}"
         if NO_ROW in str(error):
             raise row_missing(replicator, table, where) from None
         if AMBIGUOUS_KEY in str(error):
