@@ -114,13 +114,13 @@ class _TargetFile(OutputStream):
 
 
 class _ColumnStatistics:
-    """The number of rows, and NULLs and bounds per column."""
+    """The number of rows, and NULLs and bounds per column. A copy that shares its table may lack columns of others."""
 
     def __init__(self, columns: pa.Schema, statistics_columns: Sequence[str]) -> None:
         self._rows = 0
-        self._nulls = dict.fromkeys(statistics_columns, 0)
+        kinds = {name: columns.field(name).type for name in statistics_columns if name in columns.names}
+        self._nulls = dict.fromkeys(kinds, 0)
         self._bounds = dict[str, tuple[Any, Any]]()
-        kinds = {name: columns.field(name).type for name in statistics_columns}
         self._formatters = {name: formatter for name, kind in kinds.items() if (formatter := _formatter(kind))}
 
     def add(self, rows: pa.Table) -> None:
