@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from airflow_cdc_provider.core.errors import BadRecordFound
@@ -48,6 +50,22 @@ def test_by_default_an_invalid_date_is_unreadable_and_in_the_key_it_stops_the_ta
     assert ("in the key" in why.reason) == (key != "id") and "cast: {v: text}" in why.reason
     with pytest.raises(BadRecordFound, match=r"CPY009.*v: an invalid date, such as a zero date"):
         shop.copied(task)
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_a_later_change_of_its_row_is_readable_unless_the_table_has_no_key(mariadb: EmbeddedMariaDB, key: str) -> None:
+    shop = Shop(mariadb)
+    shop.sql(ANY_DATE, f"CREATE TABLE odd (id int NOT NULL {key}, w int, v date)")
+    shop.window(shop.task("odd"))
+    shop.sql("INSERT INTO odd VALUES (0, 1, '2024-02-31'), (1, 1, '2024-02-31'), (2, 1, '2024-02-31')")
+    shop.sql("UPDATE odd SET v = '2024-02-29' WHERE id = 0", "DELETE FROM odd WHERE id = 1")
+    shop.sql("UPDATE odd SET w = 2 WHERE id = 2")
+    *inserts, update, delete, still_bad = records(shop.window(shop.task("odd")))
+    assert all(undecoded(one) for one in (*inserts, still_bad))
+    assert (undecoded(update) is None, undecoded(delete) is None) == (bool(key), bool(key))
+    if key:
+        assert (update.op, json.loads(update.after or "")) == ("update", {"id": 0, "w": 1, "v": "2024-02-29"})
+        assert (delete.op, json.loads(delete.before or "")) == ("delete", {"id": 1, "w": 1})
 
 
 @pytest.mark.parametrize(("native", "value"), NO_DATES)

@@ -65,6 +65,26 @@ def test_outside_the_key_its_record_is_unreadable_unless_the_definition_keeps_it
     assert met.value.problems[0].code == "CPY009" and "v: " in met.value.problems[0].found
 
 
+@pytest.mark.parametrize("rows", [FEW, MANY])
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_a_later_change_of_its_row_is_readable_unless_the_table_has_no_key(
+    database: Database, key: str, rows: int
+) -> None:
+    start = table(database, f"id int {key}, v date")
+    database.sql(
+        "ALTER TABLE odd REPLICA IDENTITY FULL",
+        f"INSERT INTO odd SELECT n, 'infinity' FROM generate_series(1, {rows * 2}) n",
+        f"UPDATE odd SET v = '2026-01-02' WHERE id <= {rows}",
+        f"DELETE FROM odd WHERE id > {rows}",
+    )
+    later = records(database.read(start, database.task("public.odd")))[rows * 2 :]
+    assert len(later) == rows * 2 and all((undecoded(one) is None) is bool(key) for one in later)
+    if key:
+        update, delete = later[0], later[-1]
+        assert (update.op, json.loads(update.after or "")) == ("update", {"id": 1, "v": "2026-01-02"})
+        assert (delete.op, json.loads(delete.before or "")) == ("delete", {"id": rows * 2})
+
+
 @pytest.mark.parametrize(("native", "value"), BEYOND)
 @pytest.mark.parametrize("rows", [FEW, MANY])
 def test_set_null_writes_null_and_the_text_to_another_column(

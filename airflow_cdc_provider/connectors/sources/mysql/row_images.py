@@ -90,15 +90,15 @@ class RowReader:
         return Row(Operation.INSERT, None, self._key_of(texts), None, after, False, complete, ())
 
     def _delete(self, old: list[Cell]) -> Row:
-        texts = self._texts(old)
+        texts = self._old_texts(old)
         before, complete = self._image(texts)
         return Row(Operation.DELETE, self._key_of(texts), None, before, None, complete, False, ())
 
     def _update(self, old: list[Cell], new: list[Cell]) -> Row:
         """Decodes cells that did not change once."""
-        old_texts = self._texts(old)
+        old_texts = self._old_texts(old)
         new_texts = [
-            text if new[column.index] == old[column.index] else column.text(new[column.index])
+            text if text is not None and new[column.index] == old[column.index] else column.text(new[column.index])
             for text, column in zip(old_texts, self._columns, strict=True)
         ]
         before, before_complete = self._image(old_texts)
@@ -106,6 +106,22 @@ class RowReader:
         key_before, key = self._key_of(old_texts), self._key_of(new_texts)
         moved = key_before != key
         return Row(Operation.UPDATE, key_before, key, before, after, before_complete, after_complete, (), moved)
+
+    def _old_texts(self, cells: list[Cell]) -> list[str | None]:
+        """As ``_texts``. In a table with a key, a former value that cannot be decoded counts as absent: the row has
+        another one now, or is gone."""
+        try:
+            return self._texts(cells)
+        except UNREADABLE:
+            if not self._key:
+                raise
+        return [self._text_if_readable(column, cells) for column in self._columns]
+
+    def _text_if_readable(self, column: _ColumnReader, cells: list[Cell]) -> str | None:
+        try:
+            return column.text(cells[column.index])
+        except UNREADABLE:
+            return None
 
     def _texts(self, cells: list[Cell]) -> list[str | None]:
         """Canonical JSON in the order of the schema; None for absent cells."""

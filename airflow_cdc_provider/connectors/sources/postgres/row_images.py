@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from json.encoder import encode_basestring
 from operator import add
 
@@ -93,7 +94,7 @@ class RowReader:
         return Row(Operation.INSERT, None, self._key_of(values), None, after, False, complete, ())
 
     def _delete(self, old: list[Cell], whole: bool) -> Row:
-        values = self._values(old if whole else self._identity_only(old))
+        values = self._old_values(old if whole else self._identity_only(old))
         before, complete = self._image(values)
         return Row(Operation.DELETE, self._key_of(values), None, before, None, complete, False, ())
 
@@ -113,7 +114,7 @@ class RowReader:
         key = self._key_of(values)
         if known is None:
             return Row(Operation.UPDATE, key, key, None, after, False, complete, ())
-        values = self._values(known)
+        values = self._old_values(known)
         before, before_complete = self._image(values)
         key_before = self._key_of(values)
         return Row(
@@ -145,6 +146,22 @@ class RowReader:
             convert(cell) if cell is not None and cell is not UNCHANGED else None if cell is UNCHANGED else "null"
             for convert, cell in zip(self._converters, cells, strict=True)
         ]
+
+    def _old_values(self, cells: list[Cell]) -> list[str | None]:
+        """As ``_values``. In a table with a key, a former value that cannot be read is unknown: the row has another one
+        now, or is gone."""
+        try:
+            return self._values(cells)
+        except MALFORMED:
+            if not self._key:
+                raise
+        readable: list[Cell] = [UNCHANGED] * self.width
+        for index, convert in zip(self.cell_indexes, self._converters, strict=True):
+            with suppress(*MALFORMED):
+                if (cell := cells[index]) is not None and cell is not UNCHANGED:
+                    convert(cell)
+                readable[index] = cell
+        return self._values(readable)
 
     def _image(self, values: list[str | None]) -> tuple[str, bool]:
         try:
