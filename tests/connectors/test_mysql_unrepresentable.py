@@ -52,6 +52,14 @@ def test_by_default_an_invalid_date_is_unreadable_and_in_the_key_it_stops_the_ta
         shop.copied(task)
 
 
+def test_a_later_change_of_a_row_whose_key_is_an_invalid_date_says_so(mariadb: EmbeddedMariaDB) -> None:
+    shop = filled(mariadb, "date", "2024-02-31", "id, v")
+    shop.sql("UPDATE odd SET v = '2024-02-29' WHERE id = 0")
+    *_, update = records(shop.window(shop.task("odd")))
+    why = undecoded(update)
+    assert why is not None and "in the key" in why.reason
+
+
 @pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
 def test_a_later_change_of_its_row_is_readable_unless_the_table_has_no_key(mariadb: EmbeddedMariaDB, key: str) -> None:
     shop = Shop(mariadb)

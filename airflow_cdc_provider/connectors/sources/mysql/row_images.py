@@ -115,12 +115,14 @@ class RowReader:
         except UNREADABLE:
             if not self._key:
                 raise
-        return [self._text_if_readable(column, cells) for column in self._columns]
+        return [self._old_text(number, column, cells) for number, column in enumerate(self._columns)]
 
-    def _text_if_readable(self, column: _ColumnReader, cells: list[Cell]) -> str | None:
+    def _old_text(self, number: int, column: _ColumnReader, cells: list[Cell]) -> str | None:
         try:
             return column.text(cells[column.index])
         except UNREADABLE:
+            if number in self._key:
+                raise
             return None
 
     def _texts(self, cells: list[Cell]) -> list[str | None]:

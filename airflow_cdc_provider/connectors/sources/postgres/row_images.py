@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from json.encoder import encode_basestring
 from operator import add
 
@@ -155,12 +154,15 @@ class RowReader:
         except MALFORMED:
             if not self._key:
                 raise
-        readable: list[Cell] = [UNCHANGED] * self.width
-        for index, convert in zip(self.cell_indexes, self._converters, strict=True):
-            with suppress(*MALFORMED):
+        readable = list(cells)
+        for number, (index, convert) in enumerate(zip(self.cell_indexes, self._converters, strict=True)):
+            try:
                 if (cell := cells[index]) is not None and cell is not UNCHANGED:
                     convert(cell)
-                readable[index] = cell
+            except MALFORMED:
+                if number in self._key:
+                    raise
+                readable[index] = UNCHANGED
         return self._values(readable)
 
     def _image(self, values: list[str | None]) -> tuple[str, bool]:
