@@ -242,7 +242,8 @@ def _table_slice(task: TableTask, landed: Sequence[LandedSplit]) -> TableSlice:
     for file in written:
         counts.update(file.counts)
     schema_ids = tuple(dict.fromkeys(schema_id for file in written for schema_id in file.schema_ids))
-    return TableSlice(task.definition_sha256, schema_ids, tuple(file.file for file in written), dict(counts))
+    files = tuple(file.file for file in written)
+    return TableSlice(task.definition_sha256, schema_ids, files, dict(counts), task.log_sha256)
 
 
 def _end_reason(landed: Sequence[LandedSplit]) -> str:

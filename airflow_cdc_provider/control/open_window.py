@@ -178,7 +178,10 @@ def _seal_empty_window(
             previous_sha256=log.manifest_sha256(sealed),
             attempt=f"open-{facts.run_id}",
             sealed_at=utc_now(),
-            tables={t.task.source_table: TableSlice(t.task.definition_sha256) for t in facts.tables},
+            tables={
+                t.task.source_table: TableSlice(t.task.definition_sha256, log_sha256=t.task.log_sha256)
+                for t in facts.tables
+            },
             holes=holes,
         )
     )

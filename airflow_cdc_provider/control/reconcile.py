@@ -36,7 +36,9 @@ def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[
     requested = set()
     for manifest in replicator.log.manifests(plan.sealed + 1):
         for task in plan.named(plan.stream):
-            hole = hole_of(manifest, task.table, task.control.floor if task.control else "")
+            hole = hole_of(
+                manifest, task.table, *((task.control.floor, task.control.log_sha256) if task.control else ("",))
+            )
             if hole:
                 holes[task.table] = f"{hole.cause} in window {manifest.window}"
                 requested |= {task.table} if hole.kind in REQUESTED else set()

@@ -90,7 +90,7 @@ def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bo
 def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
     """The last window before one with a hole of the table; ``upto`` where there is none."""
     for number in range(control.window + 1, upto + 1):
-        if hole_of(log.manifest(number), control.table, control.floor) is not None:
+        if hole_of(log.manifest(number), control.table, control.floor, control.log_sha256) is not None:
             return number - 1
     return upto
 

@@ -133,6 +133,7 @@ def build_control_record(
         hi=previous.hi if previous else {},
         manifest_sha256=job.log.manifest_sha256(step.window),
         definition_sha256=task.definition_sha256,
+        log_sha256=task.log_sha256,
         schema=stored_schema(task.rule.history, copy.schema),
         identity=copy.identity,
         source_identity=step.source_identity,

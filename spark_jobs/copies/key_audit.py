@@ -46,7 +46,7 @@ def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
     if control.state.command or control.schema is None or not control.schema.key:
         return None
     for number in range(control.window + 1, log.sealed() + 1):
-        if hole := hole_of(log.manifest(number), control.table, control.floor):
+        if hole := hole_of(log.manifest(number), control.table, control.floor, control.log_sha256):
             return number if hole.kind == AUDIT else None
     return None
 

@@ -13,14 +13,17 @@ from airflow_cdc_provider.core.spec.definition import (
     Comparison,
     Condition,
     Definition,
+    Ignorable,
     OnDelete,
     Source,
     Staging,
     TableRule,
     Target,
     format_duration,
+    log_fingerprint,
     rule_fingerprint,
 )
+from airflow_cdc_provider.core.spec.history import History
 
 SHOP = Definition(
     name="shop",
@@ -44,6 +47,17 @@ SHOP = Definition(
 def test_options_that_decide_the_content_of_a_table_change_its_fingerprint(change: dict[str, object]) -> None:
     rule = SHOP.tables[0]
     assert rule_fingerprint(SHOP, replace(rule, **change)) != rule_fingerprint(SHOP, rule)  # type: ignore[arg-type]
+
+
+def test_the_change_log_of_a_table_is_the_same_for_copies_that_only_apply_it_otherwise() -> None:
+    rule = SHOP.tables[0]
+    applied = replace(rule, on_delete=OnDelete.SOFT, ignore=(Ignorable.TRUNCATE,), history=History.SCD2)
+    assert log_fingerprint(SHOP, applied) == log_fingerprint(SHOP, rule)
+    for read in (
+        replace(rule, where=(Condition("a", Comparison.IS_NULL),)),
+        replace(rule, columns=Columns(mask={"a": 1})),
+    ):
+        assert log_fingerprint(SHOP, read) != log_fingerprint(SHOP, rule)
 
 
 def test_another_source_changes_every_fingerprint() -> None:

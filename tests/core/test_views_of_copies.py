@@ -72,5 +72,8 @@ def test_a_hole_of_some_copies_stops_no_other_one() -> None:
     assert not waits_for_repair(manifest, of_other), "it has no hole"
     assert not waits_for_repair(manifest, replace(of_one, floor="0005")), "the copy repaired it"
     assert not waits_for_repair(manifest, replace(of_one, window=8)), "another copy has passed it"
+    other = replace(manifest, tables={"d.t": TableSlice("", log_sha256="other settings")})
+    assert hole_of(other, "d.t", "0001", "settings") and not hole_of(other, "d.t", "0001", "other settings")
+    assert not hole_of(other, "d.t", "0001") and not hole_of(manifest, "d.t", "0001", "settings"), "unknown settings"
     everyone = replace(manifest, holes=(replace(holes[0], copies=()),))
     assert all(hole_of(everyone, name, "0001") for name in ("d.t", "d.t@wh", "d.t:history"))

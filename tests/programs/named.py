@@ -112,6 +112,12 @@ NAMED: dict[str, Program] = {
             *(RenameTable(1), Put(2, 7, 1), Settle()),
         ),
     ),
+    "a condition is taken out of the YAML and put back": Program(
+        Setup(filtered=True), (BEGIN, Edit("filtered", False), Put(2, 3), Settle(), Edit("filtered", True), Settle())
+    ),
+    "a column is shown in the YAML and masked again": Program(
+        Setup(secret="mask"), (BEGIN, Edit("secret", "plain"), Put(2, 4), Settle(), Edit("secret", "mask"), Settle())
+    ),
     "a target that is added later has no column that is withheld": Program(
         Setup(sensitive=True),
         (BEGIN, AddColumn(C), Put(2, 5), Settle(), AddTarget(DELTA), Settle(), Put(2, 6), Settle()),

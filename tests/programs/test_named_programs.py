@@ -14,6 +14,7 @@ NIGHTLY = {
     "a copy and its history with two answers about one column",
     "a publication without deletes between two runs",
     "a publication without deletes between two runs, and another setting of it",
+    "a column is shown in the YAML and masked again",
     "a record waits while a column is renamed",
     "a record waits while another column gets the name of one",
     "a table is renamed whose first copy is paused and of a former table",

@@ -23,20 +23,25 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
     """The first hole after the cursor. A window that did not capture the table is a hole, too."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (hole := hole_of(manifest, control.table, control.floor)):
+        if manifest and (hole := hole_of(manifest, control.table, control.floor, control.log_sha256)):
             return hole
     return None
 
 
 def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
     """The last of these windows with a hole, up to the cursor. Earlier windows must not be applied again."""
-    windows = (manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor))
+    windows = (
+        manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor, control.log_sha256)
+    )
     return max((window for window in windows if window <= control.window), default=None)
 
 
 def waits_for_repair(manifest: Manifest, control: ControlRecord) -> bool:
     """Whether the window has a hole of the copy that no later copy has repaired."""
-    return control.window < manifest.window and hole_of(manifest, control.table, control.floor) is not None
+    return (
+        control.window < manifest.window
+        and hole_of(manifest, control.table, control.floor, control.log_sha256) is not None
+    )
 
 
 def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
@@ -50,14 +55,19 @@ def _has(copy: str, floor: str, hole: Hole) -> bool:
     return concerned and hole.kind != SCHEMA and not "" < hole.order_key <= floor
 
 
-def hole_of(manifest: Manifest, copy: str, floor: str) -> Hole | None:
+def hole_of(manifest: Manifest, copy: str, floor: str, log_sha256: str = "") -> Hole | None:
     """The hole that a copy at ``floor`` has in a window. A hole at or below the floor is repaired by the copy. A hole
     of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the window, not holes. A
-    schema change amid a transaction is none: the schemas of the records decide."""
+    schema change amid a transaction is none: the schemas of the records decide. ``log_sha256``: of the copy; a window
+    that was read by other settings does not have its records."""
     for hole in manifest.holes:
         if _has(copy, floor, hole):
             return hole
     table = source_table(copy)
     if table not in manifest.tables:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")
+    read_by = manifest.tables[table].log_sha256
+    if read_by and log_sha256 and read_by != log_sha256:
+        found = f"window {manifest.window} has the records that other settings of the table in the YAML select"
+        return Hole("other settings", table, "", detail=found)
     return None

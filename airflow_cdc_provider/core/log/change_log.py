@@ -207,12 +207,14 @@ class Hole:
 
 @dataclass(frozen=True)
 class TableSlice:
-    """The part of a window that belongs to one table. A captured table is listed even without records."""
+    """The part of a window that belongs to one table. A captured table is listed even without records.
+    ``log_sha256``: the fingerprint of the settings that its records were read by; empty if that is unknown."""
 
     definition_sha256: str
     schema_ids: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
+    log_sha256: str = ""
 
     @property
     def rows(self) -> int:

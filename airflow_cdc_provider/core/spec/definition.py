@@ -320,22 +320,35 @@ def format_duration(length: timedelta) -> str:
 def rule_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str = "") -> str:
     """SHA-256 over the settings that determine the content of a target table. A change of it requires a resync.
     ``hash_key_id`` identifies the key of ``columns.hash`` without revealing it."""
+    content = _read_by(definition, rule, hash_key_id) | {"on_delete": rule.on_delete.value}
+    if rule.ignore:
+        content["ignore"] = sorted(rule.ignore)
+    if rule.history is not History.NONE:
+        content["history"] = rule.history.value
+    return _fingerprint(content)
+
+
+def log_fingerprint(definition: Definition, rule: TableRule, hash_key_id: str = "") -> str:
+    """SHA-256 over the settings that determine the records of a table in the change log, the same for all copies."""
+    return _fingerprint(_read_by(definition, rule, hash_key_id))
+
+
+def _read_by(definition: Definition, rule: TableRule, hash_key_id: str) -> dict[str, Any]:
     columns = {name: value for name, value in to_plain(rule.columns).items() if value or name in ("include", "exclude")}
     content = {
         "source": [definition.source.type, definition.source.connection],
         "columns": columns,
         "where": to_plain(rule.where),
         "key": list(rule.key),
-        "on_delete": rule.on_delete.value,
     }
-    if rule.ignore:
-        content["ignore"] = sorted(rule.ignore)
     if rule.on_unrepresentable is not OnUnrepresentable.STOP:
         content["on_unrepresentable"] = rule.on_unrepresentable.value
     if rule.columns.hash:
         content["hash_key"] = hash_key_id
     if rule.shard_column:
         content["shard"] = [rule.shard_column, rule.shard_value]
-    if rule.history is not History.NONE:
-        content["history"] = rule.history.value
+    return content
+
+
+def _fingerprint(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

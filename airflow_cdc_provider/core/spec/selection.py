@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.spec.definition import (
     Definition,
     OnDelete,
     TableRule,
+    log_fingerprint,
     rule_fingerprint,
 )
 from airflow_cdc_provider.core.spec.extent_problems import extent_problems, needed_columns
@@ -56,6 +57,7 @@ class Selection:
     selected: TableSchema
     rule: TableRule
     definition_sha256: str
+    log_sha256: str = ""
     hash_key: bytes = field(default=b"", repr=False)
 
     @property
@@ -92,6 +94,7 @@ class Selection:
             ignored=tuple(ignored),
             renamed_to=renamed_to,
             logged=LoggedTable(self._stored(rule), rule) if ignored else None,
+            log_sha256=self.log_sha256,
         )
 
     def _stored(self, rule: TableRule) -> TableSchema:
@@ -146,8 +149,9 @@ def select(
             problems += of_table(copy, [*routing_problems, *shared, *history_problems(own, selected)])
             shared = []
             if not (table_problems or routing_problems or history_problems(own, selected)):
-                fingerprint = rule_fingerprint(definition, own, hash_key_id(hash_key))
-                selections.append(Selection(copy, target, selected, own, fingerprint, hash_key))
+                key_id = hash_key_id(hash_key)
+                fingerprints = rule_fingerprint(definition, own, key_id), log_fingerprint(definition, own, key_id)
+                selections.append(Selection(copy, target, selected, own, *fingerprints, hash_key))
     colliding_problems = collisions(selections)
     problems += colliding_problems
     colliding = {problem.where for problem in colliding_problems}

@@ -51,8 +51,9 @@ class ControlRecord:
     ``rows``: the number of rows after this commit, counted from what the provider wrote and deleted; None if the target
     counts them itself, or if the last copy did not.
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
-    ``definition_sha256``: the fingerprint of the YAML settings that determine the content. ``schema``: the schema of
-    the target table. ``identity``: the source catalog's description of the table at the time of these rows; None if
+    ``definition_sha256``: the fingerprint of the YAML settings that determine the content; ``log_sha256``: of those
+    that determine the records of the change log, empty if that is unknown. ``schema``: the schema of the target table.
+    ``identity``: the source catalog's description of the table at the time of these rows; None if
     the source has no such catalog. ``ignored``: columns that an operator has decided not to copy, with their ids if the
     source has ids. ``extent``: which
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
@@ -75,6 +76,7 @@ class ControlRecord:
     manifest_sha256: str = ""
     high: int | None = None
     definition_sha256: str = ""
+    log_sha256: str = ""
     schema: TableSchema | None = None
     identity: TableIdentity | None = None
     source_identity: dict[str, str] = field(default_factory=dict)
