@@ -106,8 +106,8 @@ def check_definition(facts: Facts, table: TableFacts, control: ControlRecord) ->
         f"the definition of {name} changed after it was copied",
         where=f"{facts.definition.name}, table {name}",
         found="another source, columns, where, key, on_delete or on_unrepresentable",
-        do=f"copy again: {resync_line(facts, name)}; or revert the change, which is enough if no run has read changes "
-        "since then",
+        do="revert the change, which is enough if no run has read changes since then, or copy again: "
+        f"{resync_line(facts, name)}",
         data="the copy is unchanged; later changes are kept in the change log",
     )
 
