@@ -10,7 +10,7 @@ from airflow_cdc_provider.control.fences import commit_fence
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.replicator import LogInfo, Replicator
 from airflow_cdc_provider.control.table_rows import current_row
-from airflow_cdc_provider.core.decisions.holes import hole_of
+from airflow_cdc_provider.core.decisions.holes import hole_for, hole_of
 from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import TableDecision
@@ -36,9 +36,7 @@ def find_holes(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[
     requested = set()
     for manifest in replicator.log.manifests(plan.sealed + 1):
         for task in plan.named(plan.stream):
-            hole = hole_of(
-                manifest, task.table, *((task.control.floor, task.control.log_sha256) if task.control else ("",))
-            )
+            hole = hole_for(manifest, task.control) if task.control else hole_of(manifest, task.table, "")
             if hole:
                 holes[task.table] = f"{hole.cause} in window {manifest.window}"
                 requested |= {task.table} if hole.kind in REQUESTED else set()

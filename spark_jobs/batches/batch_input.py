@@ -21,7 +21,7 @@ from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.history import stored_schema
-from airflow_cdc_provider.core.table.schema import Regime
+from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
@@ -156,11 +156,15 @@ class BatchInput:
     @cached_property
     def images(self) -> ImageColumns:
         """The columns of all records that may be folded: the schemas of the windows, and those of waiting records."""
-        log, in_windows = self.job.log, {one for window in self.plan.windows for one in window.part.schema_ids}
-        schema_ids = sorted(in_windows | self._waiting_schemas)
         later, renamed = self.plan.schema, self.plan.renamed
-        schemas = {one: without_former_columns(log.schema(one), later, renamed) for one in schema_ids}
-        return ImageColumns(later, schemas)
+        return ImageColumns(
+            later, {one: without_former_columns(schema, later, renamed) for one, schema in self._logged_schemas.items()}
+        )
+
+    @cached_property
+    def _logged_schemas(self) -> dict[str, TableSchema]:
+        in_windows = {one for window in self.plan.windows for one in window.part.schema_ids}
+        return {one: self.job.log.schema(one) for one in sorted(in_windows | self._waiting_schemas)}
 
     @cached_property
     def _waiting_schemas(self) -> set[str]:
@@ -174,8 +178,7 @@ class BatchInput:
     @cached_property
     def conversions(self) -> dict[str, Conversion]:
         """By the ids of the schemas whose records are older than an alteration of the target."""
-        schemas = {schema_id: self.job.log.schema(schema_id) for schema_id in self.images.schemas}
-        waiting = self._waiting_schemas
+        schemas, waiting = self._logged_schemas, self._waiting_schemas
         earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
         found = conversions(earlier, self.plan.schema, self._renamed_since_waiting) if waiting else {}
         return found | conversions(schemas, self.plan.schema, self.plan.renamed)

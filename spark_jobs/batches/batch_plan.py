@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from airflow_cdc_provider.core.decisions.holes import hole_of, last_hole
+from airflow_cdc_provider.core.decisions.holes import hole_for, last_hole
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to, decided_renames, newly_ignored
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaStop, question_about
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -90,7 +90,7 @@ def _is_approved(log: ChangeLog, control: ControlRecord, stop: SchemaStop) -> bo
 def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -> int:
     """The last window before one with a hole of the table; ``upto`` where there is none."""
     for number in range(control.window + 1, upto + 1):
-        if hole_of(log.manifest(number), control.table, control.floor, control.log_sha256) is not None:
+        if hole_for(log.manifest(number), control) is not None:
             return number - 1
     return upto
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_cdc_provider.core.decisions.holes import hole_of
+from airflow_cdc_provider.core.decisions.holes import hole_for
 from airflow_cdc_provider.core.decisions.steps import Batch, Outcome, TableResult
 from airflow_cdc_provider.core.log.change_log import AUDIT, Hole, batch_folder
 from airflow_cdc_provider.core.serde import to_plain
@@ -46,7 +46,7 @@ def audit_window(log: ChangeLog, control: ControlRecord) -> int | None:
     if control.state.command or control.schema is None or not control.schema.key:
         return None
     for number in range(control.window + 1, log.sealed() + 1):
-        if hole := hole_of(log.manifest(number), control.table, control.floor, control.log_sha256):
+        if hole := hole_for(log.manifest(number), control):
             return number if hole.kind == AUDIT else None
     return None
 
@@ -61,7 +61,7 @@ def audit_keys(job: Job, work: TableWork, window: int) -> TableResult:
         return caught_up
     control, current = require_writable(job, task, CATCHING_UP)
     assert control.schema is not None
-    hole = hole_of(job.log.manifest(window), task.table, control.floor)
+    hole = hole_for(job.log.manifest(window), control)
     assert hole is not None
     keys = replace(control.schema, columns=tuple(map(control.schema.column, control.schema.key)))
     with (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import MAX_PREC, Context, Decimal
 from functools import partial
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.table.schema import Kind, LogicalType, TableSchema
-from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, SchemaChange, compare
 from spark_jobs.folds.json_members import elements, image_of, members
 
 IMAGES, KEYS = ("before", "after"), ("key_before", "key")
@@ -68,7 +68,8 @@ def conversions(
 
 def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> Conversion:
     names, types = dict[str, str](), dict[str, Types]()
-    for change in compare(earlier, later, renamed or None):
+    changes = compare(earlier, later, renamed or None)
+    for change in changes:
         before, after = change.before, change.after
         if before is None or after is None:
             continue
@@ -76,18 +77,17 @@ def _conversion(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, 
             names[before.name] = after.name
         elif change.kind is ChangeKind.WIDEN and _has_other_texts(before.type, after.type):
             types[after.name] = before.type, after.type
-    return Conversion(names, former_columns(earlier, later, renamed), types, later.key)
+    return Conversion(names, former_columns(changes), types, later.key)
 
 
 def without_former_columns(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> TableSchema:
     """``earlier`` without its ``former_columns``: rows of it lack the added ones."""
-    former = former_columns(earlier, later, renamed)
+    former = former_columns(compare(earlier, later, renamed or None))
     return replace(earlier, columns=tuple(column for column in earlier.columns if column.name not in former))
 
 
-def former_columns(earlier: TableSchema, later: TableSchema, renamed: Mapping[str, str]) -> frozenset[str]:
+def former_columns(changes: Sequence[SchemaChange]) -> frozenset[str]:
     """Names of dropped columns that added ones have."""
-    changes = compare(earlier, later, renamed or None)
     dropped = {one.before.name for one in changes if one.kind is ChangeKind.DROP_COLUMN and one.before}
     added = {one.after.name for one in changes if one.kind is ChangeKind.ADD_COLUMN and one.after}
     return frozenset(dropped & added)

@@ -33,8 +33,8 @@ CHANGE_LOG = (
     Mutant(
         "a hole is skipped",
         f"{CORE}/decisions/holes.py",
-        "        if manifest and (hole := hole_of(manifest, control.table, control.floor, control.log_sha256)):",
-        "        if manifest and not (hole := hole_of(manifest, control.table, control.floor, control.log_sha256)):",
+        "        if manifest and (hole := hole_for(manifest, control)):",
+        "        if manifest and not (hole := hole_for(manifest, control)):",
         ("tests/core/test_decide.py",),
     ),
     Mutant(

@@ -303,7 +303,7 @@ RUNS = (
     Mutant(
         "what a table was is known from any of its copies",
         "airflow_cdc_provider/connectors/copied/reading.py",
-        "for task in sorted(tasks, key=_furthest):",
+        "for task in sorted(tasks, key=lambda one: (behind(one.state, one.control), len(one.table))):",
         "for task in tasks:",
         ("tests/core/test_views_of_copies.py",),
     ),

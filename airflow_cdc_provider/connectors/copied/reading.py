@@ -29,7 +29,7 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, canonical
 from airflow_cdc_provider.core.log.positions import Position
 from airflow_cdc_provider.core.log.quarantine import WITHHELD_CODEC, undecoded
 from airflow_cdc_provider.core.spec.definition import TableRule
-from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.control_record import ControlRecord, behind
 from airflow_cdc_provider.core.table.copy_view import CopyView
 from airflow_cdc_provider.core.table.ignored_columns import is_ignored
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -53,14 +53,9 @@ def source_tasks(tasks: Iterable[TableTask]) -> list[TableTask]:
     decided about one copy has no effect on the change log. What the table was is known from the copy that has followed
     it furthest: one that is paused or blocked may be older than a table that was made anew."""
     copies = defaultdict[str, list[TableTask]](list)
-    for task in sorted(tasks, key=_furthest):
+    for task in sorted(tasks, key=lambda one: (behind(one.state, one.control), len(one.table))):
         copies[task.source_table].append(task)
     return [_task_of_all(table, tasks) for table, tasks in copies.items()]
-
-
-def _furthest(copy: TableTask) -> tuple[bool, bool, int, int]:
-    window = copy.control.window if copy.control else 0
-    return copy.control is None, copy.state not in TAKES_CHANGES, -window, len(copy.table)
 
 
 def _task_of_all(table: str, copies: Sequence[TableTask]) -> TableTask:

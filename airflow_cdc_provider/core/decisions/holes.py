@@ -23,25 +23,20 @@ def first_hole(log: LogFacts, control: ControlRecord) -> Hole | None:
     """The first hole after the cursor. A window that did not capture the table is a hole, too."""
     for number in range(control.window + 1, log.sealed + 1):
         manifest = log.manifests.get(number)
-        if manifest and (hole := hole_of(manifest, control.table, control.floor, control.log_sha256)):
+        if manifest and (hole := hole_for(manifest, control)):
             return hole
     return None
 
 
 def last_hole(manifests: Iterable[Manifest], control: ControlRecord) -> int | None:
     """The last of these windows with a hole, up to the cursor. Earlier windows must not be applied again."""
-    windows = (
-        manifest.window for manifest in manifests if hole_of(manifest, control.table, control.floor, control.log_sha256)
-    )
+    windows = (manifest.window for manifest in manifests if hole_for(manifest, control))
     return max((window for window in windows if window <= control.window), default=None)
 
 
 def waits_for_repair(manifest: Manifest, control: ControlRecord) -> bool:
     """Whether the window has a hole of the copy that no later copy has repaired."""
-    return (
-        control.window < manifest.window
-        and hole_of(manifest, control.table, control.floor, control.log_sha256) is not None
-    )
+    return control.window < manifest.window and hole_for(manifest, control) is not None
 
 
 def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
@@ -53,6 +48,11 @@ def is_open(hole: Hole, window: int, copies: Iterable[ControlRecord]) -> bool:
 def _has(copy: str, floor: str, hole: Hole) -> bool:
     concerned = hole.table == source_table(copy) and (not hole.copies or copy in hole.copies)
     return concerned and hole.kind != SCHEMA and not "" < hole.order_key <= floor
+
+
+def hole_for(manifest: Manifest, control: ControlRecord) -> Hole | None:
+    """The hole that the copy has in a window."""
+    return hole_of(manifest, control.table, control.floor, control.log_sha256)
 
 
 def hole_of(manifest: Manifest, copy: str, floor: str, log_sha256: str = "") -> Hole | None:

@@ -12,14 +12,14 @@ from airflow_cdc_provider.core.decisions.operator_decisions import OperatorDecis
 from airflow_cdc_provider.core.spec.definition import Definition, TableRule
 from airflow_cdc_provider.core.spec.schema_policy import OnChange
 from airflow_cdc_provider.core.spec.selection import rule_of
-from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.control_record import ControlRecord, behind
 from airflow_cdc_provider.core.table.copies import HISTORY, source_table
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.questions import Answer, Question, question_id
 from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY
 
 
 def may_be_renamed(
@@ -28,7 +28,7 @@ def may_be_renamed(
     """The copied tables that the source does not list under their name, and whose renames are followed, with the
     identity that the copy which has followed its table furthest has."""
     found: dict[str, TableIdentity | None] = {}
-    for copy, row in sorted(rows.items(), key=lambda one: _furthest(one[1])):
+    for copy, row in sorted(rows.items(), key=lambda one: behind(one[1].state, one[1].control)):
         table, identity = source_table(copy), row.control.identity if row.control else None
         rule = rule_of(definition.tables, table)
         if (
@@ -40,10 +40,6 @@ def may_be_renamed(
         ):
             found.setdefault(table, identity)
     return found
-
-
-def _furthest(row: TableRow) -> tuple[bool, bool, int]:
-    return row.control is None, row.state not in TAKES_CHANGES, -(row.control.window if row.control else 0)
 
 
 def _follows(definition: Definition, rule: TableRule) -> bool:

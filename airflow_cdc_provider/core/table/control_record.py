@@ -15,7 +15,7 @@ from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.core.table.states import State
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, State, TableState
 
 WINDOW_BITS = 32
 TOKEN_LIMIT = 1 << 63
@@ -128,3 +128,8 @@ class ControlRecord:
             accounting={},
             **changes,
         )
+
+
+def behind(state: TableState, control: ControlRecord | None) -> tuple[bool, bool, int]:
+    """Sorts the copies of a table: the one that has followed it furthest comes first."""
+    return control is None, state not in TAKES_CHANGES, -(control.window if control else 0)

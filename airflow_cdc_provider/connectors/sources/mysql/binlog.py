@@ -88,7 +88,7 @@ def parse_event(data: bytes, at: int, file: str, pos: int, has_checksum: bool) -
 
 
 NO_ESCAPES, STRICT = 1 << 20, 1 << 21 | 1 << 22
-"""Bits of ``sql_mode``: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
+"""Bits of ``sql_mode``: NO_BACKSLASH_ESCAPES; STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
 FLAGS2, SQL_MODE, CATALOG, INCREMENTS, CHARSETS, CATALOG_WITHOUT_NUL = 0, 1, 2, 3, 4, 6
 """Codes of the session variables that an event lists first, in this order but for the catalog's."""
