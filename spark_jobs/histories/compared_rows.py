@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
@@ -63,8 +62,7 @@ def same_key(schema: TableSchema) -> SparkColumn:
 
 def all_equal(schema: TableSchema, without: Collection[str]) -> SparkColumn:
     """``without``: columns that do not count: a full copy does not have their values."""
-    compared = replace(schema, columns=tuple(column for column in schema.columns if column.name not in without))
-    return F.struct(*as_values(compared)).eqNullSafe(
+    return F.struct(*as_values(schema, without)).eqNullSafe(
         F.struct(
             *(
                 _value(column, F.col(f"_cdc_o{number}")).alias(column.name)
@@ -75,9 +73,13 @@ def all_equal(schema: TableSchema, without: Collection[str]) -> SparkColumn:
     )
 
 
-def as_values(schema: TableSchema) -> list[SparkColumn]:
+def as_values(schema: TableSchema, without: Collection[str]) -> list[SparkColumn]:
     """Columns of a row that are equal only for equal values: zeros differ by their sign, and NaN is like NaN."""
-    return [_value(column, F.col(quoted(column.name))).alias(column.name) for column in schema.columns]
+    return [
+        _value(column, F.col(quoted(column.name))).alias(column.name)
+        for column in schema.columns
+        if column.name not in without
+    ]
 
 
 def ending_columns(schema: TableSchema) -> list[str]:

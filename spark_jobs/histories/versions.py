@@ -1,11 +1,13 @@
 """The versions of a batch as rows to merge: new ones are inserted, current ones of the target are ended.
 
 The current versions of the changed rows, and what the changes made of them, are put in order per key. A version begins
-with a change of its values and ends with the next one; a change that leaves all values as they were makes no version.
-So the versions do not depend on how the change log is cut into batches.
+with a change of the source's values and ends with the next one; a change that leaves all of them as they were makes no
+version. So the versions do not depend on how the change log is cut into batches.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
@@ -42,7 +44,7 @@ def staged_versions(batch: BatchInput, entries: DataFrame, shape: BatchShape) ->
         together = together.unionByName(untouched).unionByName(_truncated(untouched, batch.truncates[0]))
     if batch.may_go_back:
         together = together.unionByName(_ended(schema, batch.stored_rows(), keys))
-    return _staged(schema, _in_order(schema, together), batch.version_now)
+    return _staged(schema, _in_order(schema, together, batch.task.rule.columns.of_changes), batch.version_now)
 
 
 def _changes(batch: BatchInput, entries: DataFrame, shape: BatchShape) -> DataFrame:
@@ -123,17 +125,17 @@ def _truncated(current: DataFrame, truncate: Truncate) -> DataFrame:
     )
 
 
-def _in_order(schema: TableSchema, rows: DataFrame) -> DataFrame:
+def _in_order(schema: TableSchema, rows: DataFrame, of_changes: Collection[str]) -> DataFrame:
     """Rows that differ from the one before, with order key and time of the next one. No row precedes in time the one
     before it: clocks may go back, and that of a full copy is another one. Changes that are not newer than the version
-    of the target were delivered again."""
+    of the target were delivered again. ``of_changes``: columns that do not count, each change has other values."""
     of_key = Window.partitionBy(*_key(schema))
     by_key = of_key.orderBy(ORDER)
     before = F.lag("_cdc_values").over(by_key)
     times = F.max(AT).over(by_key.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     applied = F.coalesce(F.max(F.when(F.col(OLD), F.col(ORDER))).over(of_key), F.lit(""))
     newer = rows.withColumn("_cdc_applied", applied).where(F.col(OLD) | (F.col(ORDER) > F.col("_cdc_applied")))
-    compared = newer.withColumn("_cdc_values", F.struct(OP, *as_values(schema)))
+    compared = newer.withColumn("_cdc_values", F.struct(OP, *as_values(schema, of_changes)))
     marked = compared.withColumns({"_cdc_same": before.eqNullSafe(F.col("_cdc_values")), AT: times})
     kept = marked.where("NOT _cdc_same")
     return kept.withColumns({"_cdc_next": F.lead(ORDER).over(by_key), "_cdc_next_at": F.lead(AT).over(by_key)})

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 RANDOM = "tests/spark/test_histories_random.py::test_every_version_of_every_row_is_that_of_the_source"
 HISTORIES = "tests/core/test_histories.py"
+CONTRACT = "tests/spark/contract/test_histories.py"
 PROGRAMS = "tests/programs/test_named_programs.py::test_a_program_that_once_showed_a_defect_shows_none"
 
 HISTORY = (
@@ -29,6 +30,13 @@ HISTORY = (
         'kept = marked.where("NOT _cdc_same")',
         "kept = marked",
         (RANDOM,),
+    ),
+    Mutant(
+        "another commit time makes a version",
+        "spark_jobs/histories/versions.py",
+        "F.struct(OP, *as_values(schema, of_changes))",
+        "F.struct(OP, *as_values(schema, ()))",
+        (f"{CONTRACT}::test_a_change_that_alters_only_what_a_copy_tells_of_changes_makes_no_version",),
     ),
     Mutant(
         "versions of other rows stay current after a truncate",

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_cdc_provider.connectors.copied.records import OF_CHANGES, CopiedRecords, CopiedStream, drops_bytes
+from airflow_cdc_provider.connectors.copied.records import CopiedRecords, CopiedStream, drops_bytes
 from airflow_cdc_provider.connectors.source import Copy, SourceConnector, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import FetchesRows, HoldsSnapshots, ReadsSplits, TableSnapshot
 from airflow_cdc_provider.core.columns.copied import (
@@ -130,7 +130,6 @@ def open_source_snapshot(
 def copied_copy(task: TableTask, copy: Copy, key: bytes) -> Copy:
     schema = without_renamed(task.rule, copy.schema, source_schema(task.schema).names)
     columns = CopiedColumns(task.rule, schema, key, task.schema.columns)
-    changes = tuple(added.name for added in task.rule.columns.add if added.metadata in OF_CHANGES)
     return replace(
         copy,
         schema=columns.copied_schema,
@@ -140,7 +139,7 @@ def copied_copy(task: TableTask, copy: Copy, key: bytes) -> Copy:
             for name in copy.clustered_by
             if not any(one.source and one.source.name == name and one.convert for one in columns.columns)
         ),
-        unlogged=(*names_in_copy(task.rule, copy.unlogged), *changes),
+        unlogged=(*names_in_copy(task.rule, copy.unlogged), *task.rule.columns.of_changes),
     )
 
 

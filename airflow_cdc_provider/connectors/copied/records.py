@@ -29,8 +29,6 @@ from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 
 EVENT_ID_BYTES = 16
-OF_CHANGES = (Metadata.COMMIT_TIME, Metadata.OPERATION)
-"""Metadata of the last change of a row: images of the row before a change lack them."""
 
 
 class CopiedChange(NamedTuple):
@@ -52,7 +50,7 @@ class CopiedRecords:
         self.task, self._key = task, key
         self._event_key = hashlib.sha256(key).digest()
         self._of_every_row: Texts = {Metadata.SOURCE_TABLE: canonical(task.table)}
-        self._follows_changes = any(added.metadata in OF_CHANGES for added in task.rule.columns.add)
+        self._follows_changes = bool(task.rule.columns.of_changes)
         schemas = [task.schema, *([task.control.schema] if task.control and task.control.schema else [])]
         self._known = tuple(column for schema in schemas for column in schema.columns)
         self._names = {name for schema in schemas for name in source_schema(schema).names}

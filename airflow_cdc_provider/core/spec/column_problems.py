@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from airflow_cdc_provider.core.columns.casts import SOURCES, can_cast
 from airflow_cdc_provider.core.errors import Problem
-from airflow_cdc_provider.core.spec.columns import AddedColumn, Columns, Metadata
+from airflow_cdc_provider.core.spec.columns import OF_CHANGES, AddedColumn, Columns
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.table.schema import Kind, Regime, TableSchema, parse_type
 
@@ -33,11 +33,7 @@ def conversion_problems(rule: TableRule, selected: TableSchema) -> Iterator[Prob
             if name in selected.key:
                 yield _one_key(selected, field, name, "two keys may become one")
     if not selected.key or selected.regime is Regime.DOUBLE:
-        yield from (
-            _compared_rows(selected, added)
-            for added in columns.add
-            if added.metadata in (Metadata.COMMIT_TIME, Metadata.OPERATION)
-        )
+        yield from (_compared_rows(selected, added) for added in columns.add if added.metadata in OF_CHANGES)
 
 
 def _cast_problems(selected: TableSchema, name: str, cast: str) -> Iterator[Problem]:

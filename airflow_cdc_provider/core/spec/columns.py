@@ -16,6 +16,10 @@ class Metadata(StrEnum):
     OPERATION = "operation"
 
 
+OF_CHANGES = (Metadata.COMMIT_TIME, Metadata.OPERATION)
+"""Metadata of the last change of a row: images of the row before a change lack them."""
+
+
 @dataclass(frozen=True)
 class AddedColumn:
     name: str = doc("Name of the column in the target.", form="column")
@@ -68,6 +72,11 @@ class Columns:
     def converted(self) -> dict[str, str]:
         """The casts to other types."""
         return {name: kind for name, kind in self.cast.items() if kind != TEXT_CAST}
+
+    @property
+    def of_changes(self) -> tuple[str, ...]:
+        """Added columns that tell of the last change of a row: a copied row does not have their values."""
+        return tuple(added.name for added in self.add if added.metadata in OF_CHANGES)
 
     @property
     def hidden(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from airflow_cdc_provider.connectors.source import Copy, SplitRead
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.spec.columns import AddedColumn, Columns, Metadata
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -126,6 +127,17 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert table.row_count() in (None, 10)
     _, again = table.staged()
     assert again.outcome is Outcome.UNCHANGED
+
+
+def test_a_change_that_alters_only_what_a_copy_tells_of_changes_makes_no_version(
+    kit: TargetKit, tmp_path: Path
+) -> None:
+    table = HistoryTable(kit, tmp_path, History.SCD2)
+    changes, added = table.changes, (AddedColumn("w", metadata=Metadata.OPERATION),)
+    table.rule = replace(table.rule, columns=Columns(add=added))
+    table.copy([changes.row(1, "a", "read")])
+    table.change(changes.update(1, "a", "update"), changes.update(1, "A", "update"), changes.update(1, "A", "upsert"))
+    assert table.versions() == every_second((1, "a", "read", 0, 2), (1, "A", "update", 2, None))
 
 
 @pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
