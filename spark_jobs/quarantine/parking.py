@@ -1,14 +1,14 @@
 """Records of a batch that cannot be applied, and the later records of their keys, which wait for them (are parked).
 
-A key is released by a record with its complete row, or by its delete: then earlier records do not matter. Otherwise it
-waits from the start of the record's transaction on, because two rows may have one key within a transaction. A row that
-moves to another key without all its columns ties the two keys together: if one half of the move waits, so does the
-other.
+A key is released by a record with its complete row, or by its delete: then earlier records do not matter. In a history
+they do: there an operator releases it. Otherwise it waits from the start of the record's transaction on, because two
+rows may have one key within a transaction. A row that moves to another key without all its columns ties the two keys
+together: if one half of the move waits, so does the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -19,11 +19,13 @@ E = TypeVar("E", bound=Entries)
 
 @dataclass(frozen=True)
 class Parking:
-    """``marks``: the positions of bad and dirty records of known keys. ``discarded_inserts``: discarded records that
-    would have created a row. ``ignore_deletes``: a delete does not settle a key. ``doubly_held``: two rows may have one
-    key within a transaction. ``moves``: some rows move without all columns. ``now``: ISO time."""
+    """``marks``: the positions of bad and dirty records of known keys. ``held``: those of them that no later record
+    settles. ``discarded_inserts``: discarded records that would have created a row. ``ignore_deletes``: a delete does
+    not settle a key. ``doubly_held``: two rows may have one key within a transaction. ``moves``: some rows move without
+    all columns. ``now``: ISO time."""
 
     marks: Sequence[Mark]
+    held: Collection[Mark]
     discarded_inserts: Sequence[Mark]
     ignore_deletes: bool
     doubly_held: bool
@@ -63,7 +65,7 @@ def _cuts(entries: MarkedEntries[E], parking: Parking) -> dict[str, str]:
     while marks:
         cuts: dict[str, str] = {}
         for context in entries.contexts(marks, parking.doubly_held):
-            if context.is_open:
+            if context.is_open or context.at in parking.held:
                 begun = min(context.at.mark, context.begun or context.at.mark)
                 cuts[context.at.k] = min(begun, cuts.get(context.at.k, begun))
         linked = set(entries.linked_halves(cuts)) - marks if parking.moves and cuts else set()

@@ -15,6 +15,7 @@ from airflow_cdc_provider.core.errors import BadRecordFound, Problem, Retryable,
 from airflow_cdc_provider.core.log.change_records import ARRIVES, ChangeRecord
 from airflow_cdc_provider.core.log.quarantine import BadRecordProblems, is_insert, max_bad_records, own_key, record_key
 from airflow_cdc_provider.core.spec.definition import OnBadRecord
+from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import Regime
 from spark_jobs.batches.batch_input import BatchInput
 from spark_jobs.batches.batch_stats import EMPTY_SHAPE, BatchShape, parked_shape, shape_of
@@ -122,6 +123,7 @@ class RecordPartitioner(Generic[E]):
         moved = self.batch.stats.shape.moved + returning.moved
         parking = Parking(
             marks=[_mark(row.record) for row in waits],
+            held={_mark(entry.record) for entry in resolution.open} if self.batch.history is not History.NONE else (),
             discarded_inserts=[_mark(record) for record in resolution.discarded if is_insert(record)],
             ignore_deletes=self._ignores_deletes,
             doubly_held=self.batch.plan.schema.regime is Regime.DOUBLE,

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from airflow_cdc_provider.connectors.source import Copy, SplitRead
+from airflow_cdc_provider.core.decisions.operator_decisions import DecisionKind
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
 from airflow_cdc_provider.core.errors import Blocked
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.spec.columns import AddedColumn, Columns, Metadata
-from airflow_cdc_provider.core.spec.definition import OnDelete
+from airflow_cdc_provider.core.spec.definition import OnBadRecord, OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
@@ -24,6 +25,7 @@ from spark_jobs.copies.copying import build_control_record, table_status
 from spark_jobs.histories.copy_again import HistoryCopy
 from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.runtime.job import TableWork
+from tests.spark.bad_records import decide, unreadable
 from tests.spark.contract.fold_cases import INT, KEYED, TEXT, Changes, KeyedChanges
 from tests.spark.contract.kit_table import KitTable
 from tests.spark.contract.kits import TargetKit
@@ -138,6 +140,34 @@ def test_a_change_that_alters_only_what_a_copy_tells_of_changes_makes_no_version
     table.copy([changes.row(1, "a", "read")])
     table.change(changes.update(1, "a", "update"), changes.update(1, "A", "update"), changes.update(1, "A", "upsert"))
     assert table.versions() == every_second((1, "a", "read", 0, 2), (1, "A", "update", 2, None))
+
+
+@pytest.mark.parametrize("history", [History.SCD2, History.LOG])
+def test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decides(
+    kit: TargetKit, tmp_path: Path, history: History
+) -> None:
+    table = HistoryTable(kit, tmp_path, history)
+    changes = table.changes
+    table.rule = replace(table.rule, on_bad_record=OnBadRecord.QUARANTINE)
+    table.copy([changes.row(1, "a", "w"), changes.row(2, "a", "w")])
+    corrected, dropped = changes.update(1, "?", "w"), changes.update(2, "?", "w")
+    bad = [unreadable(one, "v") for one in table.timed([corrected, dropped])]
+    table.change(*bad, changes.update(1, "c", "w"), changes.update(2, "c", "w"), changes.insert(3, "d", "w"))
+    table.change(changes.delete(1))
+    assert [row[:2] for row in table.rows() if row[0] != 3] == [(1, "a"), (2, "a")]
+    decide(table, bad[0], DecisionKind.REPLAY, v="b")
+    decide(table, bad[1], DecisionKind.DISCARD)
+    job, staged = table.staged()
+    assert staged.outcome is Outcome.DONE and table.merged(job).outcome is Outcome.DONE
+    if history is History.SCD2:
+        assert table.versions() == every_second(
+            *((1, "a", "w", 0, 1), (1, "b", "w", 1, 3), (1, "c", "w", 3, 6)),
+            *((2, "a", "w", 0, 4), (2, "c", "w", 4, None), (3, "d", "w", 5, None)),
+        )
+    else:
+        assert [(order, key, value) for order, _, key, value, *_ in table.logged() if order] == [
+            *((1, 1, "b"), (3, 1, "c"), (4, 2, "c"), (5, 3, "d"), (6, 1, None))
+        ]
 
 
 @pytest.mark.parametrize("history", [History.SCD2, pytest.param(History.LOG, marks=pytest.mark.nightly)])
