@@ -29,7 +29,8 @@ class PresentColumns:
             return record
         if content := undecoded(record):
             known = json.loads(conversion.image(canonical(content.known)))
-            columns = tuple(conversion.names.get(name, name) for name in content.columns)
+            lost = (name for name in content.columns if name not in conversion.former)
+            columns = tuple(conversion.names.get(name, name) for name in lost)
             return replace(record, after=canonical(to_plain(replace(content, known=known, columns=columns))))
         after = record.after and conversion.image(record.after)
         if after and record.after_complete:

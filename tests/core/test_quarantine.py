@@ -51,6 +51,14 @@ def test_a_record_is_corrected_once_every_lost_column_is_given() -> None:
     assert image(good) == {"id": 1, "v": "a", "w": None}
 
 
+def test_a_lost_column_that_the_table_no_longer_has_needs_no_value() -> None:
+    good = apply_correction(unreadable("insert", "gone", id=1, v="a", w="b"), {}, SCHEMA)
+    assert (good.op, image(good), good.after_complete) == ("insert", {"id": 1, "v": "a", "w": "b"}, True)
+    both = unreadable("insert", "gone", "v", id=1, w="b")
+    assert apply_correction(both, {}, SCHEMA) is both
+    assert image(apply_correction(both, {"v": "a"}, SCHEMA)) == {"id": 1, "v": "a", "w": "b"}
+
+
 def test_columns_that_were_not_sent_stay_unknown() -> None:
     good = apply_correction(unreadable("update", "v", id=1), {"v": "a"}, SCHEMA)
     assert (good.op, good.key, good.key_before, good.after_complete) == ("update", "[1]", "[1]", False)

@@ -148,12 +148,15 @@ def max_bad_records(limits: Quarantine, records: int) -> int:
 
 def apply_correction(record: ChangeRecord, values: Mapping[str, Any], schema: TableSchema) -> ChangeRecord:
     """The record with ``values`` in place of its own. The record is returned unchanged if they do not replace every
-    column that could not be decoded. If no column could be decoded, they are the complete row."""
+    column that could not be decoded and that the table still has. If no column could be decoded, they are the complete
+    row."""
     unreadable = undecoded(record)
     if unreadable is None:
         return _with_values(record, record.op, {}, values, schema)
     required = schema.key if unreadable.op == Operation.DELETE and schema.key else schema.names
-    if set(unreadable.columns or required) - values.keys():
+    if unreadable.columns or unreadable.known:
+        required = tuple(name for name in unreadable.columns if name in schema.names)
+    if set(required) - values.keys():
         return record
     op = unreadable.op or Operation.UPSERT
     delete = op == Operation.DELETE
