@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.column_comments import comments_after
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.copy_extent import extent_after
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.fencing import superseded
@@ -137,6 +138,7 @@ def _control_record(job: Job, task: TableTask, control: ControlRecord, batch: Ba
         versions_until=batch.versions_until,
         ignored=control.ignored if batch.ignored is None else batch.ignored,
         schema=batch.schema,
+        extent=extent_after(control.extent, control.schema, batch.schema) if control.schema else control.extent,
         identity=task.identity or control.identity,
         comments=comments_after(control, batch.schema),
     )

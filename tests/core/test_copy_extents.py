@@ -16,8 +16,9 @@ from airflow_cdc_provider.core.spec.definition import Columns, Comparison, Condi
 from airflow_cdc_provider.core.spec.selection import select
 from airflow_cdc_provider.core.spec.snapshot import Snapshot, SnapshotDefaults, SnapshotMode
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.copy_extent import CopyExtent
+from airflow_cdc_provider.core.table.copy_extent import CopyExtent, extent_after
 from airflow_cdc_provider.core.table.identity import UnloggedChanges
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, Origin, TableSchema
 from tests.core import test_decide as decided
 from tests.core import test_selection as selected
 from tests.core.test_decide import DEFINITION, LOST, SOURCE, control, facts, log, manifest
@@ -107,6 +108,19 @@ def test_a_control_record_keeps_what_its_copy_has_read() -> None:
     assert from_plain(ControlRecord, to_plain(record)) == record
     older = {name: value for name, value in to_plain(record).items() if name != "extent"}
     assert from_plain(ControlRecord, older).extent.is_whole
+
+
+def test_an_extent_follows_a_renamed_column_and_ends_with_a_dropped_one() -> None:
+    integer, text = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
+    key, note = Column("id", integer, id="1"), Column("n", text, id="2", origin=Origin("note", text))
+    schema = TableSchema("public.a", (key, note), ("id",))
+    extent = CopyExtent(True, (RECENT, Condition("note", Comparison.EQUAL, "7")))
+    assert extent_after(extent, schema, schema) == extent
+    renamed = replace(schema, columns=(key, Column("remark", text, id="2"), Column("note", text, id="3")))
+    assert [one.column for one in extent_after(extent, schema, renamed).where] == ["id", "remark"]
+    without = replace(schema, columns=(key, Column("note", text, id="3")))
+    assert extent_after(extent, schema, without) == CopyExtent(rows=False)
+    assert extent_after(CopyExtent(), schema, without).is_whole
 
 
 def test_only_the_mode_never_takes_an_existing_table_over() -> None:

@@ -16,6 +16,13 @@ FIRST_COPIES = (
         (COPYING,),
     ),
     Mutant(
+        "the extent of a copy has conditions of a column that was renamed",
+        "airflow_cdc_provider/core/table/copy_extent.py",
+        "column=names[condition.column]",
+        "column=condition.column",
+        ("tests/core/test_copy_extents.py",),
+    ),
+    Mutant(
         "an attempt that continues a first copy does not say so",
         "spark_jobs/copies/kept_copy.py",
         "kept = replace(kept, continued=True)",

@@ -39,6 +39,13 @@ HISTORY = (
         (f"{CONTRACT}::test_a_change_that_alters_only_what_a_copy_tells_of_changes_makes_no_version",),
     ),
     Mutant(
+        "a complete change of a row releases it in a history, too",
+        "spark_jobs/quarantine/parking.py",
+        "context.is_open or context.at in parking.held",
+        "context.is_open",
+        (f"{CONTRACT}::test_later_changes_of_a_row_wait_for_its_bad_record_until_an_operator_decides",),
+    ),
+    Mutant(
         "versions of other rows stay current after a truncate",
         "spark_jobs/histories/versions.py",
         ".unionByName(_truncated(untouched, batch.truncates[0]))",

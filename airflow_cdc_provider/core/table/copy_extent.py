@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.spec.conditions import Condition
+from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema_changes import same_columns
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,14 @@ class CopyExtent:
 
 
 WHOLE = CopyExtent()
+
+
+def extent_after(extent: CopyExtent, before: TableSchema, after: TableSchema) -> CopyExtent:
+    """The extent of a copy whose schema changes. Its conditions follow renamed columns. Without a column that they name
+    nothing tells which further rows of the source it must have."""
+    pairs = same_columns(before.columns, after.columns)
+    names = {before.column(old).source_name: after.column(new).source_name for old, new in pairs.items()}
+    if any(condition.column not in names for condition in extent.where):
+        return CopyExtent(rows=False)
+    where = tuple(replace(condition, column=names[condition.column]) for condition in extent.where)
+    return replace(extent, where=where)
