@@ -20,7 +20,7 @@ from airflow_cdc_provider.core.log.quarantine import build_accounting
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.spec.history import History
 from airflow_cdc_provider.core.table.control_record import ControlRecord
-from airflow_cdc_provider.core.table.history import stored_schema
+from airflow_cdc_provider.core.table.history import row_schema, stored_schema
 from airflow_cdc_provider.core.table.schema import Regime, TableSchema
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.core.table.states import TableState
@@ -39,6 +39,7 @@ from spark_jobs.histories.version_times import may_go_back, versions_until
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
 from spark_jobs.quarantine.carry_over import read_carry
+from spark_jobs.quarantine.dropped_columns import DroppedColumns, dropped_columns
 from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.windows.log_reader import WindowSlice, read_records, require_unchanged, row_records
@@ -182,6 +183,12 @@ class BatchInput:
         earlier = {schema_id: schemas[schema_id] for schema_id in waiting}
         found = conversions(earlier, self.plan.schema, self._renamed_since_waiting) if waiting else {}
         return found | conversions(schemas, self.plan.schema, self.plan.renamed)
+
+    @cached_property
+    def dropped_columns(self) -> DroppedColumns:
+        """What waiting records lose with the batch."""
+        before = row_schema(self.control.schema or self.plan.schema)
+        return dropped_columns(before, self.plan.schema, self._logged_schemas, self._renamed_since_waiting)
 
     @property
     def _renamed_since_waiting(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from airflow_cdc_provider.core.decisions.holes import hole_for, last_hole
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to, decided_renames, newly_ignored
@@ -18,6 +19,7 @@ from airflow_cdc_provider.core.table.history import history_of, row_schema
 from airflow_cdc_provider.core.table.ignored_columns import Ignored, without_ignored
 from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
+from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
 from spark_jobs.batches.schema_evolution import walk_schemas
@@ -110,10 +112,15 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
     hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
     windows = windows_between(log, control.source_table, hole or first - 1, control.window)
     schemas = window_schemas(log, windows, control.schema, control.floor)
-    seen = {name for window in schemas for schema in window.schemas for name in schema.names}
-    dropped = sorted(seen - set(control.schema.names))
-    if dropped:
-        raise _repair_refused(control, "columns were dropped since then", ", ".join(dropped))
+    in_order = [*(schema for window in schemas for schema in window.schemas), control.schema]
+    gone = {
+        change.before.name
+        for earlier, later in pairwise(in_order)
+        for change in compare(earlier, later)
+        if change.kind in (ChangeKind.DROP_COLUMN, ChangeKind.RENAME) and change.before
+    }
+    if gone:
+        raise _repair_refused(control, "columns were dropped or renamed since then", ", ".join(sorted(gone)))
     with_records = tuple(window for window in windows if window.part.rows)
     touched = tuple(window for window in with_records if window.window <= last)
     return BatchPlan(

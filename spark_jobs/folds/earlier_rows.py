@@ -101,9 +101,9 @@ def converted(records: pa.Table, by_schema: Mapping[str, Conversion]) -> pa.Tabl
         if not pc.any(earlier).as_py():
             continue
         for name in IMAGES:
-            records = _replaced(records, name, earlier, conversion.image)
+            records = replaced(records, name, earlier, conversion.image)
         for name in KEYS if conversion.changes_keys else ():
-            records = _replaced(records, name, earlier, conversion.key_text)
+            records = replaced(records, name, earlier, conversion.key_text)
     return records
 
 
@@ -118,7 +118,8 @@ def _convert_batches(
         yield from converted(pa.Table.from_batches([batch]), by_schema).to_batches()
 
 
-def _replaced(records: pa.Table, name: str, rows: pa.ChunkedArray, convert: Callable[[str], str]) -> pa.Table:
+def replaced(records: pa.Table, name: str, rows: pa.ChunkedArray, convert: Callable[[str], str]) -> pa.Table:
+    """The table with other texts in these rows of a column; NULL stays."""
     column = records[name]
     texts = [None if text is None else convert(text) for text in column.filter(rows).to_pylist()]
     replaced = pc.replace_with_mask(column.combine_chunks(), rows.combine_chunks(), pa.array(texts, column.type))

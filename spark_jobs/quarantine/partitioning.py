@@ -29,6 +29,7 @@ from spark_jobs.quarantine.bad_records import (
     read_bad_records,
     write_bad_records,
 )
+from spark_jobs.quarantine.dropped_columns import as_it_came, with_columns_of
 from spark_jobs.quarantine.entries import Entries, Mark
 from spark_jobs.quarantine.parking import Parking, PartitionedRecords, partition_records, settled_marks
 from spark_jobs.quarantine.present_columns import PresentColumns
@@ -221,7 +222,9 @@ class RecordPartitioner(Generic[E]):
         job, task = self.batch.job, self.batch.task
 
         def reread(record: ChangeRecord) -> list[ChangeRecord]:
-            return reading.reread(job.source, record, task, job.log.schema(record.schema_id), job.hash_key)
+            original = as_it_came(record)
+            records = reading.reread(job.source, original, task, job.log.schema(original.schema_id), job.hash_key)
+            return records if original is record else with_columns_of(records, job.log.schema(record.schema_id))
 
         schema, decisions = self.batch.plan.schema, decisions_by_record(job.log.decisions(), task.table)
         present = PresentColumns(self.batch.conversions, self.batch.images.initials(), schema.schema_id)

@@ -64,6 +64,18 @@ def test_a_repair_begins_behind_the_last_hole(table: ScriptedTable) -> None:
     assert plan_repair(table.log, replace(CURSOR, window=6), 2, 5) == BatchPlan((), 6, SCHEMA)
 
 
+def test_a_repair_does_not_write_values_of_a_dropped_column_into_another_one_of_its_name(tmp_path: Path) -> None:
+    wide = replace(SCHEMA, columns=(*SCHEMA.columns, Column("v", LogicalType(Kind.TEXT))))
+    made = ScriptedTable(None, tmp_path, wide)  # type: ignore[arg-type]
+    made.land([made.insert({"id": 1, "v": "a"})])
+    made.land([made.alter(SCHEMA), made.insert({"id": 2})])
+    made.land([made.alter(wide), made.insert({"id": 3, "v": "b"})])
+    control = replace(CURSOR, window=3, schema=wide)
+    with pytest.raises(CommandRefused, match=r"CMD010.*columns were dropped or renamed since then: v"):
+        plan_repair(made.log, control, 1, 3)
+    assert numbers(plan_repair(made.log, control, 2, 3)) == [2, 3]
+
+
 def test_a_repair_that_begins_before_the_log_is_refused(table: ScriptedTable) -> None:
     table.log.store.delete(manifest_path(1))
     with pytest.raises(CommandRefused, match=r"CMD010.*oldest window 2"):

@@ -16,6 +16,20 @@ OPERATOR = "tests/provider/test_quarantine.py"
 
 QUARANTINE = (
     Mutant(
+        "a waiting record keeps the value of a column that was dropped",
+        "spark_jobs/quarantine/dropped_columns.py",
+        "if name not in names})",
+        "})",
+        ("tests/core/test_dropped_columns.py",),
+    ),
+    Mutant(
+        "a repair writes values of a dropped column into another one of its name",
+        "spark_jobs/batches/batch_plan.py",
+        "if change.kind in (ChangeKind.DROP_COLUMN, ChangeKind.RENAME) and change.before",
+        "if change.kind is ChangeKind.RENAME and change.before",
+        ("tests/core/test_batch_plan.py",),
+    ),
+    Mutant(
         "changes after a bad record do not wait",
         "spark_jobs/quarantine/arrow_entries.py",
         "applied = table.filter(pc.and_(pc.invert(waits), ",

@@ -101,6 +101,13 @@ NAMED: dict[str, Program] = {
             *(Replay("set"), Settle()),
         ),
     ),
+    "a record waits while another column gets the name of one, without ids of columns": Program(
+        Setup(source=MARIADB, quarantine=True),
+        (
+            *(BEGIN, PutBad(4), Settle(), DropColumn(0), Put(3, 5), Settle(), AddColumn(2), Put(2, 8), Settle()),
+            *(Replay("set"), Settle()),
+        ),
+    ),
     "two copies with one record that waits, of which one is paused": Program(
         Setup(targets=(DELTA, DELTA), quarantine=True),
         (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),

@@ -40,7 +40,8 @@ class UndecodedRecord:
     bytes that decoding requires; both in base64, in the format ``codec``. ``op``: empty if unknown. ``known``: the
     columns that could be decoded, as canonical values. ``columns``: those that could not; empty if the message as a
     whole could not be decoded. ``version``: the same each time that the source delivers this state of the row; empty
-    if it delivers it once."""
+    if it delivers it once. ``schema_id``: the schema in which the bytes are decoded, if the record has lost columns
+    since; else empty."""
 
     codec: str
     raw: str
@@ -50,6 +51,7 @@ class UndecodedRecord:
     known: dict[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     version: str = ""
+    schema_id: str = ""
 
 
 def without_bytes(content: UndecodedRecord) -> UndecodedRecord:
