@@ -19,13 +19,13 @@ E = TypeVar("E", bound=Entries)
 
 @dataclass(frozen=True)
 class Parking:
-    """``marks``: the positions of bad and dirty records of known keys. ``held``: those of them that no later record
-    settles. ``discarded_inserts``: discarded records that would have created a row. ``ignore_deletes``: a delete does
-    not settle a key. ``doubly_held``: two rows may have one key within a transaction. ``moves``: some rows move without
-    all columns. ``now``: ISO time."""
+    """``marks``: the positions of bad and dirty records of known keys. ``until_decided``: those of them that no later
+    record settles. ``discarded_inserts``: discarded records that would have created a row. ``ignore_deletes``: a delete
+    does not settle a key. ``doubly_held``: two rows may have one key within a transaction. ``moves``: some rows move
+    without all columns. ``now``: ISO time."""
 
     marks: Sequence[Mark]
-    held: Collection[Mark]
+    until_decided: Collection[Mark]
     discarded_inserts: Sequence[Mark]
     ignore_deletes: bool
     doubly_held: bool
@@ -65,7 +65,7 @@ def _cuts(entries: MarkedEntries[E], parking: Parking) -> dict[str, str]:
     while marks:
         cuts: dict[str, str] = {}
         for context in entries.contexts(marks, parking.doubly_held):
-            if context.is_open or context.at in parking.held:
+            if context.is_open or context.at in parking.until_decided:
                 begun = min(context.at.mark, context.begun or context.at.mark)
                 cuts[context.at.k] = min(begun, cuts.get(context.at.k, begun))
         linked = set(entries.linked_halves(cuts)) - marks if parking.moves and cuts else set()

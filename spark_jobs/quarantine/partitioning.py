@@ -124,7 +124,7 @@ class RecordPartitioner(Generic[E]):
         moved = self.batch.stats.shape.moved + returning.moved
         parking = Parking(
             marks=[_mark(row.record) for row in waits],
-            held={_mark(entry.record) for entry in resolution.open} if self.batch.history is not History.NONE else (),
+            until_decided=[_mark(entry.record) for entry in resolution.open if self._keeps_changes],
             discarded_inserts=[_mark(record) for record in resolution.discarded if is_insert(record)],
             ignore_deletes=self._ignores_deletes,
             doubly_held=self.batch.plan.schema.regime is Regime.DOUBLE,
@@ -242,6 +242,11 @@ class RecordPartitioner(Generic[E]):
             else:
                 fit.append(entry)
         return replace(resolution, open=(*resolution.open, *still_bad), corrected=tuple(fit))
+
+    @property
+    def _keeps_changes(self) -> bool:
+        """Every change counts, not only the last one of a row."""
+        return self.batch.history is not History.NONE
 
     @property
     def _ignores_deletes(self) -> bool:

@@ -30,7 +30,7 @@ WHOLE = CopyExtent()
 
 def extent_after(extent: CopyExtent, before: TableSchema, after: TableSchema) -> CopyExtent:
     """The extent of a copy whose schema changes. Its conditions follow renamed columns. Without a column that they name
-    nothing tells which further rows of the source it must have."""
+    it is unknown which further rows of the source it must have."""
     pairs = same_columns(before.columns, after.columns)
     names = {before.column(old).source_name: after.column(new).source_name for old, new in pairs.items()}
     if any(condition.column not in names for condition in extent.where):

@@ -131,9 +131,7 @@ def test_each_change_ends_the_version_of_its_row_and_begins_one(kit: TargetKit, 
     assert again.outcome is Outcome.UNCHANGED
 
 
-def test_a_change_that_alters_only_what_a_copy_tells_of_changes_makes_no_version(
-    kit: TargetKit, tmp_path: Path
-) -> None:
+def test_another_commit_time_or_operation_alone_makes_no_version(kit: TargetKit, tmp_path: Path) -> None:
     table = HistoryTable(kit, tmp_path, History.SCD2)
     changes, added = table.changes, (AddedColumn("w", metadata=Metadata.OPERATION),)
     table.rule = replace(table.rule, columns=Columns(add=added))
