@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_cdc_provider.connectors.copied.reading import source_tasks
 from airflow_cdc_provider.core.decisions.holes import hole_of, waits_for_repair
 from airflow_cdc_provider.core.decisions.steps import LoggedTable, TableTask
-from airflow_cdc_provider.core.log.change_log import UNLOGGED, Hole, Manifest, TableSlice
+from airflow_cdc_provider.core.log.change_log import AUDIT, UNLOGGED, Hole, Manifest, TableSlice
 from airflow_cdc_provider.core.spec.definition import Columns, TableRule
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
@@ -75,5 +75,8 @@ def test_a_hole_of_some_copies_stops_no_other_one() -> None:
     other = replace(manifest, tables={"d.t": TableSlice("", log_sha256="other settings")})
     assert hole_of(other, "d.t", "0001", "settings") and not hole_of(other, "d.t", "0001", "other settings")
     assert not hole_of(other, "d.t", "0001") and not hole_of(manifest, "d.t", "0001", "settings"), "unknown settings"
+    audited = replace(other, holes=(Hole(AUDIT, "d.t", ""),))
+    found = hole_of(audited, "d.t", "0001", "settings")
+    assert found and found.kind == "other settings", "a key audit does not repair it"
     everyone = replace(manifest, holes=(replace(holes[0], copies=()),))
     assert all(hole_of(everyone, name, "0001") for name in ("d.t", "d.t@wh", "d.t:history"))

@@ -175,6 +175,8 @@ def _require_equal(life: Life, copy: Copy, target: str) -> None:
     if undone := [one.record.id for one in cases if one.record.id in copy.decided]:
         raise Finding("undone", f"{copy.name}: decisions about {', '.join(undone)} have no effect")
     waiting = {key_of(one.record) for one in cases}
+    if keys := copy.needlessly(waiting):
+        raise Finding("waits", f"{copy.name}: records of {sorted(map(str, keys))} wait, whose rows can be represented")
     found = list(copy.differences(rows, waiting))
     if found:
         raise Finding("wrong rows", f"{copy.name}: {'; '.join(found[:4])}")

@@ -45,10 +45,11 @@ def _value(kind: str, number: int) -> Any:
 class Table:
     """``called``: its name now. ``writes``: how many rows were written; ``altered``: how many of them before the last
     statement. ``written``: key → number of writes that made, changed or deleted it. ``bad``: keys whose row cannot be
-    represented. ``withheld``: columns that came after the first copy, of a sensitive table. ``named``: columns that the
-    YAML names, which keep their names. ``former``: names that columns once had, and the number of messages before they
-    lost them; ``reused``: one of them has become another column's; ``confused``: and no message came in between.
-    ``shows_renames``, ``truncates``: whether the stream of the source shows them. ``has_ids``: its catalog does."""
+    represented; ``moved``: keys between which such a row has moved. ``withheld``: columns that came after the first
+    copy, of a sensitive table. ``named``: columns that the YAML names, which keep their names. ``former``: names that
+    columns once had, and the number of messages before they lost them; ``reused``: one of them has become another
+    column's; ``confused``: and no message came in between. ``shows_renames``, ``truncates``: whether the stream of the
+    source shows them. ``has_ids``: its catalog does."""
 
     name: str
     text_keys: bool
@@ -60,6 +61,7 @@ class Table:
     altered: int = -1
     written: dict[Any, int] = field(default_factory=dict)
     bad: set[Any] = field(default_factory=set)
+    moved: set[Any] = field(default_factory=set)
     withheld: set[int] = field(default_factory=set)
     shows_renames: bool = True
     has_ids: bool = False
@@ -115,6 +117,7 @@ class Table:
         self._wrote(to)
         if key in self.bad:
             self.bad = self.bad - {key} | {to}
+            self.moved |= {key, to}
 
     def truncate(self) -> None:
         for key in self.rows:

@@ -59,15 +59,15 @@ def hole_of(manifest: Manifest, copy: str, floor: str, log_sha256: str = "") -> 
     """The hole that a copy at ``floor`` has in a window. A hole at or below the floor is repaired by the copy. A hole
     of single rows (``ids``) is one of the whole table: rows that can be fetched are records of the window, not holes. A
     schema change amid a transaction is none: the schemas of the records decide. ``log_sha256``: of the copy; a window
-    that was read by other settings does not have its records."""
+    that was read by other settings does not have its records, whatever else is missing there."""
+    table = source_table(copy)
+    captured = manifest.tables.get(table)
+    if captured and captured.log_sha256 and log_sha256 and captured.log_sha256 != log_sha256:
+        found = f"window {manifest.window} has the records that other settings of the table in the YAML select"
+        return Hole("other settings", table, "", detail=found)
     for hole in manifest.holes:
         if _has(copy, floor, hole):
             return hole
-    table = source_table(copy)
-    if table not in manifest.tables:
+    if captured is None:
         return Hole("uncaptured", table, "", detail=f"window {manifest.window} did not capture the table")
-    read_by = manifest.tables[table].log_sha256
-    if read_by and log_sha256 and read_by != log_sha256:
-        found = f"window {manifest.window} has the records that other settings of the table in the YAML select"
-        return Hole("other settings", table, "", detail=found)
     return None
