@@ -19,6 +19,7 @@ from airflow_cdc_provider.core.decisions.freshness import Freshness, freshness
 from airflow_cdc_provider.core.decisions.replicator_changes import ReplicatorEntry, refusal
 from airflow_cdc_provider.core.decisions.stream_positions import plain_positions
 from airflow_cdc_provider.core.decisions.table_status import table_status
+from airflow_cdc_provider.core.decisions.waiting_commands import plain_command, waiting_note
 from airflow_cdc_provider.core.errors import CdcError
 from airflow_cdc_provider.core.log.quarantine import DISCARDED
 from airflow_cdc_provider.core.log.retained_log import RetainedLog, SourceRetention, plain_retention
@@ -70,7 +71,7 @@ def status(args: argparse.Namespace) -> CommandOutput:
             withheld += [withheld_note(f"{definition.name}: {row.table}", row.withheld)] if row.withheld else []
             missed += [*_missed(definition, row)]
             left += [] if target_of_copy(row.table) in definition.target_names else [left_note(row.table)]
-        commands += [to_plain(command) for command in state.pending(definition.name)]
+        commands += [plain_command(command, index) for command in state.pending(definition.name)]
     names = [definition.name for definition in definitions]
     retained = _retained_logs(definitions)
     positions = {name: state.positions.get(name) for name in names}
@@ -93,7 +94,10 @@ def status(args: argparse.Namespace) -> CommandOutput:
             name: result.log.since.isoformat() if result.log.since else None for name, result in retained.items()
         },
     }
-    lines = [f"command {command['kind']} of {command['replicator']}: {command['status']}" for command in commands]
+    lines = [
+        f"command {one['kind']} of {one['replicator']}: {one['status']}{waiting_note(one['waits_for'])}"
+        for one in commands
+    ]
     lines += [*_retained_lines(retained, retention), *missed, *withheld, *left]
     lines += [*_change_lines(definitions, entries)]
     lines += [*_without_yaml_lines(without_yaml, complete=not unsearched), *unsearched]

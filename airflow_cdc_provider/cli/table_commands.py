@@ -7,6 +7,7 @@ triggers one, and ``--wait`` waits until the command has finished.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_cdc_provider.cli import exit_codes
@@ -18,6 +19,7 @@ from airflow_cdc_provider.cli.typed_name import confirm_by_name
 from airflow_cdc_provider.control.inventory import known_tables
 from airflow_cdc_provider.control.submit_commands import submit_command
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.waiting_commands import paused_tables, waiting_note
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.hooks.dag_runs import require_runnable_dag
 
@@ -64,10 +66,12 @@ def _submit(kind: CommandKind, args: argparse.Namespace, **arguments: Any) -> Co
         require_runnable_dag(replicator.name)
     arguments = {**arguments, **({"reason": args.reason} if args.reason else {})}
     command = submit_command(replicator, kind, tables, arguments, args.key or "", current_user())
-    return _command_output(follow_command(args, replicator, command))
+    command = follow_command(args, replicator, command)
+    return _command_output(command, paused_tables(command, replicator.state.tables(replicator.name).values()))
 
 
-def _command_output(command: Command) -> CommandOutput:
+def _command_output(command: Command, paused: Sequence[str]) -> CommandOutput:
+    """``paused``: the tables for whose resume it waits."""
     body = {
         "id": command.id,
         "key": command.key,
@@ -79,7 +83,10 @@ def _command_output(command: Command) -> CommandOutput:
     }
     if not command.finished:
         return CommandOutput(
-            body, lines=[f"submitted {command.kind}; the next run carries it out (command {command.id})"]
+            {**body, "waits_for": list(paused)},
+            lines=[
+                f"submitted {command.kind}; the next run carries it out (command {command.id}){waiting_note(paused)}"
+            ],
         )
     problems = []
     code = exit_codes.OK

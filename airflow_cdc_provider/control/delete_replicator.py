@@ -64,7 +64,8 @@ def _fence_copy(replicator: Replicator, change: ReplicatorChange, copy: OwnedTab
     if current.control is None or current.control.state.command == change.id:
         return
     by = change.requested_by
-    state = State(TableState.PAUSED, utc_now(), "the replicator was deleted", set_by=by, command=change.id)
+    remedy = f"airflow cdc resume {replicator.name}; then airflow cdc resync {replicator.name}"
+    state = State(TableState.PAUSED, utc_now(), "the replicator was deleted", remedy, set_by=by, command=change.id)
     commit_fence(replicator, copy.table, copy.target, current, by, state)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import RunContext, observe
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.facts import Facts
@@ -20,11 +21,12 @@ class DryRun:
 
     @property
     def has_work(self) -> bool:
-        """Whether a run could make progress. False if it could only fail again."""
+        """Whether a run could make progress. False if it could only fail again, or wait for an operator."""
         decision = self.decision
         if decision.stop:
             return False
-        pending = bool(decision.reopen or decision.idle is not None or self.facts.commands)
+        commands = decision.plan.commands or any(one.kind in IMMEDIATE for one in self.facts.commands)
+        pending = bool(decision.reopen or decision.idle is not None or commands)
         return pending or bool(set(decision.follow) - {CLOSE_WINDOW})
 
 

@@ -58,8 +58,9 @@ def tables_to_reconcile(replicator: Replicator, run_id: str) -> tuple[RunPlan, t
 
 
 def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tuple[str, ...]:
-    """Take the copy lane and put each table into ``resyncing``, in which it accepts no commit of the stream. Returns
-    the tables that may be copied. Raises Fenced (LSE001) if another run holds the lane.
+    """Take the copy lane and put each table into ``resyncing``, in which it accepts no commit of the stream. A table
+    that was paused meanwhile stays paused. Returns the tables that may be copied. Raises Fenced (LSE001) if another run
+    holds the lane.
 
     May be repeated: a table that is in this state by the same command stays as it is.
     """
@@ -79,6 +80,10 @@ def pause_stream(replicator: Replicator, run_id: str, log_info: LogInfo) -> tupl
         current = replicator.targets.state(task.table, task.target)
         if current.control is None or not state.claim(name, task.table, run_id, replicator.log.sealed()):
             log_info(f"{task.table} is skipped: another run copies it, or its target table does not exist")
+            continue
+        if current.control.state.name is TableState.PAUSED:
+            state.release_claim(name, task.table, run_id)
+            log_info(f"{task.table} is skipped: it is paused since the decision; it is copied after its resume")
             continue
         verdict = verdicts.get(task.table)
         command = verdict.command if verdict else ""

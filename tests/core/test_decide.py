@@ -201,23 +201,6 @@ def test_a_changed_rule_on_every_table_stops_no_landing() -> None:
     assert decision.stop is None and decision.plan.extract, "the log keeps what a resync does not replace"
 
 
-def test_a_resync_overrides_problems_that_a_copy_solves_but_not_another_owner() -> None:
-    resync = (command(CommandKind.RESYNC, "public.a"),)
-    for change in ({"log_id": "l2"}, {"definition_sha256": "d2"}, {"window": 9}):
-        decision = decide(facts(table("public.a", control("public.a", **change)), B, commands=resync))
-        assert decision.plan.reconcile == ("public.a",)
-        assert decision.plan.commands == ("c-resync",)
-    decision = decide(facts(table("public.a", control("public.a", owner="o2")), B, commands=resync))
-    assert decision.plan.reconcile == ()
-
-
-def test_a_resync_that_was_done_is_not_repeated() -> None:
-    done = control("public.a", state=TableState.REPLICATING)
-    done = replace(done, state=replace(done.state, command="c-resync"))
-    decision = decide(facts(table("public.a", done), B, commands=(command(CommandKind.RESYNC),)))
-    assert decision.plan.reconcile == ("public.b",)
-
-
 @pytest.mark.parametrize(
     ("kind", "ids"), [("expired", ()), ("untold", ()), ("gap", ()), ("gap", ("[1]",)), ("overflow", ())]
 )

@@ -7,6 +7,7 @@ from tests.mutants.bigquery import BIGQUERY
 from tests.mutants.binlog import BINLOG
 from tests.mutants.change_log import CHANGE_LOG
 from tests.mutants.change_tables import CHANGE_TABLES
+from tests.mutants.commands import COMMANDS
 from tests.mutants.commits import COMMITS
 from tests.mutants.direct import DIRECT_MERGES
 from tests.mutants.dirty_keys import DIRTY_KEYS
@@ -52,6 +53,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *CHANGE_LOG,
     *RUNS,
     *SEVERAL_COPIES,
+    *COMMANDS,
     *LEAVING,
     *MEANINGS,
     *SALESFORCE,

@@ -190,10 +190,10 @@ RUNS = (
     # Commands and the state store
     Mutant(
         "a resync that was done is done again",
-        f"{CORE}/decisions/table_decisions.py",
-        "c.names(name) and c.id != done]",
-        "c.names(name) and (c.id != done or done)]",
-        ("tests/core/test_decide.py",),
+        f"{CORE}/decisions/pending_resyncs.py",
+        "for command in requested if command not in done)",
+        "for command in requested)",
+        ("tests/core/test_pending_resyncs.py",),
     ),
     Mutant(
         "a table that is being copied again is set replicating by a resume",

@@ -201,6 +201,7 @@ def test_a_copy_that_stayed_is_taken_again_by_a_resync(cdc: CommandLine, harness
     cdc("recreate", "shop")
     assert harness.run("r2").problems == ()
     assert harness.control("public.a").state.reason == "the replicator was deleted"
+    harness.request(CommandKind.RESUME)
     harness.request(CommandKind.RESYNC)
     assert harness.run("r3").problems == ()
     assert harness.control("public.a").state.name is TableState.REPLICATING

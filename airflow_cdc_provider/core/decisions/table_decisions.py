@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from airflow_cdc_provider.core.decisions.commands import CommandKind
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.holes import first_hole, first_pending_window
+from airflow_cdc_provider.core.decisions.pending_resyncs import pending_resyncs
 from airflow_cdc_provider.core.decisions.renamed_tables import rename_question
 from airflow_cdc_provider.core.decisions.schema_decisions import asked, copy_question
 from airflow_cdc_provider.core.decisions.table_checks import (
@@ -82,9 +82,10 @@ class TableDecision:
 
 
 def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
-    """The decision about one table. A requested ``resync`` has precedence over problems that a copy repairs."""
+    """The decision about one table. A requested ``resync`` has precedence over problems that a copy repairs, a pause
+    over a ``resync``."""
     name, control = table.task.table, table.task.control
-    command = _pending_resync(facts, table)
+    command = next(reversed(pending_resyncs(facts.commands, name, control)), "")
     if table.problem:
         return TableDecision(name, TableAction.FAILING, table.problem.what, table.problem)
     if table.copied_by:
@@ -105,14 +106,6 @@ def decide_table(facts: Facts, table: TableFacts) -> TableDecision:
 def _is_paused(table: TableFacts) -> bool:
     state = table.task.control.state if table.task.control else table.first_copy
     return state is not None and state.name is TableState.PAUSED
-
-
-def _pending_resync(facts: Facts, table: TableFacts) -> str:
-    """The id of the latest resync command that was not executed for this table yet; empty if there is none."""
-    name, control = table.task.table, table.task.control
-    done = control.state.command if control and control.state.name is TableState.REPLICATING else ""
-    requested = [c.id for c in facts.commands if c.kind is CommandKind.RESYNC and c.names(name) and c.id != done]
-    return requested[-1] if requested else ""
 
 
 def _decide_without_control(facts: Facts, table: TableFacts, command: str) -> TableDecision:

@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.state_versions import state_version
 from airflow_cdc_provider.core.decisions.stream_positions import plain_cursor, plain_positions
 from airflow_cdc_provider.core.decisions.summaries import ReplicatorSummary
 from airflow_cdc_provider.core.decisions.table_status import table_status
+from airflow_cdc_provider.core.decisions.waiting_commands import plain_command
 from airflow_cdc_provider.core.errors import NotFound
 from airflow_cdc_provider.core.log.retained_log import plain_retention
 from airflow_cdc_provider.core.metrics import plain_samples
@@ -55,9 +56,9 @@ def list_replicators(
 
 @router.get("/replicators/{replicator}")
 def get_replicator(request: Request, replicator: Readable, may_edit: MayEdit) -> Response:
-    """A replicator, with its definition, the runs that hold its lanes, commands that are not finished, and the
-    positions of its source and its copies. ``retention``: of the source's log, as last measured.
-    ``may_edit``: whether the user may command it."""
+    """A replicator, with its definition, the runs that hold its lanes, commands that are not finished and the paused
+    tables that they wait for, and the positions of its source and its copies. ``retention``: of the source's log, as
+    last measured. ``may_edit``: whether the user may command it."""
     state = open_state()
     entry = require_entry(state, replicator)
     rows, positions = state.tables(replicator).values(), state.positions.get(replicator)
@@ -66,7 +67,7 @@ def get_replicator(request: Request, replicator: Readable, may_edit: MayEdit) ->
         "definition": to_plain(entry.definition),
         "registered_at": entry.registered_at,
         "lanes": {lane.value: state.holder(replicator, lane) for lane in Lane},
-        "pending": to_plain(state.pending(replicator)),
+        "pending": [plain_command(command, rows) for command in state.pending(replicator)],
         "version": state_version(rows),
         "positions": plain_positions(positions, rows),
         "retention": plain_retention(positions.retention),

@@ -1,0 +1,39 @@
+"""Commands of operators: which copies they are about, when they wait, and how they end."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
+PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
+
+COMMANDS = (
+    Mutant(
+        "a resync undoes a pause",
+        f"{DECISIONS}/pending_resyncs.py",
+        "if control and control.state.name is TableState.PAUSED:",
+        "if False:",
+        (PAUSED, RESYNCS),
+    ),
+    Mutant(
+        "a run copies a table that was paused since its decision",
+        f"{CONTROL}/reconcile.py",
+        "if current.control.state.name is TableState.PAUSED:",
+        "if False:",
+        (PAUSED,),
+    ),
+    Mutant(
+        "a command that waits for an operator is work for a run",
+        f"{CONTROL}/dry_run.py",
+        "commands = decision.plan.commands or",
+        "commands = self.facts.commands or",
+        (PAUSED,),
+    ),
+    Mutant(
+        "status does not say what a command waits for",
+        f"{DECISIONS}/waiting_commands.py",
+        "if row.state is TableState.PAUSED and command.names(row.table))",
+        "if row.state is TableState.NEW and command.names(row.table))",
+        (PAUSED,),
+    ),
+)
