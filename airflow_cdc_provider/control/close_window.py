@@ -92,7 +92,10 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             acknowledged = _acknowledge(replicator, decision, rows, log, at)
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
-    complete_commands(replicator, decision, rows, results)
+    of_run = {task.table for task in plan.tables}
+    complete_commands(
+        replicator, decision, {table: row for table, row in ({**before, **rows}).items() if table in of_run}, results
+    )
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
     committed = results.committed()

@@ -8,6 +8,7 @@ from typing import Any
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.table.state_rows import TableRow
@@ -17,30 +18,36 @@ from airflow_cdc_provider.core.table.states import TableState
 def complete_commands(
     replicator: Replicator, decision: RunDecision, rows: Mapping[str, TableRow], results: Results
 ) -> None:
-    """A command with unfinished tables stays open for the next run, unless one of its tables is blocked."""
-    for command_id in decision.plan.commands:
-        command = replicator.state.command(command_id)
-        if command is None or command.finished:
-            continue
-        if command.kind is CommandKind.VERIFY:
+    """``rows``: of all tables of the run. A command with unfinished tables stays open for the next run, unless one of
+    its tables is blocked. A resync ends, too, if a run that has died since had made its last copy."""
+    for command in replicator.state.pending(replicator.name):
+        started = command.id in decision.plan.commands
+        if command.kind is CommandKind.RESYNC:
+            _complete_resync(replicator, command, started, rows)
+        elif started and command.kind is CommandKind.VERIFY:
             _complete_verify(replicator, command, rows, results)
-        elif command.kind in RECORD_COMMANDS:
+        elif started and command.kind in RECORD_COMMANDS:
             _complete_record_command(replicator, command, rows)
-        else:
-            _complete_resync(replicator, command, rows, results)
 
 
-def _complete_resync(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:
+def _complete_resync(replicator: Replicator, command: Command, started: bool, rows: Mapping[str, TableRow]) -> None:
     named = [row for row in rows.values() if command.names(row.table)]
-    blocked = [row.table for row in named if row.state is TableState.BLOCKED]
-    copied = {r.table for row in named for r in results.of_table(row.table, _COPIES) if r.outcome is Outcome.DONE}
-    copied |= {row.table for row in named if row.control and row.control.state.command == command.id}
-    unfinished = [row.table for row in named if row.state is not TableState.REPLICATING or row.table not in copied]
-    if unfinished and not blocked:
+    tables = {
+        "blocked": [row.table for row in named if row.state is TableState.BLOCKED],
+        "copied again": [row.table for row in named if _is_copied(row, command)],
+    }
+    unfinished = [row.table for row in named if row.table not in tables["copied again"]]
+    tables["not copied"] = [table for table in unfinished if table not in tables["blocked"]]
+    if not named or (unfinished and not (started and set(unfinished) & set(tables["blocked"]))):
         return
     body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
-    outcome = f"blocked: {', '.join(blocked)}" if blocked else f"copied again: {', '.join(row.table for row in named)}"
-    replicator.state.finish(command.id, outcome, body, failed=bool(blocked))
+    outcome = "; ".join(f"{what}: {', '.join(found)}" for what, found in tables.items() if found)
+    replicator.state.finish(command.id, outcome, body, failed=bool(tables["blocked"]))
+
+
+def _is_copied(row: TableRow, command: Command) -> bool:
+    ended = row.state in (TableState.REPLICATING, TableState.PAUSED, TableState.BLOCKED)
+    return ended and row.control is not None and has_carried_out(row.control, command.id)
 
 
 def _complete_record_command(replicator: Replicator, command: Command, rows: Mapping[str, TableRow]) -> None:
@@ -61,9 +68,6 @@ def _complete_record_command(replicator: Replicator, command: Command, rows: Map
     outcome += [f"{command.kind}: {', '.join(done)}"] if done else []
     body = {"records": [{"id": record_id, "waiting": record_id in waiting} for record_id in record_ids]}
     replicator.state.finish(command.id, "; ".join(outcome), body, failed=bool(still_bad))
-
-
-_COPIES = ("snapshot", "reconcile.resync")
 
 
 def _complete_verify(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:

@@ -72,7 +72,7 @@ def finish_rewind(replicator: Replicator, table: str, target_table: str, actor: 
             table,
             do="nothing: the rewind is complete",
         )
-    restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence)
+    restored = replace(past_control, owner=rewinding.owner, fence=rewinding.fence, resyncs=rewinding.resyncs)
     record = restored.fenced(state, attempt=actor, committed_at=utc_now())
     record = target.fence(target_table, current, record)
     detail = {"table": table, "fence": record.fence, "window": record.window, "from_window": rewinding.window}

@@ -140,6 +140,7 @@ def build_control_record(
         ignored=ids_of(task.ignored, task.logged.schema) if task.logged else {},
         extent=task.rule.snapshot.extent,
         shard_value=task.rule.shard_value,
+        resyncs=task.resyncs,
         comments=dict.fromkeys(current.control.comments) if current.control else {},
         committed_at=utc_now(),
         nonce=uuid.uuid4().hex,

@@ -60,6 +60,13 @@ def test_a_copy_takes_the_fence_above_all_claimed_and_recorded_ones(
     assert build_control_record(job, work.task, claimed, state, COPY, REPLICATING, False).fence == 7
 
 
+def test_a_copy_records_the_commands_that_it_carries_out(table: ScriptedTable) -> None:
+    job, work = copying(table)
+    task = replace(work.task, resyncs=("c1", "c2"))
+    record = build_control_record(job, task, 0, TargetState(exists=False), COPY, REPLICATING, False)
+    assert record.resyncs == ("c1", "c2")
+
+
 def test_a_fence_that_is_claimed_after_the_copy_chose_its_own_stops_the_copy(table: ScriptedTable) -> None:
     job, work = copying(table)
 

@@ -266,6 +266,7 @@ class RunHarness:
                 definition_sha256=task.definition_sha256,
                 schema=task.schema,
                 source_identity=plan.source_identity,
+                resyncs=task.resyncs,
             )
             self.commit(task.target, record)
             done.append(TableResult(task.table, Outcome.DONE, 10, {"read": 10}, fence, window))

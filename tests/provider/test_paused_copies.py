@@ -66,3 +66,42 @@ def test_status_names_the_paused_table_that_a_command_waits_for(cdc: CommandLine
     assert "command resync of shop: started; paused, it waits for their resume: public.a" in cdc("status", "shop").out
     harness.request(VERIFY, "public.a")
     assert cdc("status", "shop", "--json").body["requests"][-1]["waits_for"] == [], "it does not wait"
+
+
+def test_a_copy_that_a_resync_has_made_is_not_made_again_while_the_command_waits_for_another(
+    harness: RunHarness,
+) -> None:
+    store = harness.replicator.targets.only.store  # type: ignore[attr-defined]
+    store.write("public_b/locked", b"")
+    resync = harness.request(RESYNC)
+    harness.run("r2")
+    assert harness.control("public.a").resyncs == (resync.id,)
+    harness.request(PAUSE, "public.a")
+    harness.run("r3")
+    harness.request(RESUME, "public.a")
+    harness.source.change("public.a")
+    assert harness.open("r4").plan.reconcile == (), "public.a has its copy, public.b does not answer"
+    store.delete("public_b/locked")
+    harness.request(PAUSE, "public.a")
+    assert harness.open("r5").plan.reconcile == ("public.b",)
+    harness.run("r5")
+    assert ended(harness, resync).outcome == "copied again: public.a, public.b"
+    assert harness.control("public.a").state.name is TableState.PAUSED
+
+
+def test_a_resync_ends_with_the_next_run_if_the_run_that_carried_it_out_has_died(harness: RunHarness) -> None:
+    resync = harness.request(RESYNC)
+    harness.open("r2")
+    harness.reconcile("r2")
+    harness.request(PAUSE, "public.a")
+    assert harness.run("r3").problems == ()
+    assert ended(harness, resync).outcome == "copied again: public.a, public.b"
+    assert harness.control("public.a").state.name is TableState.PAUSED
+
+
+def test_a_resync_does_not_end_while_another_run_makes_one_of_its_copies(harness: RunHarness) -> None:
+    resync = harness.request(RESYNC, "public.a", "public.b")
+    harness.state.claim("shop", "public.b", "r0", 1)
+    harness.state.acquire("shop", "copy", "r0", 600)
+    assert harness.run("r2").problems == ()
+    assert [one.id for one in harness.state.pending("shop")] == [resync.id]

@@ -59,6 +59,19 @@ def test_a_rewind_whose_process_dies_after_it_is_applied_again_by_an_idle_run(ha
     assert "stage" in harness.open("r3").follow
 
 
+def test_a_rewind_does_not_repeat_a_resync_that_waits_for_another_table(harness: RunHarness) -> None:
+    harness.replicator.targets.only.store.write("public_b/locked", b"")  # type: ignore[attr-defined]
+    harness.source.change("public.a")
+    resync = harness.request(CommandKind.RESYNC)
+    harness.run("r2")
+    harness.source.change("public.a")
+    harness.run("r3")
+    harness.request(REWIND, "public.a", to="1")
+    decision = harness.open("r4")
+    assert "stage" in decision.follow and decision.plan.reconcile == ()
+    assert (harness.control("public.a").window, harness.control("public.a").resyncs) == (1, (resync.id,))
+
+
 def test_a_request_for_a_table_that_does_not_answer_waits_and_so_do_later_ones_for_it(
     harness: RunHarness,
 ) -> None:

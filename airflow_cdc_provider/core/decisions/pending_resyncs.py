@@ -1,4 +1,8 @@
-"""The resyncs that a copy must still carry out. Pure."""
+"""The resyncs that a copy must still carry out. Pure.
+
+The control record of a copy names the commands that it has carried out, so that a later pause or question of this copy
+does not repeat them while they wait for another one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,20 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.states import TableState
 
 
+def open_resyncs(commands: Iterable[Command], table: str) -> tuple[str, ...]:
+    """The ids of the resync commands about this table, oldest first. A copy that begins now carries out all of them."""
+    return tuple(one.id for one in commands if one.kind is CommandKind.RESYNC and one.names(table))
+
+
+def has_carried_out(control: ControlRecord, command: str) -> bool:
+    """Records of former versions name the command only until the next change of the state."""
+    state = control.state
+    return command in control.resyncs or (state.name is TableState.REPLICATING and state.command == command)
+
+
 def pending_resyncs(commands: Iterable[Command], table: str, control: ControlRecord | None) -> tuple[str, ...]:
-    """The ids of the resync commands that were not executed for this table yet, oldest first: one copy executes all of
-    them. None while the table is paused, whatever was requested first."""
+    """Those that were not carried out yet. None while the table is paused, whatever was requested first."""
     if control and control.state.name is TableState.PAUSED:
         return ()
-    done = {control.state.command} if control and control.state.name is TableState.REPLICATING else set()
-    requested = (one.id for one in commands if one.kind is CommandKind.RESYNC and one.names(table))
-    return tuple(command for command in requested if command not in done)
+    requested = open_resyncs(commands, table)
+    return tuple(command for command in requested if not (control and has_carried_out(control, command)))

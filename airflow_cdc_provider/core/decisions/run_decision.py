@@ -10,6 +10,7 @@ from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS
 from airflow_cdc_provider.core.decisions.comparisons import Comparisons, decide_comparisons
 from airflow_cdc_provider.core.decisions.facts import Facts, TableFacts
 from airflow_cdc_provider.core.decisions.listed_tables import GoneTable, NewTable
+from airflow_cdc_provider.core.decisions.pending_resyncs import open_resyncs
 from airflow_cdc_provider.core.decisions.run_plan import Mode, RunPlan
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.decisions.table_decisions import (
@@ -80,7 +81,7 @@ def decide(facts: Facts) -> RunDecision:
         owner=facts.owner,
         epoch=facts.log.epoch,
         source_identity=facts.source_identity,
-        tables=tuple(_task(table, decision) for table, decision in zip(facts.tables, decisions, strict=True)),
+        tables=tuple(_task(facts, table, decision) for table, decision in zip(facts.tables, decisions, strict=True)),
         sealed=facts.log.sealed,
         lo=dict(facts.log.hi),
         limit=dict(facts.stream.limit),
@@ -107,10 +108,15 @@ def decide(facts: Facts) -> RunDecision:
     return _stream(facts, base)
 
 
-def _task(table: TableFacts, decision: TableDecision) -> TableTask:
+def _task(facts: Facts, table: TableFacts, decision: TableDecision) -> TableTask:
     """The identity of the copy changes only if the stream carries all changes up to it."""
     carried = decision.action is TableAction.STREAM and not decision.compare
-    return replace(table.task, identity=table.identity if carried else None, rewritten=decision.compare)
+    return replace(
+        table.task,
+        identity=table.identity if carried else None,
+        rewritten=decision.compare,
+        resyncs=open_resyncs(facts.commands, table.task.table),
+    )
 
 
 _NO_STREAM_LANE = "another run has the lease of the stream lane; this run skips extract, stage and merge"

@@ -52,7 +52,8 @@ class TableTask:
     ``rule`` leave them out, ``logged`` has them. ``copies``: of the table, where the task is to read the stream for
     all of them. ``renamed_to``: the name of its table in the source now, empty if that is ``source_table``.
     ``former_names``: further names under which the stream has changes of the table.
-    ``log_sha256``: the fingerprint of the settings that its records are read by.
+    ``log_sha256``: the fingerprint of the settings that its records are read by. ``resyncs``: the open commands that
+    another copy of the table carries out.
     ``comments``: of columns in the source's catalog, by their names in the copy; None if the copy does not get them.
     """
 
@@ -73,6 +74,7 @@ class TableTask:
     logged: LoggedTable | None = None
     copies: tuple[CopyView, ...] = ()
     log_sha256: str = ""
+    resyncs: tuple[str, ...] = ()
 
     @property
     def views(self) -> tuple[CopyView, ...]:

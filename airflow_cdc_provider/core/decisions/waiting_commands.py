@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
@@ -17,7 +18,8 @@ def paused_tables(command: Command, rows: Iterable[TableRow]) -> tuple[str, ...]
     """The tables that must be resumed before the command can be carried out for them."""
     if command.kind not in AFTER_RESUME or command.finished:
         return ()
-    return tuple(row.table for row in rows if row.state is TableState.PAUSED and command.names(row.table))
+    paused = [row for row in rows if row.state is TableState.PAUSED and command.names(row.table)]
+    return tuple(row.table for row in paused if not (row.control and has_carried_out(row.control, command.id)))
 
 
 def plain_command(command: Command, rows: Iterable[TableRow]) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class ControlRecord:
     rows the last copy has read. ``shard_value``: in a table that other copies share, the value of the first column of
     the key in the rows of this copy. ``comments``: the comments that columns of the target table have got from the
     source; None where a change of the column may have removed it. ``versions_until``: no version of a history begins or
-    ends later, UTC in ISO 8601 format; empty if that is unknown.
+    ends later, UTC in ISO 8601 format; empty if that is unknown. ``resyncs``: the open commands that the last copy has
+    carried out.
     """
 
     replicator: str
@@ -88,6 +89,7 @@ class ControlRecord:
     carry: CarryOver = NOTHING
     retired_below: str = ""
     versions_until: str = ""
+    resyncs: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     rows: int | None = None
     accounting: dict[str, int] = field(default_factory=dict)
