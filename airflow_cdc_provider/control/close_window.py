@@ -14,6 +14,7 @@ from datetime import timedelta
 from airflow_cdc_provider.control.closing_rows import ClosingRows
 from airflow_cdc_provider.control.column_comments import write_comments_of_copies
 from airflow_cdc_provider.control.complete_commands import complete_commands
+from airflow_cdc_provider.control.end_left_commands import end_left_commands
 from airflow_cdc_provider.control.measure_retention import measure_retention
 from airflow_cdc_provider.control.open_window import read_decision
 from airflow_cdc_provider.control.publish_cut import publish_cut
@@ -92,6 +93,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             acknowledged = _acknowledge(replicator, decision, rows, log, at)
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
+    end_left_commands(replicator, decision, before)
     of_run = {task.table for task in plan.tables}
     complete_commands(
         replicator, decision, {table: row for table, row in ({**before, **rows}).items() if table in of_run}, results

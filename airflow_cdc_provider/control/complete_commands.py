@@ -8,6 +8,7 @@ from typing import Any
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
 from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
 from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
@@ -41,8 +42,8 @@ def _complete_resync(replicator: Replicator, command: Command, started: bool, ro
     if not named or (unfinished and not (started and set(unfinished) & set(tables["blocked"]))):
         return
     body = {"tables": [{"table": row.table, "state": row.state.value, "problem": row.error} for row in named]}
-    outcome = "; ".join(f"{what}: {', '.join(found)}" for what, found in tables.items() if found)
-    replicator.state.finish(command.id, outcome, body, failed=bool(tables["blocked"]))
+    outcome = [f"{what}: {', '.join(found)}" for what, found in tables.items() if found]
+    _finish(replicator, command, outcome, body, failed=bool(tables["blocked"]))
 
 
 def _is_copied(row: TableRow, command: Command) -> bool:
@@ -67,7 +68,7 @@ def _complete_record_command(replicator: Replicator, command: Command, rows: Map
     done = [record_id for record_id in record_ids if record_id not in waiting]
     outcome += [f"{command.kind}: {', '.join(done)}"] if done else []
     body = {"records": [{"id": record_id, "waiting": record_id in waiting} for record_id in record_ids]}
-    replicator.state.finish(command.id, "; ".join(outcome), body, failed=bool(still_bad))
+    _finish(replicator, command, outcome, body, failed=bool(still_bad))
 
 
 def _complete_verify(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:
@@ -80,10 +81,18 @@ def _complete_verify(replicator: Replicator, command: Command, rows: Mapping[str
     tables = [_comparison(row, results_by_table.get(table)) for table, row in rows.items() if command.names(table)]
     identical = bool(tables) and all(table["identical"] for table in tables)
     differing = ", ".join(str(table["table"]) for table in tables if not table["identical"])
-    outcome = "identical" if identical else f"not identical: {differing}"
+    outcome = ["identical" if identical else f"not identical: {differing}"]
     if any(table["inexact"] for table in tables):
-        outcome += "; inexact: rows that changed during the comparison may differ"
-    replicator.state.finish(command.id, outcome, {"tables": tables, "identical": identical})
+        outcome.append("inexact: rows that changed during the comparison may differ")
+    _finish(replicator, command, outcome, {"tables": tables, "identical": identical})
+
+
+def _finish(
+    replicator: Replicator, command: Command, outcome: list[str], body: dict[str, Any], failed: bool = False
+) -> None:
+    """With the tables that left the YAML meanwhile."""
+    left = left_note(table for table, how in command.ended.items() if how == LEFT)
+    replicator.state.finish(command.id, "; ".join(filter(None, [*outcome, left])), body, failed=failed)
 
 
 def _comparison(row: TableRow, result: TableResult | None) -> dict[str, Any]:

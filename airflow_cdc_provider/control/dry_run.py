@@ -9,6 +9,7 @@ from airflow_cdc_provider.control.immediate_commands import IMMEDIATE
 from airflow_cdc_provider.control.observe import RunContext, observe
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.core.decisions.facts import Facts
+from airflow_cdc_provider.core.decisions.left_tables import left_tables
 from airflow_cdc_provider.core.decisions.run_decision import CLOSE_WINDOW, RunDecision, decide
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.state_rows import Lane
@@ -25,7 +26,9 @@ class DryRun:
         decision = self.decision
         if decision.stop:
             return False
-        commands = decision.plan.commands or any(one.kind in IMMEDIATE for one in self.facts.commands)
+        commands = decision.plan.commands or any(
+            one.kind in IMMEDIATE or left_tables(one, decision) for one in self.facts.commands
+        )
         pending = bool(decision.reopen or decision.idle is not None or commands)
         return pending or bool(set(decision.follow) - {CLOSE_WINDOW})
 

@@ -155,6 +155,10 @@ class StateStore:
             finished_at=utc_now(),
         )
 
+    def note_progress(self, command_id: str, result: dict[str, Any]) -> bool:
+        """What has become of a command so far. False if it was finished before."""
+        return self._change_command(command_id, result=json.dumps(result))
+
     def command(self, command_id: str) -> Command | None:
         rows = self.database.rows(sa.select(t.commands).where(t.commands.c.id == command_id))
         return command_of(rows[0]) if rows else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -35,7 +36,8 @@ class CommandStatus(StrEnum):
 class Command:
     """Empty ``tables``: every table. ``key``: the idempotency key. Times are UTC in ISO 8601 format.
 
-    ``run_id``: the run that executes it. ``outcome``: one line for the operator; ``result``: details.
+    ``run_id``: the run that executes it. ``outcome``: one line for the operator; ``result``: details, or what has
+    become of it so far.
     """
 
     id: str
@@ -56,5 +58,12 @@ class Command:
     def finished(self) -> bool:
         return self.status in (CommandStatus.DONE, CommandStatus.FAILED)
 
+    @property
+    def ended(self) -> Mapping[str, str]:
+        """Tables for which it has ended while it is open for others, and how."""
+        ended: Mapping[str, str] = self.result.get("ended", {})
+        return ended
+
     def names(self, table: str) -> bool:
-        return not self.tables or table in self.tables
+        """Whether it is about the table, and has not ended for it."""
+        return (not self.tables or table in self.tables) and table not in self.ended
