@@ -94,10 +94,9 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     end_left_commands(replicator, decision, before)
-    of_run = {task.table for task in plan.tables}
-    complete_commands(
-        replicator, decision, {table: row for table, row in ({**before, **rows}).items() if table in of_run}, results
-    )
+    latest = {**before, **rows}
+    named = {task.table: latest[task.table] for task in plan.tables if task.table in latest}
+    complete_commands(replicator, decision, named, results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
     committed = results.committed()

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.results import Results
-from airflow_cdc_provider.core.decisions.commands import RECORD_COMMANDS, Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, RECORD_COMMANDS, Command, CommandKind
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
 from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
@@ -52,23 +52,21 @@ def _is_copied(row: TableRow, command: Command) -> bool:
 
 
 def _complete_record_command(replicator: Replicator, command: Command, rows: Mapping[str, TableRow]) -> None:
-    """The command stays open while one of its tables does not take changes or has failed."""
+    """The command stays open for tables that do not take changes or have failed; for the others it has ended."""
     named = [row for row in rows.values() if command.names(row.table)]
-    if any(row.state is not TableState.REPLICATING or row.control is None for row in named):
-        return
-    waiting = {
-        record.id: record
-        for row in named
-        if row.control
-        for record in replicator.log.quarantined_records(row.control.carry)
-    }
+    ready = [row for row in named if row.state is TableState.REPLICATING and row.control is not None]
     record_ids: list[str] = command.arguments["records"]
-    still_bad = [waiting[record_id] for record_id in record_ids if record_id in waiting]
-    outcome = [f"{record.id} is still bad: {record.reason}" for record in still_bad]
-    done = [record_id for record_id in record_ids if record_id not in waiting]
+    waiting = {record.id: record.reason for row in ready for record in replicator.log.quarantined_records(row.carry)}
+    bad = {**command.result.get("still_bad", {}), **{one: waiting[one] for one in record_ids if one in waiting}}
+    if len(ready) < len(named):
+        ended = {**command.ended, **dict.fromkeys((row.table for row in ready), CARRIED_OUT)}
+        replicator.state.note_progress(command.id, {"ended": ended, "still_bad": bad})
+        return
+    outcome = [f"{record_id} is still bad: {reason}" for record_id, reason in bad.items()]
+    done = [record_id for record_id in record_ids if record_id not in bad]
     outcome += [f"{command.kind}: {', '.join(done)}"] if done else []
-    body = {"records": [{"id": record_id, "waiting": record_id in waiting} for record_id in record_ids]}
-    _finish(replicator, command, outcome, body, failed=bool(still_bad))
+    body = {"records": [{"id": record_id, "waiting": record_id in bad} for record_id in record_ids]}
+    _finish(replicator, command, outcome, body, failed=bool(bad))
 
 
 def _complete_verify(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:

@@ -131,11 +131,11 @@ def _require_columns(cases: Sequence[QuarantineCase], values: Mapping[str, Any])
 
 
 def _submit(replicator: Replicator, kind: CommandKind, cases: Sequence[QuarantineCase], key: str, by: str) -> Command:
-    """Submit the command, or return the pending one for the same records."""
+    """Submit the command, or return the pending one for the same records, unless a run has begun to carry that out."""
     tables = tuple(sorted({case.copy for case in cases}))
     arguments = {"records": sorted(case.record.id for case in cases)}
     if not key:
         for other in replicator.state.pending(replicator.name):
-            if (other.kind, other.tables, other.arguments) == (kind, tables, arguments):
+            if (other.kind, other.tables, other.arguments) == (kind, tables, arguments) and not other.ended:
                 return other
     return replicator.state.request(replicator.name, kind, tables, arguments, key or str(uuid.uuid4()), by)

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
+LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
 
 COMMANDS = (
     Mutant(
@@ -70,5 +71,54 @@ COMMANDS = (
         "        if command.kind is CommandKind.RESYNC:",
         "        if started and command.kind is CommandKind.RESYNC:",
         (PAUSED,),
+    ),
+    Mutant(
+        "a command about a table that left the YAML is carried out when that returns",
+        f"{CONTROL}/close_window.py",
+        "    end_left_commands(replicator, decision, before)\n",
+        "",
+        (LEFT,),
+    ),
+    Mutant(
+        "a command ends for a table that the source does not list now",
+        f"{DECISIONS}/left_tables.py",
+        "waited_for.isdisjoint((table, source_table(table)))",
+        "waited_for is not None",
+        (LEFT,),
+    ),
+    Mutant(
+        "a command about all tables is carried out for one that left the YAML and returns",
+        f"{DECISIONS}/left_tables.py",
+        "for table in command.tables or known",
+        "for table in command.tables",
+        (LEFT,),
+    ),
+    Mutant(
+        "no run starts to end a command about a table that left the YAML",
+        f"{CONTROL}/dry_run.py",
+        "one.kind in IMMEDIATE or left_tables(one, decision)",
+        "one.kind in IMMEDIATE",
+        (LEFT,),
+    ),
+    Mutant(
+        "a decision about records is carried out again in each run while one copy is paused",
+        f"{CONTROL}/complete_commands.py",
+        "dict.fromkeys((row.table for row in ready), CARRIED_OUT)",
+        "dict.fromkeys((row.table for row in ()), CARRIED_OUT)",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "a decision about records forgets what was bad in a copy before",
+        f"{CONTROL}/complete_commands.py",
+        '**command.result.get("still_bad", {}), ',
+        "",
+        (QUARANTINE,),
+    ),
+    Mutant(
+        "a second decision about records is that which has ended for a copy",
+        f"{CONTROL}/quarantine_commands.py",
+        " and not other.ended:",
+        ":",
+        (QUARANTINE,),
     ),
 )

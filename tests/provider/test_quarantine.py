@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_cdc_provider.core.decisions.commands import CommandStatus
+from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.control.quarantine_commands import decide_records
+from airflow_cdc_provider.core.decisions.commands import CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome, StepKind, TableResult
+from airflow_cdc_provider.core.log.change_log import quarantine_path
 from airflow_cdc_provider.core.table.schema import Origin
 from airflow_cdc_provider.core.table.states import TableState
 from tests.provider.bad_records import TABLE, carry, put_aside, with_bad_records
@@ -173,3 +176,49 @@ def test_no_clear_value_of_a_hidden_column_is_stored_in_a_decision(cdc: CommandL
     assert refused.code == 64 and "CLI023" in refused.err and "Ada" not in refused.err
     assert quarantined.replicator.log.decisions() == []
     assert cdc("quarantine", "replay", "shop", "one", "--set", "id=7").code == 0
+
+
+def test_a_decision_about_records_of_two_copies_is_carried_out_once_for_the_one_that_is_not_paused(
+    quarantined: RunHarness,
+) -> None:
+    """Until the other one is resumed, no run starts for it."""
+    harness = quarantined
+    replay = harness.request(CommandKind.REPLAY, TABLE, "public.b", records=["one", "two"])
+    harness.request(CommandKind.PAUSE, "public.b")
+    assert harness.open("r2").follow == ("stage", "close_window")
+    staged_and_merged(harness, "r2", "two")
+    assert harness.close("r2").problems == ()
+    assert harness.open("r3").follow == ("close_window",)
+    assert not dry_run(harness.replicator).has_work
+    again = decide_records(harness.replicator, CommandKind.REPLAY, ["two"], [TABLE], {}, "", "ann", "")
+    assert again.command is not None and again.command.id != replay.id
+    assert harness.open("r4").plan.commands == (again.command.id,)
+    staged_and_merged(harness, "r4")
+    harness.close("r4")
+    harness.request(CommandKind.RESUME, "public.b")
+    assert harness.open("r5").plan.commands == (replay.id,)
+    staged_and_merged(harness, "r5")
+    assert harness.close("r5").problems == ()
+    ended = harness.state.command(replay.id)
+    assert ended is not None
+    assert (ended.status, ended.outcome) == (CommandStatus.FAILED, "two is still bad: no date; replay: one")
+
+
+def test_a_decision_that_waits_for_a_copy_is_carried_out_for_the_same_records_again(quarantined: RunHarness) -> None:
+    harness = quarantined
+    tables = (TABLE, "public.b")
+    first = harness.request(CommandKind.REPLAY, *tables, records=["one"])
+    harness.request(CommandKind.PAUSE, "public.b")
+    harness.open("r2")
+    staged_and_merged(harness, "r2", "one")
+    harness.close("r2")
+    found = harness.state.command(first.id)
+    assert found is not None and not found.finished and found.ended == {TABLE: "carried out"}
+    bad = harness.replicator.log.bad_record(TABLE, "one")
+    assert bad is not None
+    harness.replicator.log.store.create(quarantine_path("public.b", "one"), replace(bad, table="public.b").encode())
+    record = harness.control("public.b").fenced(carry=carry(harness, "one"), attempt="merge")
+    harness.commit("public_b", record)
+    again = decide_records(harness.replicator, CommandKind.REPLAY, ["one"], [], {}, "", "ann", "")
+    assert again.command is not None and again.command.tables == tables
+    assert again.command.id != first.id, "the first one has ended for public.a"

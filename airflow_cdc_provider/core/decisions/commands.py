@@ -22,6 +22,9 @@ class CommandKind(StrEnum):
     DISCARD = "discard"
 
 
+CARRIED_OUT = "carried out"
+"""How a command has ended for a table while it is open for others."""
+
 RECORD_COMMANDS = frozenset({CommandKind.REPLAY, CommandKind.DISCARD})
 
 
