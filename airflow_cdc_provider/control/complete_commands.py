@@ -11,9 +11,12 @@ from airflow_cdc_provider.core.decisions.commands import CARRIED_OUT, RECORD_COM
 from airflow_cdc_provider.core.decisions.left_tables import LEFT, left_note
 from airflow_cdc_provider.core.decisions.pending_resyncs import has_carried_out
 from airflow_cdc_provider.core.decisions.run_decision import RunDecision
+from airflow_cdc_provider.core.decisions.run_plan import RunPlan
 from airflow_cdc_provider.core.decisions.steps import Outcome, TableResult
 from airflow_cdc_provider.core.table.state_rows import TableRow
 from airflow_cdc_provider.core.table.states import TableState
+
+COMPARED = (Outcome.DONE, Outcome.UNCHANGED)
 
 
 def complete_commands(
@@ -26,7 +29,7 @@ def complete_commands(
         if command.kind is CommandKind.RESYNC:
             _complete_resync(replicator, command, started, rows)
         elif started and command.kind is CommandKind.VERIFY:
-            _complete_verify(replicator, command, rows, results)
+            _complete_verify(replicator, command, decision.plan, rows, results)
         elif started and command.kind in RECORD_COMMANDS:
             _complete_record_command(replicator, command, rows)
 
@@ -69,20 +72,34 @@ def _complete_record_command(replicator: Replicator, command: Command, rows: Map
     _finish(replicator, command, outcome, body, failed=bool(bad))
 
 
-def _complete_verify(replicator: Replicator, command: Command, rows: Mapping[str, TableRow], results: Results) -> None:
+def _complete_verify(
+    replicator: Replicator, command: Command, plan: RunPlan, rows: Mapping[str, TableRow], results: Results
+) -> None:
     step = results.steps.get("verify")
-    if step is None or step.problem:
+    if any(map(command.names, plan.compare)) and (step is None or step.problem):
         problem = results.step_problem("verify")
         replicator.state.finish(command.id, str(problem), {"tables": [], "identical": False}, failed=True)
         return
-    results_by_table = {result.table: result for result in step.tables}
-    tables = [_comparison(row, results_by_table.get(table)) for table, row in rows.items() if command.names(table)]
-    identical = bool(tables) and all(table["identical"] for table in tables)
-    differing = ", ".join(str(table["table"]) for table in tables if not table["identical"])
-    outcome = ["identical" if identical else f"not identical: {differing}"]
+    results_by_table = {result.table: result for result in step.tables} if step else {}
+    found = [(row, results_by_table.get(table)) for table, row in rows.items() if command.names(table)]
+    tables = [_comparison(row, result) for row, result in found]
+    compared = [row.table for row, result in found if result and result.outcome in COMPARED]
+    identical = [table["table"] for table in tables if table["identical"]]
+    sides = {
+        "identical": identical if len(identical) == len(compared) < len(tables) else [],
+        "not identical": [table for table in compared if table not in identical],
+        "not compared" if compared else "nothing was compared": [
+            f"{row.table} ({result.problem.code if result and result.problem else row.state})"
+            for row, result in found
+            if row.table not in compared
+        ],
+    }
+    outcome = [f"{what}: {', '.join(names)}" for what, names in sides.items() if names]
+    outcome = outcome or ["identical" if compared else "nothing was compared: no tables"]
     if any(table["inexact"] for table in tables):
         outcome.append("inexact: rows that changed during the comparison may differ")
-    _finish(replicator, command, outcome, {"tables": tables, "identical": identical})
+    body = {"tables": tables, "identical": bool(tables) and len(identical) == len(tables)}
+    _finish(replicator, command, outcome, body, failed=not compared)
 
 
 def _finish(
@@ -96,7 +113,7 @@ def _finish(
 def _comparison(row: TableRow, result: TableResult | None) -> dict[str, Any]:
     """The result for one table. A table that could not be compared counts as not identical."""
     detail = dict(result.detail) if result else {}
-    done = result is not None and result.outcome in (Outcome.DONE, Outcome.UNCHANGED)
+    done = result is not None and result.outcome in COMPARED
     return {
         "table": row.table,
         "source_rows": detail.get("source_rows"),

@@ -121,4 +121,32 @@ COMMANDS = (
         ":",
         (QUARANTINE,),
     ),
+    Mutant(
+        "a comparison of paused copies starts a step",
+        f"{DECISIONS}/comparisons.py",
+        "if any(command.names(one.table) for one in stream)]",
+        "if command.names]",
+        (PAUSED,),
+    ),
+    Mutant(
+        "a comparison does not wait for the copy of its table",
+        f"{DECISIONS}/comparisons.py",
+        "frozenset({TableAction.STREAM, TableAction.COPY, TableAction.RECONCILE, TableAction.COPYING})",
+        "frozenset({TableAction.STREAM})",
+        (PAUSED,),
+    ),
+    Mutant(
+        "a copy that was not compared differs",
+        f"{CONTROL}/complete_commands.py",
+        '"not identical": [table for table in compared if table not in identical],',
+        '"not identical": [one["table"] for one in tables if not one["identical"]],',
+        (PAUSED,),
+    ),
+    Mutant(
+        "a comparison of nothing is no failure",
+        f"{CONTROL}/complete_commands.py",
+        "failed=not compared)",
+        "failed=False)",
+        (PAUSED,),
+    ),
 )

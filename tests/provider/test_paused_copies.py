@@ -105,3 +105,38 @@ def test_a_resync_does_not_end_while_another_run_makes_one_of_its_copies(harness
     harness.state.acquire("shop", "copy", "r0", 600)
     assert harness.run("r2").problems == ()
     assert [one.id for one in harness.state.pending("shop")] == [resync.id]
+
+
+def test_a_comparison_of_paused_copies_ends_and_says_that_nothing_was_compared(harness: RunHarness) -> None:
+    harness.request(PAUSE, "public.a")
+    verify = harness.request(VERIFY, "public.a")
+    harness.source.change("public.b")
+    decision = harness.open("r2")
+    assert decision.follow == ("extract", "close_window"), "no comparison, and the stream goes on"
+    harness.spark(decision)
+    assert harness.close("r2").problems == ()
+    found = ended(harness, verify)
+    assert found.outcome == "nothing was compared: public.a (paused)"
+    assert (found.status, found.result["identical"]) == (CommandStatus.FAILED, False)
+
+
+def test_a_comparison_says_which_copies_it_did_not_compare_and_why(harness: RunHarness) -> None:
+    harness.request(PAUSE, "public.a")
+    verify = harness.request(VERIFY)
+    assert harness.run("r2").problems == ()
+    found = ended(harness, verify)
+    assert found.outcome == "identical: public.b; not compared: public.a (paused)"
+    assert (found.status, found.result["identical"]) == (CommandStatus.DONE, False)
+    harness.comparison |= {"identical": False}
+    verify = harness.request(VERIFY)
+    harness.run("r3")
+    assert ended(harness, verify).outcome == "not identical: public.b; not compared: public.a (paused)"
+
+
+def test_a_comparison_of_a_copy_that_is_being_made_waits_for_it(harness: RunHarness) -> None:
+    verify, resync = harness.request(VERIFY, "public.a"), harness.request(RESYNC, "public.a")
+    harness.run("r2")
+    assert ended(harness, resync).status is CommandStatus.DONE
+    assert [one.id for one in harness.state.pending("shop")] == [verify.id]
+    harness.run("r3")
+    assert ended(harness, verify).outcome == "identical"

@@ -188,6 +188,7 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
     pending = pending or bool(record_commands)
 
     comparing = comparisons.requested
+    futile = () if comparing else decide_comparisons(facts, base.table_decisions).futile
     extract = new and not comparing
     started = {v.command for v in base.table_decisions if v.command and v.table in (*copy, *reconcile)}
     plan = replace(
@@ -201,7 +202,9 @@ def _stream(facts: Facts, base: RunDecision) -> RunDecision:
         repair_tables=comparisons.repaired,
         sampled=comparisons.sampled,
         commands=tuple(
-            c.id for c in facts.commands if c.id in started or c.id in (*comparisons.commands, *record_commands)
+            c.id
+            for c in facts.commands
+            if c.id in started or c.id in (*comparisons.commands, *futile, *record_commands)
         ),
     )
     follow = [SNAPSHOT] if copy else []
