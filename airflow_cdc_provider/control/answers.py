@@ -171,9 +171,8 @@ def _carry_out(
     run_id: str,
 ) -> None:
     assert current.control is not None
-    resync = decision.answer is Answer.RESYNC
     state = State(
-        TableState.RESYNCING if resync else TableState.REPLICATING,
+        TableState.RESYNCING if decision.answer is Answer.RESYNC else TableState.REPLICATING,
         utc_now(),
         f"{decision.answer}: {'; '.join(question.changes)}",
         set_by=decision.decided_by,
@@ -182,4 +181,4 @@ def _carry_out(
     ignored = current.control.ignored
     if decision.answer is Answer.IGNORE:
         ignored = ignored | decision.columns
-    commit_fence(replicator, table, target_table, current, run_id, state, ignored={} if resync else ignored)
+    commit_fence(replicator, table, target_table, current, run_id, state, ignored=ignored)

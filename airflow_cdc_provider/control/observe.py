@@ -25,9 +25,10 @@ from airflow_cdc_provider.control.refused_tables import of_readable_tables, with
 from airflow_cdc_provider.control.replicator import Replicator
 from airflow_cdc_provider.control.settled_tables import present_tables, settled_tables
 from airflow_cdc_provider.core.columns.copied import source_schema
-from airflow_cdc_provider.core.decisions.commands import Command, CommandKind
+from airflow_cdc_provider.core.decisions.commands import Command
 from airflow_cdc_provider.core.decisions.facts import Facts, LogFacts, StreamFacts, TableFacts
 from airflow_cdc_provider.core.decisions.operator_decisions import answer_to
+from airflow_cdc_provider.core.decisions.pending_resyncs import pending_resyncs
 from airflow_cdc_provider.core.decisions.renamed_tables import is_followed, rename_policy
 from airflow_cdc_provider.core.decisions.run_plan import Mode
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -288,8 +289,7 @@ def _table_facts(
 
 def _ignored(selection: Selection, control: ControlRecord | None, commands: Iterable[Command]) -> tuple[str, ...]:
     """The columns that an operator has decided not to copy. A copy that an operator requests has all columns again."""
-    table = selection.table
-    if control is None or any(command.kind is CommandKind.RESYNC and command.names(table) for command in commands):
+    if control is None or pending_resyncs(commands, selection.table, control):
         return ()
     requested = control.state.name is TableState.RESYNCING and control.state.command
     return () if requested else tuple(still_ignored(control.ignored, selection.selected))

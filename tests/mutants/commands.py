@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 DECISIONS, CONTROL = "airflow_cdc_provider/core/decisions", "airflow_cdc_provider/control"
 PAUSED, RESYNCS = "tests/provider/test_paused_copies.py", "tests/core/test_pending_resyncs.py"
 LEFT, QUARANTINE = "tests/provider/test_left_tables.py", "tests/provider/test_quarantine.py"
+IGNORED = "tests/provider/test_ignored_until_copied.py"
 
 COMMANDS = (
     Mutant(
@@ -148,5 +149,19 @@ COMMANDS = (
         "failed=not compared)",
         "failed=False)",
         (PAUSED,),
+    ),
+    Mutant(
+        "the answer resync forgets ignored columns before the copy",
+        f"{CONTROL}/answers.py",
+        "run_id, state, ignored=ignored)",
+        "run_id, state, ignored={} if state.name is TableState.RESYNCING else ignored)",
+        (IGNORED,),
+    ),
+    Mutant(
+        "a resync that another copy waits for forgets ignored columns",
+        f"{CONTROL}/observe.py",
+        "or pending_resyncs(commands, selection.table, control):",
+        'or any(one.kind == "resync" and one.names(selection.table) for one in commands):',
+        (IGNORED,),
     ),
 )
