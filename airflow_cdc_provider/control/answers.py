@@ -24,7 +24,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.ignored_columns import ids_of
 from airflow_cdc_provider.core.table.questions import Answer, Question
-from airflow_cdc_provider.core.table.states import State, TableState
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY, State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import TargetState
 
@@ -38,7 +38,8 @@ def open_questions(replicator: Replicator, tables: Iterable[str] | None = None) 
     """The questions that wait by table. ``tables``: only about these."""
     rows, targets = replicator.state.tables(replicator.name), known_tables(replicator)
     found = {table: row.question for table, row in rows.items() if row.question and row.state is TableState.NEW}
-    found |= {table: row.verified.question for table, row in rows.items() if row.verified and row.verified.question}
+    copied = {table: row.verified for table, row in rows.items() if row.state not in WITHOUT_COPY}
+    found |= {table: verified.question for table, verified in copied.items() if verified and verified.question}
     chosen = {*targets, *found} if tables is None else set(tables)
     for table in sorted(chosen & targets.keys()):
         if question := question_of(replicator.targets.state(table, targets[table]).control):

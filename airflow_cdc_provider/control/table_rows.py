@@ -23,6 +23,7 @@ def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[s
     """The rows at the start of a run: new tables, copies that start, and blocked tables. ``read``: the tables whose
     control record was read from the target; the others keep their ``seen_at``."""
     tasks = {task.table: task for task in decision.plan.tables}
+    before = {table: _without_question(row) if table in tasks else row for table, row in before.items()}
     for verdict in decision.table_decisions:
         task, row = tasks[verdict.table], before.get(verdict.table)
         if task.control is not None:
@@ -41,6 +42,11 @@ def opening_rows(decision: RunDecision, read: Collection[str], before: Mapping[s
         yield _new_row(new, before.get(new.table), decision.at)
     if decision.stop is None:
         yield from _unlisted_rows(decision, {*tasks, *(new.table for new in decision.new)}, before)
+
+
+def _without_question(row: TableRow) -> TableRow:
+    """Of a new table, which is copied now."""
+    return replace(row, question=None)
 
 
 def _row_without_copy(decision: RunDecision, verdict: TableDecision, task: TableTask, row: TableRow | None) -> TableRow:
@@ -77,7 +83,16 @@ def _unlisted_rows(
                 yield blocked_row(row, problem, decision.at)
             continue
         reason, remedy = _dropped_reason(gone[table]) if table in gone else ("the YAML no longer selects it", "")
-        yield replace(row, state=TableState.DROPPED, since=decision.at, reason=reason, remedy=remedy, question=None)
+        verified = replace(row.verified, question=None) if row.verified else None
+        yield replace(
+            row,
+            state=TableState.DROPPED,
+            since=decision.at,
+            reason=reason,
+            remedy=remedy,
+            question=None,
+            verified=verified,
+        )
 
 
 def _dropped_reason(gone: GoneTable) -> tuple[str, str]:

@@ -24,9 +24,10 @@ from airflow_cdc_provider.core.decisions.alerts import (
 from airflow_cdc_provider.core.decisions.summaries import summarize
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.spec.notifications import PLACEHOLDERS, Notification, NotifyOn
+from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.questions import Answer, Question
 from airflow_cdc_provider.core.table.state_rows import TableRow
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import State, TableState
 
 NOW = "2026-06-01T12:00:00.000+00:00"
 HOUR_AGO = "2026-06-01T11:00:00.000+00:00"
@@ -44,6 +45,11 @@ observations = st.lists(st.lists(alerts, max_size=4, unique_by=lambda alert: ale
 
 def row(state: TableState = TableState.REPLICATING, **fields: object) -> TableRow:
     return replace(TableRow("public.t", "t", state, since=HOUR_AGO, fresh_at=NOW), **fields)  # type: ignore[arg-type]
+
+
+def asked(question: Question) -> TableRow:
+    state = State(TableState.BLOCKED, HOUR_AGO, question=question)
+    return row(TableState.BLOCKED, control=ControlRecord("shop", "public.t", "log", "tests", "a", 1, 1, "f", state))
 
 
 @given(observations)
@@ -83,10 +89,9 @@ def test_each_problem_of_a_row_is_an_alert_with_its_reason_and_remedy() -> None:
 def test_a_table_that_waits_for_an_answer_is_a_question_and_not_blocked_and_the_next_question_is_another_alert() -> (
     None
 ):
-    asked = row(TableState.BLOCKED, question=QUESTION)
-    [first] = alerts_of([asked], ALLOWED, NOW)
+    [first] = alerts_of([asked(QUESTION)], ALLOWED, NOW)
     assert first.kind is NotifyOn.QUESTION and first.reason == "column a has become text"
-    [second] = alerts_of([replace(asked, question=replace(QUESTION, id="def"))], ALLOWED, NOW)
+    [second] = alerts_of([asked(replace(QUESTION, id="def"))], ALLOWED, NOW)
     assert [notice.alert for notice in notices([first], [second], NOW)] == [second]
 
 

@@ -164,4 +164,25 @@ COMMANDS = (
         'or any(one.kind == "resync" and one.names(selection.table) for one in commands):',
         (IGNORED,),
     ),
+    Mutant(
+        "records in quarantine are reported of a table that left the YAML",
+        "airflow_cdc_provider/core/table/state_rows.py",
+        "if self.control and self.state not in WITHOUT_COPY else",
+        "if self.control else",
+        (LEFT,),
+    ),
+    Mutant(
+        "an operator is asked about a table that left the YAML",
+        "airflow_cdc_provider/core/table/state_rows.py",
+        "            case TableState.DROPPED:\n                return None\n",
+        "",
+        (LEFT,),
+    ),
+    Mutant(
+        "a copied table keeps the question that a new table waits for",
+        f"{CONTROL}/table_rows.py",
+        "_without_question(row) if table in tasks else row",
+        "row",
+        (LEFT,),
+    ),
 )

@@ -191,7 +191,7 @@ RUNS = (
     Mutant(
         "a resync that was done is done again",
         f"{CORE}/decisions/pending_resyncs.py",
-        "for command in requested if command not in done)",
+        "for command in requested if not (control and has_carried_out(control, command)))",
         "for command in requested)",
         ("tests/core/test_pending_resyncs.py",),
     ),
@@ -205,8 +205,8 @@ RUNS = (
     Mutant(
         "a resync request ends before its tables are copied",
         f"{CONTROL}/complete_commands.py",
-        "if unfinished and not blocked:",
-        "if unfinished and blocked:",
+        "if not named or (unfinished and not (",
+        "if not named or (unfinished and (",
         ("tests/provider/test_window_runs.py",),
     ),
     Mutant(

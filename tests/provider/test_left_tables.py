@@ -1,16 +1,26 @@
-"""A table or target that the YAML no longer selects: its commands end, and nobody is asked about it any more."""
+"""A table or target that the YAML no longer selects: its commands end, and no operator is asked about it any more."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from airflow_cdc_provider.control.answers import answer_open_question, open_questions
 from airflow_cdc_provider.control.dry_run import dry_run
+from airflow_cdc_provider.core.decisions.alerts import alerts_of
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
+from airflow_cdc_provider.core.decisions.summaries import summarize
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import TableRule
+from airflow_cdc_provider.core.spec.table_policy import OnNewTable
+from airflow_cdc_provider.core.table.questions import Answer
 from airflow_cdc_provider.core.table.states import TableState
-from tests.provider.run_harness import RunHarness
+from airflow_cdc_provider.core.table.verified import Verified
+from tests.provider.bad_records import carry
+from tests.provider.run_harness import RunHarness, schema
+from tests.provider.waiting_table import QUESTION, ask
 
 PAUSE, RESUME, RESYNC, VERIFY = CommandKind.PAUSE, CommandKind.RESUME, CommandKind.RESYNC, CommandKind.VERIFY
 A, B = "public.a", "public.b"
@@ -82,3 +92,50 @@ def test_a_command_about_a_table_that_the_source_does_not_list_now_waits(harness
     harness.source.write(tables=listed)
     harness.run("r3")
     assert command_of(harness, resync).outcome == "copied again: public.b"
+
+
+def shown(harness: RunHarness) -> list[tuple[str, str]]:
+    """The alerts, except that a table is late."""
+    alerts = alerts_of(harness.state.tables("shop").values(), timedelta(days=9), harness.state.now())
+    return [(one.table, one.kind.value) for one in alerts]
+
+
+def test_no_operator_is_asked_about_a_table_that_left_the_yaml(harness: RunHarness) -> None:
+    """Neither about its schema, nor about rows that differ, nor about its records in quarantine."""
+    ask(harness)
+    harness.commit("public_a", harness.control(A).fenced(carry=carry(harness, "one")))
+    harness.source.change(B)
+    harness.run("r2")
+    differs = replace(QUESTION, table=B, answers=(Answer.REPAIR, Answer.LEAVE))
+    row = replace(harness.state.tables("shop")[B], verified=Verified("2026-01-01", 1, False, 1, question=differs))
+    harness.state.change_tables("shop", lambda _: [row])
+    assert shown(harness) == [(A, "question"), (A, "quarantine"), (B, "question")]
+    assert open_questions(harness.replicator).keys() == {A, B}
+    select(harness, "public.c")
+    harness.run("r3")
+    assert {row.state for row in harness.state.tables("shop").values()} == {TableState.DROPPED}
+    assert shown(harness) == [] and open_questions(harness.replicator) == {}
+    summary = summarize(harness.state.tables("shop").values())
+    assert (summary.questions, summary.quarantined) == (0, 0)
+    select(harness, A, B)
+    harness.source.change(B)
+    harness.run("r4")
+    assert shown(harness) == [(A, "question"), (A, "quarantine")], "the rows that differed are compared again"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_operator_is_asked_about_a_new_table_that_is_copied_by_an_answer(harness: RunHarness, fails: bool) -> None:
+    harness.definition = replace(harness.definition, new_tables=OnNewTable.ASK)
+    harness.source.write(tables=[*harness.source.read()["tables"], to_plain(schema("public.c"))])
+    harness.run("r2")
+    assert shown(harness) == [("public.c", "question")]
+    question = open_questions(harness.replicator)["public.c"]
+    answer_open_question(harness.replicator, question, Answer.APPLY, "ada", "")
+    decision = harness.open("r3")
+    assert decision.plan.copy == ("public.c",) and shown(harness) == []
+    if not fails:
+        harness.spark(decision)
+    harness.close("r3", ["snapshot"] if fails else [])
+    row = harness.state.tables("shop")["public.c"]
+    assert row.state is (TableState.FAILING if fails else TableState.REPLICATING)
+    assert (row.question, row.open_question) == (None, None)

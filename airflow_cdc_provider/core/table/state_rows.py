@@ -13,7 +13,7 @@ from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.costs import Cost
 from airflow_cdc_provider.core.table.past_states import PastState
 from airflow_cdc_provider.core.table.questions import Question
-from airflow_cdc_provider.core.table.states import TableState
+from airflow_cdc_provider.core.table.states import WITHOUT_COPY, TableState
 from airflow_cdc_provider.core.table.verified import Verified
 
 LEASE_S = 15 * 60.0
@@ -102,13 +102,20 @@ class TableRow:
 
     @property
     def carry(self) -> CarryOver:
-        return self.control.carry if self.control else NOTHING
+        """What waits for a run or an operator: nothing once the table is not copied any more."""
+        return self.control.carry if self.control and self.state not in WITHOUT_COPY else NOTHING
 
     @property
     def open_question(self) -> Question | None:
-        """What the table waits for, or what is asked about rows that differ from the source."""
+        """What the table waits for, or what is asked about rows that differ from the source; None once it is not copied
+        any more."""
+        match self.state:
+            case TableState.NEW:
+                return self.question
+            case TableState.DROPPED:
+                return None
         of_state = self.control.state.question if self.control else None
-        return of_state or self.question or (self.verified.question if self.verified else None)
+        return of_state or (self.verified.question if self.verified else None)
 
 
 @dataclass(frozen=True)
