@@ -145,6 +145,8 @@ class DatabaseWriter:
         soft, own = task.rule.on_delete is OnDelete.SOFT, own_rows(task.rule)
         if current.shared and own is None:
             raise ForeignTarget(foreign_table(self.tables.locate(task.target)))
+        if current.exists and not current.shared:
+            self.tables.require_replaceable(task.target)
         name = copy_name(task.target, task.table, own is not None)
         shadow = staging_table(name, COPIED, record.nonce)
         with translate_lost_race(self.tables, task, current, record):

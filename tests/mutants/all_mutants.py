@@ -35,6 +35,7 @@ from tests.mutants.quarantine import QUARANTINE
 from tests.mutants.redshift import REDSHIFT_TARGET
 from tests.mutants.refused_tables import REFUSED_TABLES
 from tests.mutants.refusing_targets import REFUSING_TARGETS
+from tests.mutants.replaced_tables import REPLACED_TABLES
 from tests.mutants.runs import RUNS
 from tests.mutants.salesforce import SALESFORCE
 from tests.mutants.schema_changes import SCHEMA_CHANGES
@@ -65,6 +66,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MYSQL_TEXTS,
     *REFUSED_TABLES,
     *REFUSING_TARGETS,
+    *REPLACED_TABLES,
     *SOURCE_NAMES,
     *CHANGE_TABLES,
     *FOLDS,

@@ -19,6 +19,7 @@ QUOTED_VALUE = re.compile(r"((?:value|entry|type [\w ()]+):? ?)(?:'.*?'|\".*?\")
 
 
 BUSY = "TGT065"
+OLD_COPY = "the target still has the old copy"
 
 
 def unreachable(where: str, found: str) -> TargetUnavailable:
@@ -132,5 +133,16 @@ def record_too_long(where: str, found: int, allowed: int) -> Blocked:
 
 def dependent_objects(address: str, found: str) -> Blocked:
     do = "drop the dependent objects, resync, and create them again"
-    data = "the target still has the old copy"
-    return Blocked.of("TGT066", "views or foreign keys depend on the table", address, found, do=do, data=data)
+    what = "views, foreign keys or other objects depend on the table"
+    return Blocked.of("TGT066", what, address, found, do=do, data=OLD_COPY)
+
+
+def not_carried_over(address: str, found: str) -> Blocked:
+    return Blocked.of(
+        "TGT097",
+        "a new copy of the table cannot have what the table has",
+        address,
+        found,
+        do="alter or drop it, or give the target's role the right to create it; then resync",
+        data=OLD_COPY,
+    )

@@ -61,6 +61,19 @@ def comment(identity: str, shared: bool = False) -> str:
     return f"cdc:{identity}{SHARED if shared else ''}"
 
 
+def new_comment(before: str, new: str) -> str:
+    """The comment of a copy that replaces a table: ``new``, with the other text of the comment before."""
+    match = IDENTITY_COMMENT.search(before)
+    if match is None:
+        return f"{before} {new}" if before else new
+    return before[: match.start()] + new + before[match.end() :].removeprefix(SHARED)
+
+
+def key_index(target_table: str, identity: str) -> str:
+    """The name of the key of a copy, or of the index in its place."""
+    return f"{target_table[:40]}_{identity[:8]}_key"
+
+
 def is_shared(text: str) -> bool:
     """Whether several copies are in the table with this comment."""
     match = IDENTITY_COMMENT.search(text)

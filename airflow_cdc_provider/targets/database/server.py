@@ -110,6 +110,14 @@ class LocksTables(Protocol):
 
 
 @runtime_checkable
+class CarriesOver(Protocol):
+    """A server whose tables have more than rows, which a new copy has to get."""
+
+    def require_replaceable(self, cursor: Any, table: str) -> None:
+        """Raises Blocked (TGT066) where something depends on the table that a new copy cannot get."""
+
+
+@runtime_checkable
 class NamesTransactions(Protocol):
     """A server whose sessions go on in a new transaction when one is aborted from outside."""
 

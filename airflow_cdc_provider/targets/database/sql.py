@@ -119,6 +119,14 @@ class ComparesRowTexts(Protocol):
         short text."""
 
 
+@runtime_checkable
+class HidesRows(Protocol):
+    """The dialect of a database that gives privileges on each new table by default, also on one that is loaded."""
+
+    def hide_rows(self, table: str) -> str:
+        """The statement that hides all rows of a table from other users. ``table``: SQL."""
+
+
 def column_list(sql: Sql, schema: TableSchema, soft: bool) -> list[str]:
     """Column definitions of a copy for CREATE TABLE."""
     own = [

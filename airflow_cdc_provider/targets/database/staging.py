@@ -19,6 +19,7 @@ from airflow_cdc_provider.targets.database.names import (
     ROW,
     comment,
     identity_in,
+    key_index,
     staging_prefix,
 )
 from airflow_cdc_provider.targets.database.server import LocksTables, Server
@@ -26,6 +27,8 @@ from airflow_cdc_provider.targets.database.sql import (
     ArrangesRows,
     ArrangesStagedRows,
     ComparesRowTexts,
+    HidesRows,
+    Sql,
     column_list,
     create_control_table,
     key_is_unique,
@@ -84,7 +87,8 @@ def create_staged_table(server: Server, name: str, schema: TableSchema) -> None:
     sql = server.sql
     with server.session("stage") as connection:
         layout = sql.staged_layout(schema) if isinstance(sql, ArrangesStagedRows) else ""
-        run(connection.cursor(), sql.create_table(name, staged_column_list(sql, schema), "", True, layout))
+        create = sql.create_table(name, staged_column_list(sql, schema), "", True, layout)
+        run(connection.cursor(), [*create, *_hide_rows(sql, name)])
         connection.commit()
 
 
@@ -100,9 +104,13 @@ def create_shadow_table(
     sql = server.sql
     layout = sql.layout(schema, cluster_by) if isinstance(sql, ArrangesRows) else ""
     with server.session("stage") as connection:
-        columns = column_list(sql, schema, soft)
-        run(connection.cursor(), sql.create_table(name, columns, comment(identity, shared), False, layout))
+        create = sql.create_table(name, column_list(sql, schema, soft), comment(identity, shared), False, layout)
+        run(connection.cursor(), [*create, *_hide_rows(sql, name)])
         connection.commit()
+
+
+def _hide_rows(sql: Sql, name: str) -> list[str]:
+    return [sql.hide_rows(sql.table(name))] if isinstance(sql, HidesRows) else []
 
 
 def run(cursor: Any, statements: Sequence[str]) -> None:
@@ -123,7 +131,7 @@ def index_staged_table(server: Server, name: str, schema: TableSchema) -> None:
 
 
 def index_shadow_table(server: Server, name: str, schema: TableSchema, target_table: str, identity: str) -> None:
-    constraint = f"{target_table[:40]}_{identity[:8]}_key"
+    constraint = key_index(target_table, identity)
     with server.session("stage") as connection:
         cursor = connection.cursor()
         server.index_and_analyze(cursor, name, schema.key, key_is_unique(schema), constraint)

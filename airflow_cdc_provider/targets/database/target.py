@@ -42,7 +42,7 @@ from airflow_cdc_provider.targets.database.names import (
     is_shared,
     staging_table,
 )
-from airflow_cdc_provider.targets.database.server import NamesTransactions, Server
+from airflow_cdc_provider.targets.database.server import CarriesOver, NamesTransactions, Server
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -201,6 +201,12 @@ class DatabaseTarget(UnversionedTarget):
         """A condition that every row of the table with the key of a staged row fulfils, so that the database reads
         less of the table; empty if it does not help. ``staged``: the table of the staged rows, as SQL."""
         return ""
+
+    def require_replaceable(self, target_table: str) -> None:
+        """Raises Blocked where a table has what a new copy of it cannot have."""
+        if isinstance(self.server, CarriesOver):
+            with self.server.session("probe") as connection:
+                self.server.require_replaceable(connection.cursor(), target_table)
 
     def commit(self, commit: Commit) -> Counts | None:
         """Returns None if the commit succeeded but its response was lost. Raises Fenced if the table has changed,

@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
+from airflow_cdc_provider.targets.database.names import new_comment
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
     IDLE_LIMIT_S,
@@ -38,6 +39,7 @@ from airflow_cdc_provider.targets.database.server import (
     SWAP_LIMIT_S,
     JdbcAddress,
 )
+from airflow_cdc_provider.targets.mysql.dependents import dependents
 from airflow_cdc_provider.targets.mysql.options import Floats
 from airflow_cdc_provider.targets.mysql.sql import MysqlSql
 
@@ -138,15 +140,25 @@ class MysqlServer(NamedLocks):
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
         """The control row of the new copy is committed first: it takes effect when a table with its identity has the
         name. One RENAME of both tables then changes rows and cursor at once."""
+        cursor = connection.cursor()
         failpoint("copy.before_swap")
+        if exists:
+            self.require_replaceable(cursor, table)
         connection.commit()
         failpoint("copy.in_swap")
+        if exists:
+            text = new_comment(self.comment(cursor, table) or "", self.comment(cursor, shadow) or "")
+            cursor.execute(self.sql.comment_table(shadow, text))
         renamed = [(table, replaced), (shadow, table)] if exists else [(shadow, table)]
         moves = ", ".join(f"{self.sql.table(old)} TO {self.sql.table(new)}" for old, new in renamed)
-        connection.cursor().execute(f"RENAME TABLE {moves}")
+        cursor.execute(f"RENAME TABLE {moves}")
         failpoint("copy.after_swap")
         if exists:
             self.drop_if_unused(connection, replaced)
+
+    def require_replaceable(self, cursor: Any, table: str) -> None:
+        if found := dependents(cursor, self.schema, table):
+            raise errors.dependent_objects(self.address, ", ".join(found))
 
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         pymysql = _pymysql()

@@ -112,6 +112,9 @@ class MysqlSql:
             return None
         return self._modify(table, after, in_key) if old != new else ""
 
+    def comment_table(self, name: str, text: str) -> str:
+        return f"ALTER TABLE {self.table(name)} COMMENT = {text_literal(text)}"
+
     def comment_on(self, table: str, column: Column, in_key: bool, text: str) -> str:
         """The server refuses the statement if it would change more than the comment. A comment has no characters of
         four bytes."""

@@ -27,6 +27,7 @@ from airflow_cdc_provider.core.registry import load_library
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
+from airflow_cdc_provider.targets.database.names import identity_in, key_index, new_comment
 from airflow_cdc_provider.targets.database.server import (
     COMMITTING,
     IDLE_LIMIT_S,
@@ -34,6 +35,7 @@ from airflow_cdc_provider.targets.database.server import (
     SWAP_LIMIT_S,
     JdbcAddress,
 )
+from airflow_cdc_provider.targets.postgres.attachments import Attachment, attach, attached, stays_behind
 from airflow_cdc_provider.targets.postgres.sql import PostgresSql
 
 OLDEST_VERSION = 140000
@@ -64,13 +66,6 @@ JOIN pg_type t ON t.oid = a.atttypid JOIN pg_collation l ON l.oid = a.attcollati
 WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
   AND (NOT l.collisdeterministic OR t.typname = 'citext')
 ORDER BY a.attnum
-"""
-GRANTS = """
-SELECT format('GRANT %%s ON TABLE %%s TO %%s%%s', a.privilege_type, %(table)s::text,
-              CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(r.rolname) END,
-              CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-FROM pg_class c CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-WHERE c.oid = %(table)s::regclass AND a.grantee <> c.relowner
 """
 
 
@@ -142,21 +137,32 @@ class PostgresServer(NamedLocks):
         cursor.execute(f"ANALYZE {full}")
 
     def swap(self, connection: Any, shadow: str, table: str, replaced: str, exists: bool) -> None:
-        """All in the open transaction. Privileges on the old copy are granted on the new one."""
+        """All in the open transaction, under a lock that keeps others from changing what the old copy has."""
         cursor, full = connection.cursor(), self.sql.table(table)
-        grants: list[str] = []
+        text, before = self.comment(cursor, shadow) or "", list[Attachment]()
         cursor.execute(f"SET LOCAL lock_timeout TO '{SWAP_LIMIT_S}s'")
         failpoint("copy.before_swap")
         if exists:
-            cursor.execute(GRANTS, {"table": full})
-            grants = [str(grant) for (grant,) in cursor.fetchall()]
+            cursor.execute(f"LOCK TABLE {full} IN ACCESS EXCLUSIVE MODE")
+            self.require_replaceable(cursor, table)
+            text = new_comment(self.comment(cursor, table) or "", text)
+            before = attached(cursor, full, self._own_index(cursor, table))
             cursor.execute(f"DROP TABLE {full}")
         cursor.execute(f"ALTER TABLE {self.sql.table(shadow)} RENAME TO {self.sql.quoted(table)}")
-        for grant in grants:
-            cursor.execute(grant)
+        cursor.execute(f"ALTER TABLE {full} DISABLE ROW LEVEL SECURITY")
+        if exists:
+            cursor.execute(self.sql.comment_table(table, text))
+            attach(cursor, full, self._own_index(cursor, table), before, self.address)
         failpoint("copy.in_swap")
         connection.commit()
         failpoint("copy.after_swap")
+
+    def require_replaceable(self, cursor: Any, table: str) -> None:
+        if found := stays_behind(cursor, self.sql.table(table), self._own_index(cursor, table)):
+            raise errors.dependent_objects(self.address, ", ".join(found))
+
+    def _own_index(self, cursor: Any, table: str) -> str:
+        return key_index(table, identity_in(self.comment(cursor, table) or ""))
 
     def drop_if_unused(self, connection: Any, table: str) -> bool:
         psycopg = _psycopg()

@@ -96,7 +96,14 @@ class PostgresSql(UpdatesFrom):
     ) -> list[str]:
         """``staging``: unlogged, since staged rows can be staged again."""
         create = f"CREATE {'UNLOGGED ' if staging else ''}TABLE IF NOT EXISTS {self.table(name)} ({', '.join(columns)})"
-        return [create, *([f"COMMENT ON TABLE {self.table(name)} IS {_text(comment)}"] if comment else [])]
+        return [create, *([self.comment_table(name, comment)] if comment else [])]
+
+    def hide_rows(self, table: str) -> str:
+        """Without a policy, only the owner sees rows."""
+        return f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
+
+    def comment_table(self, name: str, text: str) -> str:
+        return f"COMMENT ON TABLE {self.table(name)} IS {_text(text)}"
 
     def restriction(self, column: Column, in_key: bool) -> Restriction | None:
         match column.type.kind:
