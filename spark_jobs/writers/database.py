@@ -102,15 +102,14 @@ class DatabaseWriter:
         return frame.selectExpr(*(f"{cast} AS {quoted(name)}" for name, cast in casts.items()))
 
     def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
-        """By values only."""
-        if not with_values:
-            return []
         sql, server = self.tables.sql, self.tables.server
         with server.session("probe") as connection:
             cursor = connection.cursor()
-            missing = schema_delta(added, server.columns(cursor, task.target)).missing
-            present = [column.name for column in added if column not in missing]
-            return [name for name in present if _has_value(cursor, sql, task.target, name)]
+            missing = schema_delta(added, server.columns(cursor, task.target), sql.column_id).missing
+            present = tuple(column for column in added if column not in missing)
+            others = self.tables.with_other_types(cursor, task.target, present)
+            taken = [one.name for one in present if with_values and _has_value(cursor, sql, task.target, one.name)]
+            return [column.name for column in present if column.name in {*others, *taken}]
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         frame = rows.frame()

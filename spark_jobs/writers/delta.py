@@ -53,7 +53,7 @@ from spark_jobs.writers.delta_local import DeltaLocalWriter
 from spark_jobs.writers.delta_maintenance import maintain
 from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.merge_errors import as_integrity_error
-from spark_jobs.writers.shared_tables import missing_columns, require_same_use
+from spark_jobs.writers.shared_tables import missing_columns, require_equal_types, require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 APP_ID = "spark.databricks.delta.write.txnAppId"
@@ -232,7 +232,9 @@ class DeltaWriter:
         """Add the columns that the table lacks. Returns those that are new to it."""
         if not added:
             return ()
-        change = schema_delta(added, self.read(task, None).columns)
+        present = self.read(task, None)
+        require_equal_types(task, present, added, self.tables.locate(task.target))
+        change = schema_delta(added, present.columns)
         if change.missing:
             self._enable_column_mapping(task, [column.name for column in change.missing])
             self.spark.sql(add_columns(self.tables.locate(task.target), change.missing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -41,12 +41,26 @@ def require_free_names(job: Job, work: TableWork, added: Sequence[Column]) -> No
     )
 
 
-def taken_in(frame: DataFrame, added: Sequence[Column], with_values: bool) -> list[str]:
+def other_types(
+    frame: DataFrame, added: Sequence[Column], stored_as: Callable[[str], str] = str
+) -> Iterator[tuple[str, str, str]]:
+    """Name, type and wanted type of those of ``added`` that the table has with another type. ``stored_as``: the type of
+    a table for one of Spark."""
+    present = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
+    for column in added:
+        found, wanted = present.get(column.name.lower()), stored_as(column_type(column.type).lower())
+        if found is not None and found != wanted:
+            yield column.name, found, wanted
+
+
+def taken_in(
+    frame: DataFrame, added: Sequence[Column], with_values: bool, stored_as: Callable[[str], str] = str
+) -> list[str]:
     """Names of ``added`` that the table has with another type; ``with_values``: or with a value."""
-    present = {field.name.lower(): field for field in frame.schema.fields}
-    both = [(column, present[column.name.lower()]) for column in added if column.name.lower() in present]
-    taken = [new.name for new, old in both if old.dataType.simpleString() != column_type(new.type).lower()]
+    taken = [name for name, _, _ in other_types(frame, added, stored_as)]
     if with_values:
+        present = {field.name.lower(): field for field in frame.schema.fields}
+        both = [(column, present[column.name.lower()]) for column in added if column.name.lower() in present]
         same = [old.name for new, old in both if new.name not in taken]
         taken += [name for name in same if frame.where(f"{quoted(name)} IS NOT NULL").limit(1).count()]
     return taken

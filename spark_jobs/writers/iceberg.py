@@ -44,7 +44,7 @@ from spark_jobs.copies.copied_rows import CopiedRows
 from spark_jobs.writers.former_columns import taken_in
 from spark_jobs.writers.iceberg_maintenance import maintain
 from spark_jobs.writers.merge_errors import as_integrity_error
-from spark_jobs.writers.shared_tables import require_same_use
+from spark_jobs.writers.shared_tables import require_equal_types, require_same_use
 from spark_jobs.writers.writer import CopyCommit, MergeCounts, merge_plan
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -82,7 +82,7 @@ class IcebergWriter:
         return rows.where(own_condition(own)) if own else rows
 
     def taken_names(self, task: TableTask, added: Sequence[Column], with_values: bool) -> list[str]:
-        return taken_in(self.read(task, None), added, with_values)
+        return taken_in(self.read(task, None), added, with_values, stored_type)
 
     def copy(self, task: TableTask, rows: CopiedRows) -> CopyCommit:
         return partial(self._copy_in_turn, task, rows.frame())
@@ -226,7 +226,9 @@ class IcebergWriter:
         """Add the columns that the table lacks. Returns those that are new to it."""
         if not added:
             return ()
-        change = schema_delta(added, self.read(task, None).columns)
+        present = self.read(task, None)
+        require_equal_types(task, present, added, self.tables.locate(task.target), stored_type)
+        change = schema_delta(added, present.columns)
         if change.missing:
             kinds = tuple((column.name, column_type(column.type)) for column in change.missing)
             self.spark.sql(add_columns(self._name(task), kinds))
@@ -282,8 +284,11 @@ def _as_settings(record: ControlRecord) -> dict[str, str]:
 
 def _table_type(data_type: object) -> str:
     """The column type in the table: Iceberg has no integers below 32 bits."""
-    text = data_type.simpleString()  # type: ignore[attr-defined]
-    return {"tinyint": "int", "smallint": "int"}.get(text, str(text))
+    return stored_type(data_type.simpleString())  # type: ignore[attr-defined]
+
+
+def stored_type(kind: str) -> str:
+    return {"tinyint": "int", "smallint": "int"}.get(kind, kind)
 
 
 @contextlib.contextmanager

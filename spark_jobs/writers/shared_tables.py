@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from pyspark.sql import DataFrame
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import ForeignTarget
@@ -11,6 +14,7 @@ from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.common_checks import foreign_table, rows_do_not_fit
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import expected_columns
 from airflow_cdc_provider.targets.target import TargetState
+from spark_jobs.writers.former_columns import other_types
 
 
 def missing_columns(task: TableTask, opened: Any, location: str) -> tuple[Column, ...]:
@@ -21,6 +25,18 @@ def missing_columns(task: TableTask, opened: Any, location: str) -> tuple[Column
         if found is not None and found != kind:
             raise rows_do_not_fit(task.table, location, f"column {name} is {found}, and {kind} in {task.table}")
     return tuple(column for column in task.schema.columns if column.name.lower() not in types)
+
+
+def require_equal_types(
+    task: TableTask,
+    table: DataFrame,
+    added: Sequence[Column],
+    location: str,
+    stored_as: Callable[[str], str] = str,
+) -> None:
+    """Raises Blocked (TGT090) where others have given a new column another type: its values would be rounded."""
+    for name, found, wanted in other_types(table, added, stored_as):
+        raise rows_do_not_fit(task.table, location, f"column {name} is {found}, and {wanted} in {task.table}")
 
 
 def require_same_use(task: TableTask, current: TargetState, location: str) -> None:

@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from airflow_cdc_provider.core.spec.definition import OnDelete
 from airflow_cdc_provider.core.table.merge_plan import Action, MergePlan, RowMatch, merge_ranges, schema_delta
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from airflow_cdc_provider.targets.bigquery.sql import BigQuerySql
+from airflow_cdc_provider.targets.mysql.sql import MysqlSql
+from airflow_cdc_provider.targets.postgres.sql import PostgresSql
+from airflow_cdc_provider.targets.redshift.sql import RedshiftSql
 
 ID = Column("id", LogicalType(Kind.INT32), nullable=False)
 KEYED = TableSchema("t", (ID,), ("id",))
@@ -89,3 +93,16 @@ def test_a_column_that_the_target_already_has_restarts_from_its_initial_value_or
     grown = schema_delta([new, old, set_before], ["id", "old", "SET"])
     assert grown.missing == (new,)
     assert [(column.name, column.initial) for column in grown.added] == [("new", None), ("Old", "null"), ("set", '"x"')]
+
+
+def test_a_target_that_distinguishes_case_gets_a_column_beside_one_in_another_case() -> None:
+    new = Column("Old", LogicalType(Kind.TEXT))
+    assert schema_delta([new], ["old"], PostgresSql("s").column_id).missing == (new,)
+    for sql in (RedshiftSql("s"), MysqlSql("s")):
+        assert schema_delta([new], ["old"], sql.column_id).missing == ()
+
+
+def test_a_column_is_found_under_the_name_that_the_target_gave_it() -> None:
+    new = Column("a b", LogicalType(Kind.TEXT))
+    bigquery = BigQuerySql("p", "d")
+    assert schema_delta([new], [bigquery.quoted("A b").strip("`")], bigquery.column_id).missing == ()

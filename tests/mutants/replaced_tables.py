@@ -9,7 +9,39 @@ KINDS = f"{POSTGRES}/catalog_kinds.py"
 TESTS = ("tests/connectors/test_postgres_replaced_tables.py",)
 MYSQL_TESTS = ("tests/connectors/test_mysql_replaced_tables.py",)
 
+COLUMNS = "tests/spark/test_altered_target_columns.py"
+ROUNDS = f"{COLUMNS}::test_a_column_that_rounds_values_stops_its_table_until_it_is_copied_again"
+TARGET = "airflow_cdc_provider/targets/database/target.py"
+
 REPLACED_TABLES = (
+    Mutant(
+        "a run does not compare the types of the columns in a database",
+        TARGET,
+        "        if not found:\n            return None\n        problem =",
+        "        if found or not found:\n            return None\n        problem =",
+        (ROUNDS,),
+    ),
+    Mutant(
+        "a merge writes into columns that somebody has altered in a database",
+        TARGET,
+        "if written and statement.effect is not Effect.ALTER:",
+        "if written and statement.effect is Effect.ALTER:",
+        (f"{COLUMNS}::test_a_column_that_was_dropped_in_the_target_stops_its_table",),
+    ),
+    Mutant(
+        "a decimal of as many digits keeps every value",
+        "airflow_cdc_provider/targets/database/declared_types.py",
+        "scale >= fraction and digits - scale >= least - fraction",
+        "digits >= least",
+        ("tests/core/test_declared_types.py",),
+    ),
+    Mutant(
+        "a database does not distinguish names by case",
+        "airflow_cdc_provider/targets/database/update_from.py",
+        "return self.quoted(name)",
+        "return self.quoted(name).lower()",
+        ("tests/core/test_merge.py",),
+    ),
     Mutant(
         "a new copy of PostgreSQL lacks the policies",
         KINDS,

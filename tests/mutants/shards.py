@@ -13,6 +13,20 @@ LOCAL = "airflow_cdc_provider/targets/delta/local_engine"
 
 SHARD_MUTANTS = (
     Mutant(
+        "a new column of a shard is stored with the type of another shard in a database",
+        "airflow_cdc_provider/targets/database/commits.py",
+        "    if plan.added and expected.shared:\n",
+        "    if plan.added and not expected.shared:\n",
+        (f"{CONTRACT}::test_a_new_column_with_another_type_than_that_of_the_others_is_refused",),
+    ),
+    Mutant(
+        "a new column of a shard is stored with the type of another shard in a lake",
+        "spark_jobs/writers/shared_tables.py",
+        "    for name, found, wanted in other_types(table, added, stored_as):\n",
+        "    for name, found, wanted in other_types(table, added[:0], stored_as):\n",
+        (f"{CONTRACT}::test_a_new_column_with_another_type_than_that_of_the_others_is_refused",),
+    ),
+    Mutant(
         "files are skipped by the column of the shard alone",
         "airflow_cdc_provider/core/table/own_rows.py",
         "schema.key[: 2 if has_own_rows(schema) else 1]",

@@ -23,6 +23,7 @@ from airflow_cdc_provider.targets.database.staging import create_staged_table, p
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.database.text_loads import load_texts
 from airflow_cdc_provider.targets.registry import open_targets
+from airflow_cdc_provider.targets.target import TargetState
 from tests.spark.databases import Database, ignore_case
 
 pytestmark = pytest.mark.server
@@ -191,10 +192,10 @@ def test_a_table_whose_texts_ignore_case_is_unfit(warehouse: Database, tmp_path:
     warehouse.execute(*sql.create_table("s", staged_column_list(sql, schema), "", staging=True))
     warehouse.execute(*add_columns(sql, "t", [Column("added", LogicalType(Kind.TEXT))]))
     with target.server.session("probe") as connection:
-        assert [target.unfit(connection.cursor(), name) for name in ("t", "s")] == [None, None]
+        assert [target.unfit(connection.cursor(), name, TargetState(True)) for name in ("t", "s")] == [None, None]
     ignore_case(warehouse, "t", "code")
     with target.server.session("probe") as connection:
-        unfit = target.unfit(connection.cursor(), "t")
+        unfit = target.unfit(connection.cursor(), "t", TargetState(True))
     assert unfit is not None and unfit.copy_helps
     assert unfit.problem.code == "TGT094" and unfit.problem.found.startswith("code ")
 

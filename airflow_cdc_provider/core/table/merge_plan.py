@@ -12,7 +12,7 @@ A staged row has the table's columns, the order key of the last change of its ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -140,11 +140,15 @@ class SchemaDelta:
     added: tuple[Column, ...]
 
 
-def schema_delta(added: Sequence[Column], present: Iterable[str]) -> SchemaDelta:
-    """A new column that the target already has may contain values from before it was dropped at the source, or come
+def schema_delta(
+    added: Sequence[Column], present: Iterable[str], column_id: Callable[[str], str] = str.lower
+) -> SchemaDelta:
+    """``column_id``: equal for two names that only one column of the target can have.
+
+    A new column that the target already has may contain values from before it was dropped at the source, or come
     from an interrupted attempt: its values are reset to the initial value, NULL by default."""
-    existing = {name.lower() for name in present}
-    missing = tuple(column for column in added if column.name.lower() not in existing)
+    existing = set(map(column_id, present))
+    missing = tuple(column for column in added if column_id(column.name) not in existing)
     merged = (column if column in missing else replace(column, initial=column.initial or "null") for column in added)
     return SchemaDelta(missing, tuple(merged))
 

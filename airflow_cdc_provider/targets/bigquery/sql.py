@@ -64,6 +64,9 @@ class BigQuerySql(UpdatesFrom):
     def quoted(self, name: str) -> str:
         return names.quoted(names.column_name(name))
 
+    def column_id(self, name: str) -> str:
+        return self.quoted(name).lower()
+
     def table(self, name: str) -> str:
         return names.quoted(self.project, self.dataset, name)
 

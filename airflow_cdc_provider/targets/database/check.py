@@ -40,7 +40,7 @@ class CheckedTarget(Protocol):
 
     def limits(self, task: TableTask) -> Iterable[Problem]: ...
 
-    def unfit(self, cursor: Any, target_table: str) -> Unfit | None: ...
+    def unfit(self, cursor: Any, target_table: str, state: TargetState) -> Unfit | None: ...
 
     def locate(self, target_table: str) -> str: ...
 
@@ -100,7 +100,7 @@ def _check_table(target: CheckedTarget, cursor: Any, task: TableTask) -> Iterato
     state = target.read_state(cursor, task.table, task.target)
     if state.exists and state.control is None and not task.rule.snapshot.takes_over:
         yield foreign_table(target.locate(task.target))
-    if unfit := state.control and target.unfit(cursor, task.target):
+    if unfit := state.control and target.unfit(cursor, task.target, state):
         yield unfit.problem
     if len(task.schema.columns) > MANY_COLUMNS and not any(target.limits(task)):
         yield from _try_columns(target.server, task.schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.table.control_record import ControlRecord
+from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.command import Command
 from airflow_cdc_provider.targets.database.cuts import invalidate_cut
@@ -17,13 +18,15 @@ from airflow_cdc_provider.targets.target import TargetState
 @dataclass(frozen=True)
 class Commit:
     """Replaces the control record of a copy by ``record`` and runs ``statements``, which change its rows, if it is in
-    state ``expected``. Without statements it is a fence. ``replaces``: the statements replace all rows of the copy."""
+    state ``expected``. Without statements it is a fence. ``replaces``: the statements replace all rows of the copy.
+    ``written``: the schema of the rows that they write."""
 
     target_table: str
     expected: TargetState
     record: ControlRecord
     statements: tuple[Statement, ...] = ()
     replaces: bool = False
+    written: TableSchema | None = None
 
     def advance(self, sql: Sql, record: ControlRecord) -> Command:
         """Changes one row, or none if the copy has changed. ``record``: with the new number of rows."""

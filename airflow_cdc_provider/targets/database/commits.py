@@ -14,6 +14,7 @@ from airflow_cdc_provider.targets.database.alter_sql import alteration_statement
 from airflow_cdc_provider.targets.database.commit import Commit
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect, Statement, merge_statements
+from airflow_cdc_provider.targets.database.shared_columns import require_equal_columns
 from airflow_cdc_provider.targets.database.sql import add_columns
 from airflow_cdc_provider.targets.database.staging import run
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
@@ -29,16 +30,19 @@ def merge(
     expected: TargetState,
     record: ControlRecord,
 ) -> Counts:
-    """Rows by effect; empty if the response was lost. Raises Fenced, and RowMissing if the target lacks the row of a
-    change; then nothing is applied, but the table may have gained columns without values."""
+    """Rows by effect; empty if the response was lost. Raises Fenced, RowMissing if the target lacks the row of a
+    change, and Blocked if it has other columns; then nothing is applied, but the table may have gained columns without
+    values."""
     sql, commit = target.sql, Commit(target_table, expected, record)
     alters: list[Statement] = []
+    if plan.added and expected.shared:
+        require_equal_columns(target, target_table, record.table, plan.schema, expected)
     if plan.added:
         alters, plan = retry_conflicts(partial(add_missing_columns, target, commit, plan))
     bounds = target.key_bounds(target_table, sql.table(staged), plan.schema) if plan.schema.key else ""
     changes = merge_statements(sql, sql.table(target_table), sql.table(staged), plan, bounds)
     failpoint("merge.before_commit")
-    counts = target.commit(replace(commit, statements=(*alters, *changes)))
+    counts = target.commit(replace(commit, statements=(*alters, *changes), written=plan.schema))
     failpoint("merge.after_commit")
     return counts or {}
 
@@ -83,7 +87,8 @@ def add_missing_columns(target: DatabaseTarget, commit: Commit, plan: MergePlan)
         cursor = connection.cursor()
         target.server.lock_table(cursor, commit.target_table)
         target.require_unchanged(cursor, commit.target_table, commit.expected, commit.record)
-        change = schema_delta(plan.added, target.server.columns(cursor, commit.target_table))
+        present = target.server.columns(cursor, commit.target_table)
+        change = schema_delta(plan.added, present, target.sql.column_id)
         alters = add_columns(target.sql, commit.target_table, change.missing)
         if not target.server.alters_in_transactions:
             run(cursor, alters)

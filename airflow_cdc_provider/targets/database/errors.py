@@ -120,6 +120,19 @@ def other_collation(where: str, found: Sequence[str]) -> Problem:
     )
 
 
+def other_columns(where: str, found: Sequence[str], shared: bool) -> Problem:
+    back = "give the columns their types back (ALTER TABLE), then copy each of its source tables again"
+    return Problem(
+        "TGT098",
+        "columns of the table are not those that were copied, so that values would be stored otherwise or not at all",
+        where,
+        ", ".join(found),
+        "the columns of the copy, with types that keep every value",
+        do=f"{back if shared else 'copy the table again'}: airflow cdc resync",
+        data="nothing was written to it; its changes are kept in the change log",
+    )
+
+
 def record_too_long(where: str, found: int, allowed: int) -> Blocked:
     return Blocked.of(
         "TGT083",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from airflow_cdc_provider.core.errors import Problem
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.sql import Sql
 
@@ -115,6 +116,20 @@ class CarriesOver(Protocol):
 
     def require_replaceable(self, cursor: Any, table: str) -> None:
         """Raises Blocked (TGT066) where something depends on the table that a new copy cannot get."""
+
+
+@runtime_checkable
+class ShowsTypes(Protocol):
+    """A server whose columns can get types that round values, or store them otherwise, without an error."""
+
+    @property
+    def sql(self) -> Sql: ...
+
+    def declared_types(self, cursor: Any, table: str) -> Mapping[str, str]:
+        """The type of each column of a table by ``column_id``, as the catalog spells it, in lower case."""
+
+    def catalog_type(self, column: Column, in_key: bool) -> str:
+        """How the catalog spells the type of a column of a copy."""
 
 
 @runtime_checkable

@@ -9,17 +9,13 @@ from functools import partial
 
 from airflow_cdc_provider.core.errors import Fenced
 from airflow_cdc_provider.core.spec.definition import OnDelete
-from airflow_cdc_provider.core.spec.shards import schema_difference
-from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.merge_plan import MergePlan
 from airflow_cdc_provider.core.table.own_rows import OwnRows
-from airflow_cdc_provider.core.table.schema import TableSchema
-from airflow_cdc_provider.targets.common_checks import rows_do_not_fit
-from airflow_cdc_provider.targets.database import control
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.commits import add_missing_columns
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.merge_sql import Effect, Statement, own_condition
+from airflow_cdc_provider.targets.database.shared_columns import require_equal_columns
 from airflow_cdc_provider.targets.database.staging import discard
 from airflow_cdc_provider.targets.database.target import DatabaseTarget
 from airflow_cdc_provider.targets.fencing import superseded_by
@@ -53,10 +49,10 @@ def _copy(target: DatabaseTarget, swap: Swap, state: TargetState, own: OwnRows, 
     if not state.shared:
         target.swap(replace(swap, expected=state))
         return
-    require_equal_columns(target, swap, state)
     sql, record = target.sql, swap.record
-    commit = Commit(swap.target_table, state, record, replaces=True)
     assert record.schema is not None
+    require_equal_columns(target, swap.target_table, record.table, record.schema, state)
+    commit = Commit(swap.target_table, state, record, replaces=True, written=record.schema)
     plan = MergePlan(record.schema, OnDelete.HARD, added=record.schema.columns)
     added, _ = retry_conflicts(partial(add_missing_columns, target, commit, plan))
     table, names = sql.table(swap.target_table), ", ".join(map(sql.quoted, columns))
@@ -67,17 +63,3 @@ def _copy(target: DatabaseTarget, swap: Swap, state: TargetState, own: OwnRows, 
     )
     target.commit(replace(commit, statements=statements))
     discard(target.server, swap.shadow)
-
-
-def require_equal_columns(target: DatabaseTarget, swap: Swap, state: TargetState) -> None:
-    """Raises Blocked (TGT090) where a column of the copy has another type than in the rows of the others."""
-    with target.server.session("probe") as connection:
-        records = control.sharing(target.server, connection.cursor(), swap.target_table, state.identity)
-    for other in records:
-        if other.table != swap.record.table and (found := _difference(other, swap.record.schema)):
-            where = target.locate(swap.target_table)
-            raise rows_do_not_fit(swap.record.table, where, f"{found}, compared with {other.table}")
-
-
-def _difference(other: ControlRecord, schema: TableSchema | None) -> str:
-    return schema_difference(other.schema, schema) if other.schema and schema else ""

@@ -51,6 +51,9 @@ class Sql(Protocol):
 
     def quoted(self, name: str) -> str: ...
 
+    def column_id(self, name: str) -> str:
+        """Equal for two names that only one column of a table can have."""
+
     def table(self, name: str) -> str:
         """The qualified name of a table in the target's schema."""
 

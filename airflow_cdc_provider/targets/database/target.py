@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from airflow_cdc_provider.core.decisions.steps import TableTask
-from airflow_cdc_provider.core.errors import Problem, TargetUnavailable
+from airflow_cdc_provider.core.errors import Blocked, Problem, TargetUnavailable
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.table.alterations import Alteration
 from airflow_cdc_provider.core.table.control_record import ControlRecord
@@ -31,6 +31,7 @@ from airflow_cdc_provider.targets.database.check import check_tables
 from airflow_cdc_provider.targets.database.commit import Commit, Swap
 from airflow_cdc_provider.targets.database.conflicts import retry_conflicts
 from airflow_cdc_provider.targets.database.cuts import create_view, write_cut
+from airflow_cdc_provider.targets.database.declared_types import missing, other_types
 from airflow_cdc_provider.targets.database.limits import limit_problems
 from airflow_cdc_provider.targets.database.merge_sql import Counts, Effect
 from airflow_cdc_provider.targets.database.names import (
@@ -42,7 +43,7 @@ from airflow_cdc_provider.targets.database.names import (
     is_shared,
     staging_table,
 )
-from airflow_cdc_provider.targets.database.server import CarriesOver, NamesTransactions, Server
+from airflow_cdc_provider.targets.database.server import CarriesOver, NamesTransactions, Server, ShowsTypes
 from airflow_cdc_provider.targets.database.sql import Sql
 from airflow_cdc_provider.targets.database.text_loads import delete_loads
 from airflow_cdc_provider.targets.fencing import claim_fence, has_commit, superseded_by
@@ -92,7 +93,7 @@ class DatabaseTarget(UnversionedTarget):
         with self.server.session("probe") as connection:
             cursor = connection.cursor()
             state = self.read_state(cursor, table, target_table)
-            return replace(state, unfit=self.unfit(cursor, target_table)) if state.control else state
+            return replace(state, unfit=self.unfit(cursor, target_table, state)) if state.control else state
 
     def limits(self, task: TableTask) -> Iterable[Problem]:
         return limit_problems(self.server.limits, self.alteration_sql, task)
@@ -102,10 +103,32 @@ class DatabaseTarget(UnversionedTarget):
             of_server = list(self.server.server_problems(connection.cursor()))
         return first_problems(tables, lambda task: [*of_server, *self.limits(task)])
 
-    def unfit(self, cursor: Any, target_table: str) -> Unfit | None:
-        """Where keys of other characters may be equal, rows of other keys would be changed and deleted."""
-        found = self.server.other_collations(cursor, target_table)
-        return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True) if found else None
+    def unfit(self, cursor: Any, target_table: str, state: TargetState) -> Unfit | None:
+        """Where keys of other characters may be equal, rows of other keys would be changed and deleted. Where another
+        type was given to a column, values would be rounded."""
+        if found := self.server.other_collations(cursor, target_table):
+            return Unfit(errors.other_collation(self.locate(target_table), found), copy_helps=True)
+        schema = state.control.schema if state.control else None
+        # An attempt that died can have renamed or dropped columns that its record still names.
+        found = self.other_columns(cursor, target_table, schema, self.server.alters_in_transactions) if schema else []
+        if not found:
+            return None
+        problem = errors.other_columns(self.locate(target_table), found, state.shared)
+        return Unfit(problem, copy_helps=not state.shared)
+
+    def other_columns(self, cursor: Any, target_table: str, schema: TableSchema, with_missing: bool) -> list[str]:
+        """What differs from the columns that a copy with this schema has."""
+        if not isinstance(self.server, ShowsTypes):
+            return []
+        types = self.server.declared_types(cursor, target_table)
+        lacking = missing(self.server, types, schema.columns) if with_missing else []
+        return [*lacking, *other_types(self.server, types, schema.columns, schema.key).values()]
+
+    def with_other_types(self, cursor: Any, target_table: str, columns: tuple[Column, ...]) -> Collection[str]:
+        """The names of those that the table has with a type that does not keep every value."""
+        if not isinstance(self.server, ShowsTypes):
+            return ()
+        return other_types(self.server, self.server.declared_types(cursor, target_table), columns)
 
     def existing(self, target_tables: Collection[str]) -> Collection[str]:
         with self.server.session("probe") as connection:
@@ -267,7 +290,11 @@ class DatabaseTarget(UnversionedTarget):
             counts = dict.fromkeys(Effect, 0)
             with self._one_transaction(cursor):
                 self.require_unchanged(cursor, table, expected, record)
+                written = commit.written
                 for statement in commit.statements:
+                    if written and statement.effect is not Effect.ALTER:
+                        self._require_columns(cursor, commit, written)
+                        written = None
                     cursor.execute(statement.text)
                     if statement.effect is not Effect.REFUSE:
                         counts[statement.effect] += max(cursor.rowcount, 0)
@@ -283,6 +310,12 @@ class DatabaseTarget(UnversionedTarget):
             failpoint("commit.after")
             self._require_committed(cursor, table, record)
             return counts
+
+    def _require_columns(self, cursor: Any, commit: Commit, schema: TableSchema) -> None:
+        """Raises Blocked where the table would not keep the values."""
+        if found := self.other_columns(cursor, commit.target_table, schema, with_missing=True):
+            where, shared = self.locate(commit.target_table), commit.expected.shared
+            raise Blocked(errors.other_columns(where, found, shared))
 
     def _take_over(self, commit: Commit) -> None:
         """The row is compared by its cursor alone: to this target, the table belongs to another replicator."""

@@ -13,6 +13,10 @@ class UpdatesFrom(ABC):
     @abstractmethod
     def quoted(self, name: str) -> str: ...
 
+    def column_id(self, name: str) -> str:
+        """By default, a database distinguishes all names that it can be given."""
+        return self.quoted(name)
+
     def update(self, target: str, staged: str, condition: str, values: Mapping[str, str]) -> str:
         sets = ", ".join(f"{self.quoted(name)} = {value}" for name, value in values.items())
         return f"UPDATE {target} AS {T} SET {sets} FROM {staged} AS {S} WHERE {condition}"

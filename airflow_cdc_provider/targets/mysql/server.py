@@ -28,6 +28,7 @@ from airflow_cdc_provider.core.connections.mysql_settings import SETTINGS, setti
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
@@ -49,6 +50,7 @@ BY_CHARACTERS = frozenset({*COLLATIONS.values(), "ascii_bin", "binary"})
 NO_NAME = re.compile(r"[\0\U00010000-\U0010ffff]|[ \t\n\v\f\r]\Z")
 """What no name of the server has: U+0000, characters of four bytes, white space at its end."""
 
+INTEGER = re.compile(r"^((?:tiny|small|medium|big)?int)\(\d+\)")
 STATEMENT_BYTES = 1_000_000
 """Size of one INSERT: well below the smallest default of max_allowed_packet."""
 
@@ -106,6 +108,17 @@ class MysqlServer(NamedLocks):
         query = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
         cursor.execute(query, (self.schema, table))
         return [str(name) for (name,) in cursor.fetchall()]
+
+    def declared_types(self, cursor: Any, table: str) -> Mapping[str, str]:
+        query = (
+            "SELECT column_name, column_type FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s"
+        )
+        cursor.execute(query, (self.schema, table))
+        return {self.sql.column_id(str(name)): catalog_text(str(kind)) for name, kind in cursor.fetchall()}
+
+    def catalog_type(self, column: Column, in_key: bool) -> str:
+        return catalog_text(self.sql.column_type(column, in_key).partition(" CHARACTER SET")[0])
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]:
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
@@ -249,6 +262,12 @@ class MysqlServer(NamedLocks):
                 do += "; NaN and Infinity need `floats: text` in the target"
             return errors.value_rejected(self.address, text, do)
         return errors.failed(self.address, text, meaning(code, text))
+
+
+def catalog_text(kind: str) -> str:
+    """Without the width in which integers are shown, which older servers have, and with the digits of a DATETIME."""
+    text = INTEGER.sub(r"\1", kind.lower())
+    return "datetime(0)" if text == "datetime" else text
 
 
 def own_settings(purpose: str) -> dict[str, str]:

@@ -72,6 +72,9 @@ class MysqlSql:
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 
+    def column_id(self, name: str) -> str:
+        return name.lower()
+
     def table(self, name: str) -> str:
         return f"{self.quoted(self.schema)}.{self.quoted(name)}"
 

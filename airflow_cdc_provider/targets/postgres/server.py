@@ -24,6 +24,7 @@ from airflow_cdc_provider.core.connections.postgres_settings import SETTINGS, se
 from airflow_cdc_provider.core.errors import CdcError, Problem
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.registry import load_library
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.targets.database import errors
 from airflow_cdc_provider.targets.database.limits import Limits
 from airflow_cdc_provider.targets.database.named_locks import NamedLocks
@@ -36,7 +37,7 @@ from airflow_cdc_provider.targets.database.server import (
     JdbcAddress,
 )
 from airflow_cdc_provider.targets.postgres.attachments import Attachment, attach, attached, stays_behind
-from airflow_cdc_provider.targets.postgres.sql import PostgresSql
+from airflow_cdc_provider.targets.postgres.sql import IN_CATALOG, PostgresSql
 
 OLDEST_VERSION = 140000
 SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
@@ -54,6 +55,10 @@ WHERE n.nspname = %s AND c.relname = %s
 """
 COLUMNS = """
 SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+"""
+TYPES = """
+SELECT a.attname::text, lower(format_type(a.atttypid, a.atttypmod)) FROM pg_attribute a
+WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
 """
 TABLES = """
 SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -110,6 +115,14 @@ class PostgresServer(NamedLocks):
     def columns(self, cursor: Any, table: str) -> list[str]:
         cursor.execute(COLUMNS, (self.sql.table(table),))
         return [str(name) for (name,) in cursor.fetchall()]
+
+    def declared_types(self, cursor: Any, table: str) -> Mapping[str, str]:
+        cursor.execute(TYPES, (self.sql.table(table),))
+        return {self.sql.column_id(name): kind for name, kind in cursor.fetchall()}
+
+    def catalog_type(self, column: Column, in_key: bool) -> str:
+        kind = self.sql.column_type(column, in_key)
+        return IN_CATALOG.get(kind, kind)
 
     def tables_like(self, cursor: Any, prefix: str) -> list[str]:
         cursor.execute(TABLES, (self.schema, prefix))

@@ -29,6 +29,9 @@ TYPES: dict[Kind, str] = {
     Kind.TIMESTAMPTZ: "timestamptz",
 }
 
+IN_CATALOG = {"timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone"}
+"""The other types have one name."""
+
 EPOCH_MICROSECONDS = "(extract(epoch from {}) * 1000000)::bigint"
 
 

@@ -135,6 +135,26 @@ def test_a_column_of_one_is_null_in_the_rows_of_the_others_until_they_have_it(ki
     assert (1, "x", 7) in a.own() and b.own() == [(1, "x", 8)]
 
 
+@pytest.mark.parametrize("kind", [LogicalType(Kind.DECIMAL, 10, 2), LogicalType(Kind.TIMESTAMP)], ids=str)
+def test_a_new_column_with_another_type_than_that_of_the_others_is_refused(
+    kit: TargetKit, tmp_path: Path, kind: LogicalType
+) -> None:
+    a, b = two(kit, tmp_path)
+    new, other = Column("n", INT if kind.kind is Kind.DECIMAL else LogicalType(Kind.DATE)), Column("n", kind)
+    value = {Kind.DECIMAL: (7, "7.55"), Kind.TIMESTAMP: ("2026-01-02", "2026-01-02T03:04:05")}[kind.kind]
+    staged = []
+    for table, column, given in ((a, new, value[0]), (b, other, value[1])):  # both before the first merge
+        wider = replace(table.schema, columns=(*table.schema.columns, column))
+        table.land([table.alter(wider), table.update({**table.row(1, "X"), "n": given})])
+        staged.append(table.staged()[0])
+    assert a.merged(staged[0]).outcome is Outcome.DONE
+    before = control(b)
+    refused = b.merged(staged[1])
+    assert refused.outcome is Outcome.BLOCKED and refused.problem is not None and refused.problem.code == "TGT090"
+    assert kit.rows("shard", "v") and (control(b).window, control(b).schema) == (before.window, before.schema)
+    assert sorted(kit.rows("shard", "id", "v")) == [("a", 1, "X"), ("a", 2, "y"), ("b", 1, "x"), ("b", 2, "y")]
+
+
 @pytest.mark.nightly
 def test_a_copy_that_does_not_fit_beside_the_others_is_refused(kit: TargetKit, tmp_path: Path) -> None:
     a, _ = two(kit, tmp_path)

@@ -1,0 +1,73 @@
+"""Whether a column keeps every value of a type, by the types that a catalog shows. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_cdc_provider.core.table.schema import Column
+from airflow_cdc_provider.targets.database.server import ShowsTypes
+
+TYPE = re.compile(r"([a-z ]+?)(?:\(([\d,]+)\))?( .*)?")
+MICROSECONDS = 6
+DECIMALS = frozenset({"numeric", "decimal"})
+
+WIDER: Mapping[str, frozenset[str]] = {
+    "tinyint": frozenset({"smallint", "mediumint", "int", "bigint"}),
+    "smallint": frozenset({"mediumint", "int", "integer", "bigint", "numeric"}),
+    "int": frozenset({"bigint"}),
+    "integer": frozenset({"bigint", "numeric"}),
+    "bigint": frozenset({"numeric"}),
+    "real": frozenset({"double precision"}),
+    "text": frozenset({"character varying"}),
+    "varchar": frozenset({"mediumtext", "longtext"}),
+    "varbinary": frozenset({"mediumblob", "longblob"}),
+}
+"""Types that keep all values of a type, unless they have a length."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """``numbers``: length, or precision and scale; empty where there is no limit of its own."""
+
+    name: str
+    numbers: tuple[int, ...]
+
+
+def declared(text: str) -> Declared:
+    """``text``: a type as the catalog spells it, in lower case."""
+    match = TYPE.fullmatch(text)
+    if match is None:
+        return Declared(text, ())
+    numbers = tuple(map(int, match[2].split(","))) if match[2] else ()
+    return Declared(f"{match[1]}{match[3] or ''}", numbers)
+
+
+def keeps_values(found: Declared, wanted: Declared) -> bool:
+    if found.name != wanted.name:
+        return found.name in WIDER.get(wanted.name, ()) and not found.numbers
+    if not found.numbers or found.numbers == wanted.numbers:
+        return True
+    if not wanted.numbers:
+        return found.name.startswith("timestamp") and found.numbers[0] >= MICROSECONDS
+    if found.name in DECIMALS:
+        (digits, scale), (least, fraction) = found.numbers, wanted.numbers
+        return scale >= fraction and digits - scale >= least - fraction
+    return found.numbers[0] >= wanted.numbers[0]
+
+
+def other_types(
+    server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column], key: Sequence[str] = ()
+) -> dict[str, str]:
+    """The columns that do not keep every value, with both types. ``types``: of the table, by ``column_id``."""
+    found = {}
+    for column in columns:
+        given, wanted = types.get(server.sql.column_id(column.name)), server.catalog_type(column, column.name in key)
+        if given is not None and not keeps_values(declared(given), declared(wanted)):
+            found[column.name] = f"column {column.name} is {given} instead of {wanted}"
+    return found
+
+
+def missing(server: ShowsTypes, types: Mapping[str, str], columns: Iterable[Column]) -> list[str]:
+    return [f"column {one.name} is missing" for one in columns if server.sql.column_id(one.name) not in types]

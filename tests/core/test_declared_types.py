@@ -1,0 +1,49 @@
+"""Types that keep every value of a type, by their texts in a catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_cdc_provider.targets.database.declared_types import declared, keeps_values
+
+KEPT = [
+    ("integer", "integer"),
+    ("bigint", "integer"),
+    ("numeric", "bigint"),
+    ("numeric", "numeric(10,2)"),
+    ("numeric(12,3)", "numeric(10,2)"),
+    ("timestamp(6) with time zone", "timestamp with time zone"),
+    ("character varying", "text"),
+    ("varchar(300)", "varchar(255)"),
+    ("longtext", "varchar(255)"),
+    ("datetime(6)", "datetime(6)"),
+]
+
+NOT_KEPT = [
+    ("timestamp(0) with time zone", "timestamp with time zone"),
+    ("timestamp without time zone", "timestamp with time zone"),
+    ("numeric(10,1)", "numeric(10,2)"),
+    ("numeric(10,3)", "numeric(10,2)"),
+    ("numeric(10,0)", "integer"),
+    ("integer", "bigint"),
+    ("integer", "numeric(10,2)"),
+    ("character varying(20)", "text"),
+    ("varchar(100)", "varchar(255)"),
+    ("varchar(255)", "longtext"),
+    ("text", "longtext"),
+    ("int unsigned", "int"),
+    ("datetime(0)", "datetime(6)"),
+    ("real", "double precision"),
+    ("jsonb", "json"),
+    ('public."Money"', "numeric(10,2)"),
+]
+
+
+@pytest.mark.parametrize(("found", "wanted"), KEPT)
+def test_a_type_that_keeps_every_value_is_accepted(found: str, wanted: str) -> None:
+    assert keeps_values(declared(found), declared(wanted))
+
+
+@pytest.mark.parametrize(("found", "wanted"), NOT_KEPT)
+def test_a_type_that_changes_or_refuses_values_is_not_accepted(found: str, wanted: str) -> None:
+    assert not keeps_values(declared(found), declared(wanted))

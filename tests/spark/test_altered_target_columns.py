@@ -1,0 +1,123 @@
+"""Columns of a copy that somebody has altered in the target database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_cdc_provider.core.decisions.steps import Outcome
+from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
+from tests.spark.databases import Database
+from tests.spark.scripted_table import Row, ScriptedTable
+
+pytestmark = pytest.mark.jvm
+
+SCHEMA = TableSchema(
+    "public.t",
+    (
+        Column("id", LogicalType(Kind.INT32), nullable=False),
+        Column("at", LogicalType(Kind.TIMESTAMP)),
+        Column("price", LogicalType(Kind.DECIMAL, 10, 2)),
+        Column("big", LogicalType(Kind.INT64)),
+        Column("v", LogicalType(Kind.TEXT)),
+        Column("doc", LogicalType(Kind.JSON)),
+        Column("uid", LogicalType(Kind.UUID)),
+        Column("raw", LogicalType(Kind.BYTES)),
+        Column("yes", LogicalType(Kind.BOOLEAN)),
+        Column("small", LogicalType(Kind.INT16)),
+        Column("f", LogicalType(Kind.FLOAT64)),
+        Column("zoned", LogicalType(Kind.TIMESTAMPTZ)),
+        Column("day", LogicalType(Kind.DATE)),
+        Column("key_text", LogicalType(Kind.TEXT), nullable=False),
+    ),
+    ("id", "key_text"),
+)
+VALUES: Row = {"id": 1, "at": "2026-01-02T03:04:05.123456", "price": "1.25", "big": 2, "v": "a", "key_text": "k"}
+ROW: Row = {**dict.fromkeys(SCHEMA.names), **VALUES}
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path, warehouse: Database) -> ScriptedTable:
+    table = warehouse.table(spark, tmp_path, SCHEMA)
+    table.copy([ROW])
+    return table
+
+
+def alter(warehouse: Database, column: str, kind: str) -> None:
+    change = f"ALTER COLUMN {column} TYPE {kind}" if warehouse.kind == "postgres" else f"MODIFY {column} {kind}"
+    warehouse.execute(f"ALTER TABLE {warehouse.schema}.t {change}")
+
+
+ROUNDING = {
+    "at": ("timestamp(0)", "datetime"),
+    "price": ("numeric(10,1)", "decimal(10,1)"),
+    "big": ("real", "double"),
+    "v": ("varchar(20)", "varchar(20) CHARACTER SET ascii COLLATE ascii_bin"),
+    "doc": ("jsonb", "tinytext CHARACTER SET ascii COLLATE ascii_bin"),
+}
+
+
+def test_the_types_of_a_copy_are_those_of_the_catalog(table: ScriptedTable) -> None:
+    assert table.target_state().unfit is None
+
+
+@pytest.mark.parametrize("column", ROUNDING)
+def test_a_column_that_rounds_values_stops_its_table_until_it_is_copied_again(
+    table: ScriptedTable, warehouse: Database, column: str
+) -> None:
+    kind = ROUNDING[column][0 if warehouse.kind == "postgres" else 1]
+    alter(warehouse, column, kind)
+    unfit = table.target_state().unfit
+    assert unfit is not None and unfit.copy_helps and unfit.problem.code == "TGT098"
+    assert f"column {column} is" in unfit.problem.found
+    table.land([table.update({**ROW, "price": "9.99"})])
+    result = table.merged(table.staged()[0])
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None and result.problem.code == "TGT098"
+    table.copy([ROW])
+    assert table.target_state().unfit is None
+
+
+@pytest.mark.parametrize(("column", "kind"), [("small", "bigint"), ("price", "decimal(14,3)")])
+def test_a_wider_column_is_left_alone(table: ScriptedTable, warehouse: Database, column: str, kind: str) -> None:
+    alter(warehouse, column, kind)
+    assert table.target_state().unfit is None
+    table.apply([table.update({**ROW, "price": "9.99"})])
+    assert [str(price)[:4] for (price,) in warehouse.rows(["price"])] == ["9.99"]
+
+
+def test_a_column_that_was_dropped_in_the_target_stops_its_table(table: ScriptedTable, warehouse: Database) -> None:
+    warehouse.execute(f"ALTER TABLE {warehouse.schema}.t DROP COLUMN price")
+    table.land([table.update({**ROW, "v": "b"})])
+    result = table.merged(table.staged()[0])
+    assert result.outcome is Outcome.BLOCKED and result.problem is not None
+    assert (result.problem.code, result.problem.found) == ("TGT098", "column price is missing")
+    table.copy([ROW])
+    assert table.target_state().unfit is None
+
+
+def test_a_new_column_whose_name_differs_from_a_former_one_in_case_alone_is_stored(
+    table: ScriptedTable, warehouse: Database
+) -> None:
+    without = replace(SCHEMA, columns=tuple(column for column in SCHEMA.columns if column.name != "v"))
+    fewer = {name: value for name, value in ROW.items() if name != "v"}
+    table.land([table.alter(without), table.update(fewer)])
+    assert table.merged(table.staged()[0]).outcome is Outcome.DONE
+    table.schema = without
+    again = replace(without, columns=(*without.columns, Column("V", LogicalType(Kind.TEXT))))
+    table.land([table.alter(again), table.update({**fewer, "V": "new"})])
+    assert table.merged(table.staged()[0]).outcome is Outcome.DONE
+    assert warehouse.rows(['"V"' if warehouse.kind == "postgres" else "V"]) == [("new",)]
+
+
+def test_a_new_column_whose_former_one_has_another_type_is_refused(table: ScriptedTable, warehouse: Database) -> None:
+    without = replace(SCHEMA, columns=tuple(column for column in SCHEMA.columns if column.name != "small"))
+    table.land([table.alter(without), table.update(ROW)])
+    assert table.merged(table.staged()[0]).outcome is Outcome.DONE
+    table.schema = without
+    again = replace(without, columns=(*without.columns, Column("small", LogicalType(Kind.DECIMAL, 10, 2))))
+    table.land([table.alter(again), table.update({**ROW, "small": "1.25"})])
+    _, staged = table.staged()
+    assert staged.outcome is Outcome.BLOCKED and staged.problem is not None and staged.problem.code == "SCH005"
