@@ -70,7 +70,8 @@ def land_window(
     if isinstance(job.source, RestartsSnapshots):
         renamed = [task for task in step.tables if task.renamed_to]
         copies = {task.table: "" for task in renamed} | {task.renamed_to: task.table for task in renamed}
-        limit, restarts = shorten_at_restarts(job.source, step.lo, step.limit, known, seen, restarts, copies)
+        names = [task.name_in_source for task in step.tables]
+        limit, restarts = shorten_at_restarts(job.source, step.lo, step.limit, known, seen, restarts, copies, names)
         if limit != step.limit:
             shorter = replace(step, limit=dict(limit), attempt=f"{step.attempt}{RESTART_SUFFIX}")
             return land_window(replace(job, step=shorter), limits, restarts)

@@ -179,7 +179,8 @@ class HasFormerNames(Protocol):
 
 @dataclass(frozen=True)
 class Restart:
-    """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic.
+    """``limit``: the end of a window right before a new snapshot. ``tables``: the tables of its connector, by topic;
+    under the empty name those that any of these topics may contain, or none.
     ``separable``: False if rows of the snapshot and earlier changes may share a file, so that no window can end between
     them."""
 
@@ -199,9 +200,11 @@ class RestartsSnapshots(Protocol):
         began: SourceSnapshot,
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
+        tables: Sequence[str],
     ) -> Restart:
         """Where the window from ``lo`` must end so that the next one starts with the snapshot ``began`` in each channel
-        of its connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and this window's."""
+        of its connector. ``known``: the snapshots of earlier windows; ``snapshots``: those, and this window's.
+        ``tables``: those of the window, as the source names them."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class RestartedWindow:
         """``copies``: see ``shorten_at_restarts``."""
         snapshots = [*known, *seen]
         with_rows = {snapshot.topic for snapshot in seen if snapshot.place == began.place}
-        topics = restart.tables.keys()
+        topics = restart.tables.keys() - {""}
         restarted = frozenset(topics if covers_all_tables(began, snapshots) else topics & with_rows)
         return cls(
             began,
@@ -80,6 +80,9 @@ class RestartedWindow:
                 "rows that were deleted meanwhile have no event. Configure it to write into a new folder, and name "
                 "that folder in the YAML"
             )
+        elif not topic:
+            kind = EXPIRED
+            why = "the first messages of no topic show which of them contains this table: use new topics"
         elif topic not in self.restarted:
             kind = EXPIRED
             why = "it wrote no row of this table, which may be empty now, or an operator requested some tables only"
@@ -102,16 +105,18 @@ def shorten_at_restarts(
     seen: Sequence[SourceSnapshot],
     found_before: Sequence[RestartedWindow],
     copies: Mapping[str, str],
+    tables: Sequence[str],
 ) -> tuple[Position, tuple[RestartedWindow, ...]]:
     """Where the window must end, and what starts again there, one entry for each connector. ``seen``: the snapshots in
     the window when it was read up to ``limit``. ``found_before``: the restarts found when the window was longer.
-    ``copies``: name of a renamed table → name of its copy; its former name → empty."""
+    ``copies``: name of a renamed table → name of its copy; its former name → empty. ``tables``: those of the window, as
+    the source names them."""
     restarts = {window.began.source: window for window in found_before}
     for began in find_restarts(known, seen):
         later = restarts.get(began.source)
         if later is not None and later.began.at_ms <= began.at_ms:
             continue
-        restart = source.restart(lo, limit, began, [*known, *seen], known)
+        restart = source.restart(lo, limit, began, [*known, *seen], known, tables)
         if restart.tables:
             limit = restart.limit
             all_seen = [*seen, *(later.seen if later else ())]

@@ -70,6 +70,8 @@ ALLOWED = {
         ("connectors/decoders/debezium/decode.py", 'topic.partition(".")'),
         ("connectors/decoders/debezium/decode.py", 'topic.removeprefix(f"{prefix}.")'),
         ("connectors/decoders/debezium/decode.py", 'topic.startswith(f"{prefix}.")'),
+        ("connectors/transports/kafka/topic_tables.py", 'other.startswith(f"{topic}.")'),
+        ("connectors/transports/kafka/topic_tables.py", 'topic.rpartition(".")'),
     },
     "names of files": {
         ("connectors/decoders/datastream/positions.py", 'name.rpartition(".")'),

@@ -99,8 +99,9 @@ class Topics:
             Source("kafka", "k", options=settings), ConnectionInfo("k", extra=self.broker.client), "feed"
         )
 
-    def tasks(self) -> list[TableTask]:
-        return [TableTask(o.table, "t", o, TableRule(o.table), "", TableState.PENDING) for o in self.source().tables()]
+    def tasks(self, **options: Any) -> list[TableTask]:
+        tables = self.source(**options).tables()
+        return [TableTask(one.table, "t", one, TableRule(one.table), "", TableState.PENDING) for one in tables]
 
     def window(self, lo: Position, tasks: Sequence[TableTask]) -> tuple[list[StreamItem], Position]:
         source = self.source()

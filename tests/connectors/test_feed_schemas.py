@@ -87,7 +87,7 @@ def test_a_topic_with_schema_messages_only_belongs_to_no_table() -> None:
     bare = ConnectorSetup("mysql", schemas=False, transactions=True, headers=True)
     heads = [Message(json.dumps(ddl).encode(), topic="p", channel="p/0"), *messages(bare)]
     discovered = discover_tables(FORM, heads, {})
-    assert discovered.topics_of(["d.t"]) == ["p.t"]
+    assert [topic for topic, tables in discovered.topics.items() if "d.t" in tables] == ["p.t"]
     assert discovered.schemas["d.t"].key == ("id",)
     assert discovered.without_schema == ()
     assert discover_tables(FORM, heads[1:], {}).without_schema == ("d.t",)

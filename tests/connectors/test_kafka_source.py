@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,8 @@ from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
+from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.spec.definition import Source
 from airflow_cdc_provider.sandbox.kafka import EmbeddedKafka
 from tests.connectors.kafka_topics import WAIT_S, Topics, messages
@@ -194,3 +199,31 @@ def test_a_silent_writer_is_noticed_unless_a_topic_of_heartbeats_goes_on(topics:
     assert topics.source(max_silence=3600.0).silent_since() is None
     later = topics.source(max_silence=1.0).last_arrival()
     assert later is not None and later > since
+
+
+def test_a_table_is_read_from_a_topic_of_several_tables_in_which_it_comes_late(topics: Topics, tmp_path: Path) -> None:
+    """And it has a hole if messages are removed, although the first ones are those of another table."""
+    topic = topics.make("all")
+    topics.send(
+        topics.make("d.v"),
+        [one._replace(value=(one.value or b"").replace(OF_T, b'"table": "v"')) for one in messages()],
+    )
+    topics.send(topic, messages(30))
+    topics.send(topic, as_u(messages()))
+    (first, other) = topics.tasks()
+    assert [first.table, other.table] == ["d.t", "d.v"]
+    declared = tmp_path / "schemas.json"
+    declared.write_text(json.dumps(to_plain(replace(first.schema, table="d.u"))))
+    late = next(task for task in topics.tasks(schemas=str(declared)) if task.table == "d.u")
+    assert not topics.source(schemas=str(declared)).status({}, ["d.u"]).limit.keys() - {f"{topic}/0"}
+    items, lo = topics.window({}, [late])
+    assert {item.table for item in items if isinstance(item, ChangeRecord)} == {"d.u"}
+    assert not topics.source().contains_all_after(lo, lo, "d.u")
+    began = SourceSnapshot("another", topic, "again", 0)
+    restart = topics.source().restart({}, lo, began, [began], [], ["d.t", "d.u", "d.v"])
+    assert restart.tables == {topic: {"d.t"}, "": {"d.u"}}
+    topics.send(topic, as_u(messages()))
+    topics.forget(topic)
+    topics.send(topic, messages(30))
+    items, _ = topics.window(lo, [first, late, other])
+    assert sorted(hole.table for hole in holes(items)) == ["d.t", "d.u"]

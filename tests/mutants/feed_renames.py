@@ -142,8 +142,8 @@ FEED_RENAMES = (
     Mutant(
         "what is lost of a renamed table is a hole of no copy",
         "airflow_cdc_provider/connectors/transports/kafka/source.py",
-        "yield HoleFound(present.get(table, table), EXPIRED",
-        "yield HoleFound(table, EXPIRED",
+        "self.names_of(task.name_in_source) for task in tables}",
+        "frozenset({task.table}) for task in tables}",
         (TOPICS,),
     ),
     Mutant(

@@ -80,6 +80,7 @@ class OneByOne:
 
     def __init__(self, whole: MarksSnapshots) -> None:
         self.codec, self.whole_rows_remedy, self.reads_avro = whole.codec, whole.whole_rows_remedy, whole.reads_avro
+        self.one_table_per_topic = whole.one_table_per_topic
         self.decode, self.snapshot_watch = whole.decode, whole.snapshot_watch
 
 

@@ -176,11 +176,12 @@ class Decoder(Protocol):
     """Constructed from DecoderSettings. Its state is a cache and does not affect results, except that each schema is
     returned once. ``codec``: names the format in quarantine. ``whole_rows_remedy``: how to configure the feed of a
     ``{table}`` to send whole rows; empty if it always does. ``reads_avro``: an Avro file is one message; otherwise each
-    of its rows is a message, as JSON."""
+    of its rows is a message, as JSON. ``one_table_per_topic``: the table of a message is that of its topic."""
 
     codec: str
     whole_rows_remedy: str
     reads_avro: bool
+    one_table_per_topic: bool
 
     def decode(self, message: Message) -> list[Item]:
         """Never raises: a message that cannot be decoded becomes an ``unreadable`` record of its table, or of the table

@@ -40,6 +40,7 @@ class DatastreamDecoder:
     codec = CODEC
     whole_rows_remedy = ""
     reads_avro = True
+    one_table_per_topic = False
     reported_changes: ClassVar[ReportedChanges] = ReportedChanges(
         add_column=Report.STREAM,
         filled_column=Report.PARTIAL,

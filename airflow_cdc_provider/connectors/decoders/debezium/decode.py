@@ -63,6 +63,7 @@ LEARNED_PER_BATCH = 2
 class DebeziumDecoder:
     codec = CODEC
     reads_avro = False
+    one_table_per_topic = False
     whole_rows_remedy = (
         "configure the connector to send whole documents of {table} to a new topic "
         "(capture.mode = change_streams_update_full), name the topic in the YAML, and run `airflow cdc resync`"

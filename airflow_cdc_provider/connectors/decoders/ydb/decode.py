@@ -31,6 +31,7 @@ from airflow_cdc_provider.core.table.source_names import table_name
 
 class YdbDecoder:
     reads_avro = False
+    one_table_per_topic = True
     codec = CODEC
     whole_rows_remedy = (
         "if the MODE of the feed is UPDATES, set `mode: UPDATES` under `source`; otherwise create another feed, name "

@@ -102,11 +102,12 @@ class FilesSource(FeedSource):
         began: SourceSnapshot,
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
+        tables: Sequence[str],
     ) -> Restart:
         """One file may contain rows of the snapshot and earlier changes."""
         started = {snapshot.topic for snapshot in known if snapshot.place == began.place}
-        tables = {snapshot.topic for snapshot in snapshots if snapshot.source == began.source} - started
-        return Restart(limit, {table: frozenset([table]) for table in tables}, separable=False)
+        affected = {snapshot.topic for snapshot in snapshots if snapshot.source == began.source} - started
+        return Restart(limit, {table: frozenset([table]) for table in affected}, separable=False)
 
     @cached_property
     def _listed(self) -> Listing:

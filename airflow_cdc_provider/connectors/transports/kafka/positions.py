@@ -84,6 +84,14 @@ def lost_channels(limit: Position) -> dict[str, str]:
     return lost
 
 
+def lost_topics(lost: Mapping[str, str]) -> dict[str, str]:
+    """Topic → description of the messages that are lost in one of its partitions. ``lost``: by channel."""
+    topics: dict[str, str] = {}
+    for name, detail in lost.items():
+        topics.setdefault(_channel(name).topic, detail)
+    return topics
+
+
 def pack_splits(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
     """Packs small ranges into one split: with one task per partition, most of the time is startup."""
     splits: list[list[OffsetRange]] = []

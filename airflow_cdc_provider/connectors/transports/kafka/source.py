@@ -22,11 +22,13 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     Span,
     contains_all_after,
     lost_channels,
+    lost_topics,
     pack_splits,
     ranges_of,
     topic_offsets,
 )
 from airflow_cdc_provider.connectors.transports.kafka.topic_status import read_status
+from airflow_cdc_provider.connectors.transports.kafka.topic_tables import TopicTables
 from airflow_cdc_provider.connectors.transports.messages.check import rule_problems
 from airflow_cdc_provider.connectors.transports.messages.decoding import message_reader
 from airflow_cdc_provider.connectors.transports.messages.empty_copy import empty_copy
@@ -50,8 +52,8 @@ SMALL_FETCH = {"queued.max.messages.kbytes": "2048", "fetch.message.max.bytes": 
 
 
 class KafkaSource(FeedSource):
-    """Each partition is a channel. A topic is read only if one of its tables is copied: a table that is added later is
-    read from the beginning of its topic."""
+    """Each partition is a channel. A topic is read only if it may contain a table that is copied: a table that is added
+    later is read from the beginning of its topic."""
 
     def __init__(self, source: Source, connection: ConnectionInfo, replicator: str) -> None:
         self.options = from_plain(KafkaOptions, source.options)
@@ -73,10 +75,11 @@ class KafkaSource(FeedSource):
         topics = self._topics_of(tables, read)
         spans = {channel: span for channel, span in self._spans.items() if channel.topic in topics}
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
+        topic_tables = self._topic_tables()
         former = {
-            topic: set(self.discovered.topics_of(names)) - {topic}
+            topic: topic_tables.own_topics_of(names) - {topic}
             for table, names in self.former_names_of_all().items()
-            for topic in self.discovered.topics_of([table])
+            for topic in topic_tables.own_topics_of([table])
         }
         return read_status(position, spans, self.cluster.missing_topics(sorted(unlisted)), former)
 
@@ -85,14 +88,13 @@ class KafkaSource(FeedSource):
         end = {name: text for name, text in limit.items() if name != LOST}
         bodies = [{"ranges": json.dumps(split)} for split in pack_splits(list(ranges_of(lo, limit)))]
         if lost := lost_channels(limit):
-            bodies.append({"ranges": "[]", "gone": json.dumps(self._losses_by_tables(lost))})
+            bodies.append({"ranges": "[]", "gone": json.dumps(lost_topics(lost))})
         return [StreamSplit(lo, end, body) for body in bodies]
 
     def read(self, split: StreamSplit, tables: Sequence[TableTask], epoch: int) -> Iterator[StreamItem]:
-        for detail, affected in json.loads(split.body.get("gone", "[]")):
-            names, present = {task.table for task in tables}, {task.name_in_source: task.table for task in tables}
-            for table in affected or sorted(names - self.discovered.tables) or [""]:
-                yield HoleFound(present.get(table, table), EXPIRED, "", detail)
+        for topic, detail in json.loads(split.body.get("gone", "{}")).items():
+            for table in self._tables_in(topic, tables) or [""]:
+                yield HoleFound(table, EXPIRED, "", detail)
         reader = message_reader(self.format, tables, epoch, self.read_statements)
         if ranges := [OffsetRange(*fields) for fields in json.loads(split.body["ranges"])]:
             yield from reader.items(self.cluster.read(ranges))
@@ -108,7 +110,10 @@ class KafkaSource(FeedSource):
         return empty_copy(replace(table, schema=self._schema_after_snapshot(sealed, table)), epoch, sealed)
 
     def contains_all_after(self, start: Position, end: Position, table: str) -> bool:
-        return contains_all_after(start, end, self._spans, self.discovered.topics_of(self.names_of(table)))
+        names = self.names_of(table)
+        topic_tables = self._topic_tables(names)
+        topics = topic_tables.own_topics_of(names) or topic_tables.topics_of(names)
+        return contains_all_after(start, end, self._spans, topics)
 
     def restart(
         self,
@@ -117,6 +122,7 @@ class KafkaSource(FeedSource):
         began: SourceSnapshot,
         snapshots: Sequence[SourceSnapshot],
         known: Sequence[SourceSnapshot],
+        tables: Sequence[str],
     ) -> Restart:
         """The topics of a connector have its name as prefix, except rerouted ones."""
         prefix = f"{began.source}."
@@ -125,7 +131,9 @@ class KafkaSource(FeedSource):
         done = {snapshot.topic for snapshot in known if snapshot.place == began.place}
         starts = self.cluster.offsets_at(channels, began.at_ms)
         cut = cut_before(lo, limit, starts, self._spans, done)
-        return Restart(cut.limit, {topic: self.discovered.topics.get(topic, frozenset()) for topic in cut.topics})
+        found = {topic: self.discovered.topics.get(topic, frozenset[str]()) for topic in cut.topics}
+        late = frozenset(table for table in tables if self._is_late_in(cut.topics, table))
+        return Restart(cut.limit, {**found, "": late} if late else found)
 
     @cached_property
     def _spans(self) -> dict[Channel, Span]:
@@ -166,7 +174,8 @@ class KafkaSource(FeedSource):
         return list(self.cluster.read(heads, **SMALL_FETCH)) if heads else []
 
     def _schema_after_snapshot(self, position: Position, table: TableTask) -> TableSchema:
-        topics = self.discovered.topics_of(self.names_of(table.name_in_source))
+        names = self.names_of(table.name_in_source)
+        topics = self._topic_tables(names).own_topics_of(names)
         starts = {
             channel: max(read.offset, self._spans[channel].begin)
             for channel, read in topic_offsets(position).items()
@@ -179,21 +188,37 @@ class KafkaSource(FeedSource):
     def _is_ours(self, topic: str) -> bool:
         return any(matches(pattern, topic) for pattern in self.options.topics)
 
-    def _losses_by_tables(self, lost: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-        """Descriptions of lost messages with the tables of their topic; none if the topic has no messages left."""
-        losses: dict[str, str] = {}
-        for channel, detail in lost.items():
-            losses.setdefault(channel.rpartition("/")[0], detail)
-        return [(detail, sorted(self.discovered.topics.get(topic, ()))) for topic, detail in losses.items()]
-
     def _topics_of(self, tables: Sequence[str], read: set[str]) -> set[str]:
-        """The topics of our tables, and topics that were read before and have no rows now."""
+        """The topics that may contain our tables, and topics that were read before and have no rows now."""
         empty = {channel.topic for channel in self._spans if not self.discovered.topics.get(channel.topic)}
-        names = frozenset[str]().union(*map(self.names_of, tables))
-        return {*self.discovered.topics_of(names), *(read & empty)}
+        return self._topics_with(tables) | (read & empty)
+
+    def _topics_with(self, tables: Sequence[str]) -> set[str]:
+        names = [self.names_of(table) for table in tables]
+        topic_tables = self._topic_tables(frozenset[str]().union(*names))
+        return set[str]().union(*map(topic_tables.topics_of, names))
+
+    def _tables_in(self, topic: str, tables: Sequence[TableTask]) -> list[str]:
+        """Those of ``tables`` that the topic may contain; it may be one that does not exist any more."""
+        names = {task.table: self.names_of(task.name_in_source) for task in tables}
+        topic_tables = self._topic_tables(frozenset[str]().union(*names.values()), [topic])
+        return sorted(table for table, of_table in names.items() if topic in topic_tables.topics_of(of_table))
+
+    def _is_late_in(self, topics: Collection[str], table: str) -> bool:
+        """Whether the first messages of no topic show the table, and these topics may contain it."""
+        names = self.names_of(table)
+        topic_tables = self._topic_tables(names)
+        return not topic_tables.own_topics_of(names) and not topic_tables.topics_of(names).isdisjoint(topics)
+
+    def _topic_tables(self, names: Collection[str] = (), former: Collection[str] = ()) -> TopicTables:
+        """``names``: tables beside those of the first messages. ``former``: topics beside those that exist."""
+        topics = {*former, *(channel.topic for channel in self._spans)}
+        first = {topic: self.discovered.topics.get(topic, frozenset[str]()) for topic in topics}
+        known = self.discovered.tables.union(self.discovered.schemas, names)
+        return TopicTables(first, known, self.format.decoder().one_table_per_topic)
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
-        for topic in self.cluster.compacted_topics(self.discovered.topics_of(task.table for task in tables)):
+        for topic in self.cluster.compacted_topics(sorted(self._topics_with([task.table for task in tables]))):
             yield _compacted(topic)
         yield from self.topic_problems()
 

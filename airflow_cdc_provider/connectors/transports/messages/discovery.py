@@ -35,10 +35,6 @@ class DiscoveredTables:
     def without_schema(self) -> tuple[str, ...]:
         return tuple(sorted(self.tables - self.schemas.keys()))
 
-    def topics_of(self, tables: Iterable[str]) -> list[str]:
-        names = frozenset(tables)
-        return sorted(topic for topic, of_topic in self.topics.items() if of_topic & names)
-
 
 def discover_tables(
     message_format: Format, heads: Iterable[Message], declared: Mapping[str, TableSchema]
