@@ -20,6 +20,7 @@ from airflow_cdc_provider.core.errors import CheckFailed, IdentityChanged, Probl
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, UNLOGGED, Manifest, TableSlice, position_text
 from airflow_cdc_provider.core.log.copy_progress import Progress
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.server_orders import ServerOrder
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot, merge_snapshots
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.copies import source_table
@@ -32,6 +33,7 @@ from spark_jobs.runtime.job import Job
 from spark_jobs.runtime.parallel import RunSplits, run_in_driver, run_in_tasks
 from spark_jobs.runtime.progress import report_progress
 from spark_jobs.runtime.row_progress import read_progress
+from spark_jobs.windows.changed_servers import known_orders, with_orders
 from spark_jobs.windows.restarts import RESTART_SUFFIX, RestartedWindow, shorten_at_restarts
 from spark_jobs.windows.split_reader import WindowSplit, land_split
 from spark_jobs.windows.window_writer import OVERFLOW, LandedSplit, Limits, WindowEnd
@@ -79,6 +81,7 @@ def land_window(
         resolved = {channel: at for part in landed for channel, at in part.resolved.items()}
         manifest = watermarked(job, _manifest(log, step, read), resolved)
         manifest = replace(manifest, snapshots=merge_snapshots([*known, *seen]))
+        manifest = with_orders(manifest, _known_orders(job), [order for part in landed for order in part.orders])
         for restart in restarts:
             manifest = restart.mark(manifest)
         for schema in {schema.schema_id: schema for part in landed for schema in part.schemas}.values():
@@ -112,6 +115,11 @@ def _known_snapshots(job: Job) -> tuple[SourceSnapshot, ...]:
         return ()
     previous = job.log.manifest(job.step.window - 1)
     return previous.snapshots if previous.epoch == job.step.epoch else ()
+
+
+def _known_orders(job: Job) -> tuple[ServerOrder, ...]:
+    previous = job.log.manifest(job.step.window - 1) if job.step.window > 1 else None
+    return known_orders(previous) if previous is not None and previous.epoch == job.step.epoch else ()
 
 
 def _next_window(job: Job, manifest: Manifest) -> Job | None:

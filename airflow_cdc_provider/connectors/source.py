@@ -13,6 +13,7 @@ from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.server_orders import ServerOrder
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.table.identity import TableIdentity
 from airflow_cdc_provider.core.table.schema import Column, TableSchema
@@ -78,7 +79,14 @@ class SnapshotFound:
     snapshot: SourceSnapshot
 
 
-StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleFound | SnapshotFound
+@dataclass(frozen=True)
+class OrderFound:
+    """The servers that changes of a table come from."""
+
+    order: ServerOrder
+
+
+StreamItem = ChangeRecord | Block | TableSchema | Boundary | Ignored | Resolved | HoleFound | SnapshotFound | OrderFound
 """What a reader yields, in stream order. A TableSchema precedes the first record decoded with it."""
 
 

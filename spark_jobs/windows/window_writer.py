@@ -14,9 +14,18 @@ from enum import StrEnum
 from functools import partial
 
 from airflow_cdc_provider.connectors.blocks import Block
-from airflow_cdc_provider.connectors.source import Boundary, HoleFound, Ignored, Resolved, SnapshotFound, StreamItem
+from airflow_cdc_provider.connectors.source import (
+    Boundary,
+    HoleFound,
+    Ignored,
+    OrderFound,
+    Resolved,
+    SnapshotFound,
+    StreamItem,
+)
 from airflow_cdc_provider.core.log.change_log import SCHEMA, Hole
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
+from airflow_cdc_provider.core.log.server_orders import ServerOrder
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.schema_policy import SchemaPolicy
 from airflow_cdc_provider.core.table.schema import TableSchema
@@ -58,7 +67,7 @@ class WindowEnd(StrEnum):
 class LandedSplit:
     """``end`` is the reason for the end; ``hi`` is the end of the last transaction in the window, None where there was
     none. ``ignored`` counts changes of tables that are not replicated. ``resolved``: the latest ``Resolved`` of each
-    channel. ``snapshots``: every full snapshot in the stream."""
+    channel. ``snapshots``: every full snapshot in the stream. ``orders``: the servers of the changes."""
 
     end: WindowEnd
     hi: dict[str, str] | None
@@ -69,6 +78,7 @@ class LandedSplit:
     ignored: int
     resolved: dict[str, datetime]
     snapshots: tuple[SourceSnapshot, ...] = ()
+    orders: tuple[ServerOrder, ...] = ()
 
 
 def land_changes(
@@ -121,6 +131,7 @@ class _SplitWriter:
         self.hi: dict[str, str] | None = None
         self.resolved: dict[str, datetime] = {}
         self.snapshots: list[SourceSnapshot] = []
+        self.orders: list[ServerOrder] = []
         self.ended = _Counts()
         self.open = _Counts()
         self.space = _BufferSpace(limits.buffer_records, limits.buffer_bytes)
@@ -150,6 +161,8 @@ class _SplitWriter:
                 self.resolved[item.channel] = max(item.at, self.resolved.get(item.channel, item.at))
             elif isinstance(item, SnapshotFound):
                 self.snapshots.append(item.snapshot)
+            elif isinstance(item, OrderFound):
+                self.orders.append(item.order)
             elif isinstance(item, HoleFound):
                 for table in [item.table] if item.table else self.tables:
                     hole = Hole(item.kind, table, item.order_key, detail=item.detail, copies=item.copies)
@@ -170,6 +183,7 @@ class _SplitWriter:
             ignored=self.ended.ignored + self.open.ignored,
             resolved=self.resolved,
             snapshots=tuple(self.snapshots),
+            orders=tuple(self.orders),
         )
 
     def discard(self) -> None:

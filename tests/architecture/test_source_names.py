@@ -75,6 +75,7 @@ ALLOWED = {
     },
     "names of files": {
         ("connectors/decoders/datastream/positions.py", 'name.rpartition(".")'),
+        ("connectors/decoders/debezium/servers.py", 'str(source["file"]).rpartition(".")'),
         ("connectors/decoders/debezium/positions.py", 'name.rpartition(".")'),
         ("connectors/sources/mysql/binlog_files.py", 'file.rpartition(".")'),
         ("connectors/sources/mysql/positions.py", 'file.rpartition(".")'),

@@ -27,6 +27,7 @@ from urllib.parse import quote, unquote
 
 from airflow_cdc_provider.core.errors import StagingInvalid
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.server_orders import ServerOrder
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain, to_plain
 
@@ -226,7 +227,7 @@ class Manifest(SealedFile):
     """A sealed window. Times are UTC in ISO 8601 format; ``commit_ts_*`` are None if no record has a commit time.
     ``resolved``: the last progress mark of each channel. ``watermark``: all changes committed before it are in this
     window or an earlier one; None if a channel has no progress mark. ``snapshots``: the full snapshots that the stream
-    has contained in this epoch."""
+    has contained in this epoch. ``orders``: the servers whose changes it has contained."""
 
     log_id: str
     window: int
@@ -244,6 +245,7 @@ class Manifest(SealedFile):
     resolved: dict[str, str] = field(default_factory=dict)
     watermark: str | None = None
     snapshots: tuple[SourceSnapshot, ...] = ()
+    orders: tuple[ServerOrder, ...] = ()
 
 
 def position_text(position: Position) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from airflow_cdc_provider.connectors.blocks import Block
 from airflow_cdc_provider.connectors.source import HoleFound, Ignored
 from airflow_cdc_provider.core.log.change_records import ChangeRecord
+from airflow_cdc_provider.core.log.server_orders import ServerOrder
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.spec.definition import TableRule
 from airflow_cdc_provider.core.spec.selected_columns import selects
@@ -197,6 +198,24 @@ class SnapshotWatch(Protocol):
     @property
     def snapshots(self) -> tuple[SourceSnapshot, ...]:
         """The full snapshots that the messages observed so far belong to."""
+
+
+class ServerWatch(Protocol):
+    def observe(self, message: Message) -> None: ...
+
+    def observe_columns(self, columns: MessageColumns) -> None:
+        """As ``observe`` of each message as JSON."""
+
+    @property
+    def orders(self) -> tuple[ServerOrder, ...]:
+        """Those of the copied tables in the messages observed so far."""
+
+
+@runtime_checkable
+class NamesServers(Decoder, Protocol):
+    """A decoder of messages whose positions are those of the server that they name."""
+
+    def server_watch(self) -> ServerWatch: ...
 
 
 @runtime_checkable

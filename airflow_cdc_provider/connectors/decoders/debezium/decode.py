@@ -31,6 +31,7 @@ from airflow_cdc_provider.connectors.decoders.debezium.message_templates import 
 from airflow_cdc_provider.connectors.decoders.debezium.options import DebeziumOptions
 from airflow_cdc_provider.connectors.decoders.debezium.placeholders import Placeholders
 from airflow_cdc_provider.connectors.decoders.debezium.positions import POSITIONS
+from airflow_cdc_provider.connectors.decoders.debezium.servers import Servers
 from airflow_cdc_provider.connectors.decoders.debezium.snapshots import Snapshots
 from airflow_cdc_provider.connectors.decoders.debezium.source_block import (
     position_of,
@@ -109,6 +110,13 @@ class DebeziumDecoder:
 
     def snapshot_watch(self) -> Snapshots:
         return Snapshots(self._options.blocking_snapshots)
+
+    def server_watch(self) -> Servers:
+        return Servers(self._copied_table)
+
+    def _copied_table(self, table: str) -> str:
+        name = self._settings.copied_name(table)
+        return name if self._settings.includes(name) else ""
 
     def decode(self, message: Message) -> list[Item]:
         key = ConnectValue(None)

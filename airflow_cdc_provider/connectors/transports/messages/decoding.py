@@ -27,10 +27,12 @@ from airflow_cdc_provider.connectors.decoders.common.message import (
     MarksSnapshots,
     Message,
     MessageColumns,
+    NamesServers,
+    ServerWatch,
     SnapshotWatch,
     no_statements,
 )
-from airflow_cdc_provider.connectors.source import Ignored, Resolved, SnapshotFound, StreamItem
+from airflow_cdc_provider.connectors.source import Ignored, OrderFound, Resolved, SnapshotFound, StreamItem
 from airflow_cdc_provider.connectors.transports.messages.filtering import RowFilter, row_filters
 from airflow_cdc_provider.connectors.transports.messages.returning_columns import ReturningColumns
 from airflow_cdc_provider.core.decisions.steps import TableTask
@@ -38,6 +40,8 @@ from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
 from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
 from airflow_cdc_provider.core.registry import load_class
 from airflow_cdc_provider.core.table.schema import TableSchema
+
+Watch = SnapshotWatch | ServerWatch
 
 BATCH_MESSAGES = 8192
 """How many messages are decoded at a time."""
@@ -125,40 +129,42 @@ class MessageReader:
 
         A barrier becomes a ``Resolved`` item of its channel instead of a record: other channels may be at an earlier
         time."""
-        watch = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
+        snapshots = self.decoder.snapshot_watch() if isinstance(self.decoder, MarksSnapshots) else None
+        servers = self.decoder.server_watch() if isinstance(self.decoder, NamesServers) else None
         returning = ReturningColumns()
-        for item in self._items(messages, watch):
+        for item in self._items(messages, [watch for watch in (snapshots, servers) if watch is not None]):
             returning.add(item)
             yield item
         yield from returning.holes()
-        yield from (SnapshotFound(snapshot) for snapshot in (watch.snapshots if watch is not None else ()))
+        yield from (SnapshotFound(snapshot) for snapshot in (snapshots.snapshots if snapshots is not None else ()))
+        yield from (OrderFound(order) for order in (servers.orders if servers is not None else ()))
 
-    def _items(self, messages: Iterable[Message], watch: SnapshotWatch | None) -> Iterator[StreamItem]:
+    def _items(self, messages: Iterable[Message], watches: Sequence[Watch]) -> Iterator[StreamItem]:
         if isinstance(self.decoder, DecodesMany) and not self.filters:
             remaining = iter(messages)
             while batch := list(islice(remaining, BATCH_MESSAGES)):
-                for item in self._decoded(self.decoder, batch, watch):
+                for item in self._decoded(self.decoder, batch, watches):
                     yield from self._ours(item)
             return
-        for message in self._converted(messages, watch):
+        for message in self._converted(messages, watches):
             for item in self.decoder.decode(message):
                 for ours in self._ours(item):
                     yield self.apply_filter(ours, message) if isinstance(ours, ChangeRecord) else ours
 
     def _decoded(
-        self, decoder: DecodesMany, messages: Sequence[Message], watch: SnapshotWatch | None
+        self, decoder: DecodesMany, messages: Sequence[Message], watches: Sequence[Watch]
     ) -> Iterator[Item | Block]:
         if isinstance(decoder, DecodesColumns) and decoder.reads_columns:
             with_columns, messages = self.converter.columns(messages)
             for columns in with_columns:
-                if watch is not None:
+                for watch in watches:
                     watch.observe_columns(columns)
                 yield from decoder.decode_columns(columns)
-        yield from decoder.decode_many(list(self._converted(messages, watch)))
+        yield from decoder.decode_many(list(self._converted(messages, watches)))
 
-    def _converted(self, messages: Iterable[Message], watch: SnapshotWatch | None) -> Iterator[Message]:
+    def _converted(self, messages: Iterable[Message], watches: Sequence[Watch]) -> Iterator[Message]:
         for message in self.converter.messages(messages):
-            if watch is not None:
+            for watch in watches:
                 watch.observe(message)
             yield message
 

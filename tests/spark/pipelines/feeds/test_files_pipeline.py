@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.spark.pipelines.hidden_columns import hashed, with_hash_key
 
 pytestmark = pytest.mark.jvm
 SEED = seed()
+POSITION = re.compile(rb'"file": "([^"]*)", "pos": (\d+)')
 Write = Callable[..., None]
 
 
@@ -182,3 +184,27 @@ def test_hidden_columns_of_a_feed(
     assert copied == {
         hashed(key): {"id": hashed(key), "word": hashed(row[1]), "amount": row[2]} for key, row in one.end.items()
     }, f"CDC_SEED={SEED}"
+
+
+def of_server(messages: Iterable[Message], server: str, file: str = r"\1") -> list[Message]:
+    """As a connector sends them that reads this server."""
+    source = rf'"file": "{file}", "gtid": "{server}:\2", "pos": \2'.encode()
+    return [one._replace(value=one.value and POSITION.sub(source, one.value)) for one in messages]
+
+
+def test_a_table_stops_when_its_connector_follows_another_server_to_lower_positions(
+    tmp_path: Path, spark: SparkSession, write: Write
+) -> None:
+    one, other = table("t", f"{SEED} t"), table("u", f"{SEED} u")
+    write("1.jsonl", [*of_server(one.next(40), "a"), *of_server(other.next(40), "a")])
+    feed = feed_pipeline(tmp_path, spark, one, other)
+    feed.run_successfully()
+    write("2.jsonl", [*of_server(one.rest(), "b", "binlog.000003"), *of_server(other.rest(), "b")])
+    feed.run()
+    dag_run = feed.run()
+    assert any("follows another server" in problem for problem in dag_run.problems), dag_run.problems
+    assert {table: row.state for table, row in feed.rows_of().items()} == {
+        "d.t": TableState.BLOCKED,
+        "d.u": TableState.REPLICATING,
+    }
+    assert list(feed.differences(other)) == [], "the positions of the new server are higher"

@@ -1,0 +1,86 @@
+"""Whether the positions of a table's changes are those of one server. Pure.
+
+A position in the binlog of MySQL or MariaDB is that of one server. When a connector follows a failover, the changes of
+the new server can have lower positions than those before: they would count as older ones. Two facts distinguish them
+from changes that a restarted connector sends again. The number in a GTID is higher than any before, or the server is
+new; without GTIDs, the position is higher than any of this server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, order=True)
+class Transaction:
+    """``number``: in the order of its server. ``at``: its position, as digits."""
+
+    number: int
+    at: str
+
+
+Ends = Mapping[str, Transaction]
+"""Server → one of its transactions."""
+
+
+@dataclass(frozen=True)
+class ServerOrder:
+    """What the messages of a table in one channel show. ``start``: the offset of the first one. ``top``: the highest
+    position. ``first``, ``last``: the transaction of each server with the lowest and the highest number. ``back``: the
+    last one of each server that follows a higher position; if the server is known, only those that are new count."""
+
+    channel: str
+    table: str
+    start: int = 0
+    top: str = ""
+    first: Ends = field(default_factory=dict)
+    last: Ends = field(default_factory=dict)
+    back: Ends = field(default_factory=dict)
+
+    def then(self, later: ServerOrder) -> ServerOrder:
+        """Of this and of a later part of the channel."""
+        ends = [*later.first.items(), *later.last.items()]
+        behind = [(server, found) for server, found in ends if found.at < self.top]
+        back = {server: found for server, found in [*later.back.items(), *behind] if self._is_new(server, found)}
+        last = {server: max(found, self.last.get(server, found)) for server, found in later.last.items()}
+        return replace(self, top=max(self.top, later.top), last={**self.last, **last}, back={**self.back, **back})
+
+    def _is_new(self, server: str, found: Transaction) -> bool:
+        known = self.last.get(server)
+        return known is None or found.number > known.number
+
+
+class OrderOfMessages:
+    """Takes the messages of a table in one channel, as they arrive."""
+
+    def __init__(self, channel: str, table: str, start: int) -> None:
+        self.channel, self.table, self.start = channel, table, start
+        self._first: dict[str, Transaction] = {}
+        self._last: dict[str, Transaction] = {}
+        self._back: dict[str, Transaction] = {}
+        self._top = ""
+
+    def add(self, server: str, number: int, at: str) -> None:
+        known = self._last.get(server)
+        if known is None or number > known.number:
+            self._last[server] = Transaction(number, at)
+            if at < self._top:
+                self._back[server] = self._last[server]
+        first = self._first.get(server)
+        if first is None or number < first.number:
+            self._first[server] = Transaction(number, at)
+        self._top = max(self._top, at)
+
+    @property
+    def order(self) -> ServerOrder:
+        return ServerOrder(self.channel, self.table, self.start, self._top, self._first, self._last, self._back)
+
+
+def join_orders(known: Iterable[ServerOrder], seen: Iterable[ServerOrder]) -> Iterator[ServerOrder]:
+    """One per channel and table. ``known``: those of the windows before; ``seen``: those of this window."""
+    joined = {(order.channel, order.table): replace(order, first={}, back={}) for order in known}
+    for order in sorted(seen, key=lambda one: (one.channel, one.start)):
+        before = joined.get((order.channel, order.table))
+        joined[order.channel, order.table] = before.then(order) if before else order
+    yield from joined.values()
