@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_cdc_provider.connectors.copied.reading import source_tasks
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import HoleFound
 from airflow_cdc_provider.connectors.transports.messages.decoding import Format, message_reader
@@ -109,6 +110,18 @@ def test_a_change_that_may_have_changed_rows_is_a_hole_at_its_first_message(
         assert [(one.table, one.kind) for one in found] == [("d.t", UNLOGGED)]
         assert words in found[0].detail
         assert found[0].order_key
+
+
+def test_messages_are_compared_with_the_last_ones_in_the_log_although_no_copy_has_applied_them() -> None:
+    """Each copy is paused: it has the columns of an earlier window."""
+    more = changed(ENUM, ENUM | {"parameters": {"allowed": "new,paid,sent"}})
+    (paused,) = source_tasks([replace(replicating(BEFORE), state=TableState.PAUSED)])
+    (view,) = replicating(more).views
+    behind_the_log = replace(paused, copies=(view,))
+    for task, fields, words in ((behind_the_log, BEFORE, ["lost the labels sent"]), (behind_the_log, more, [])):
+        items = message_reader(FORM, [task], 1).items([message(9, fields)])
+        found = [item.detail for item in items if isinstance(item, HoleFound)]
+        assert len(found) == len(words) and all(word in text for word, text in zip(words, found, strict=True))
 
 
 def test_labels_may_contain_any_characters() -> None:

@@ -57,6 +57,13 @@ FEEDS = (
         (FEED,),
     ),
     Mutant(
+        "messages are compared with a copy that is paused",
+        "airflow_cdc_provider/connectors/transports/messages/decoding.py",
+        "task.schema, furthest.schema, tuple",
+        "task.schema, task.control.schema, tuple",
+        (FEED,),
+    ),
+    Mutant(
         "the first messages of a topic show all its tables",
         "airflow_cdc_provider/connectors/transports/kafka/topic_tables.py",
         "else own | self._shared",
@@ -96,7 +103,7 @@ FEEDS = (
         "spark_jobs/windows/changed_servers.py",
         "holes = [_hole(order, manifest) for _, order in sorted(back.items())]",
         "holes: list[Hole] = []",
-        ("tests/spark/pipelines/feeds/test_files_pipeline.py",),
+        ("tests/core/test_server_orders.py",),
     ),
     Mutant(
         "changes that are sent again are those of another server",

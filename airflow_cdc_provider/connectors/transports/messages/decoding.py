@@ -215,4 +215,5 @@ def _copied_names(tasks: Sequence[TableTask]) -> dict[str, str]:
 def _copied_table(task: TableTask) -> CopiedTable:
     if task.control is None:
         return CopiedTable(task.rule, task.schema)
-    return CopiedTable(task.rule, task.schema, task.control.schema, tuple(task.control.ignored))
+    furthest, *_ = task.views
+    return CopiedTable(task.rule, task.schema, furthest.schema, tuple(task.control.ignored))
