@@ -10,11 +10,13 @@ import json
 from dataclasses import replace
 from operator import methodcaller
 
+from airflow_cdc_provider.connectors.registry import delivers_late
 from airflow_cdc_provider.core.decisions.schema_decisions import SchemaAction, SchemaDecision
 from airflow_cdc_provider.core.decisions.steps import STAGED, Batch, Outcome, StepResult, TableResult
 from airflow_cdc_provider.core.decisions.truncates import decide_truncate
 from airflow_cdc_provider.core.errors import Problem
 from airflow_cdc_provider.core.failpoints import failpoint
+from airflow_cdc_provider.core.log.change_log import batch_folder
 from airflow_cdc_provider.core.serde import to_plain
 from airflow_cdc_provider.core.table.control_record import ControlRecord
 from airflow_cdc_provider.core.table.own_rows import bounded_column
@@ -24,6 +26,7 @@ from spark_jobs.batches.batch_input import BatchInput, has_waiting_work
 from spark_jobs.batches.batch_plan import BatchPlan, plan_catch_up, plan_repair
 from spark_jobs.batches.built_batch import BuiltBatch
 from spark_jobs.batches.key_bounds import key_bounds
+from spark_jobs.batches.late_changes import LateChanges
 from spark_jobs.batches.schema_change import alter_table, copy_again, schema_decision, schema_policy
 from spark_jobs.batches.staged_rows import BATCH, ROWS
 from spark_jobs.copies.slices import stage_slice
@@ -84,10 +87,13 @@ def stage_table(job: Job, work: TableWork, more_states: frozenset[TableState] = 
 
 
 def _plan(job: Job, work: TableWork, control: ControlRecord, upto: int) -> BatchPlan:
-    step = job.step
+    step, task = job.step, work.task
+    late = None
+    if delivers_late(step.definition):
+        late = LateChanges(job.log, task, control, batch_folder(task.table, step.attempt))
     if step.repair:
-        return plan_repair(job.log, control, step.repair[0], step.repair[-1])
-    return plan_catch_up(job.log, work.task, control, upto, schema_policy(job, work.task))
+        return plan_repair(job.log, control, step.repair[0], step.repair[-1], late)
+    return plan_catch_up(job.log, task, control, upto, schema_policy(job, task), late)
 
 
 def _decision(job: Job, work: TableWork, control: ControlRecord, plan: BatchPlan) -> SchemaDecision | None:

@@ -19,6 +19,11 @@ def fetches_rows(definition: Definition) -> bool:
     return issubclass(load_class("source", definition.source.type, SOURCES), FetchesRows)
 
 
+def delivers_late(definition: Definition) -> bool:
+    """Whether the source may deliver changes again, or after later ones of their table."""
+    return definition.source.type in MESSAGE_SOURCES
+
+
 def registry_connection(definition: Definition) -> str:
     """The connection id of the schema registry; empty if there is none."""
     return str(definition.source.options.get(REGISTRY, "")) if definition.source.type in MESSAGE_SOURCES else ""

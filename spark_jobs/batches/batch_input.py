@@ -104,6 +104,12 @@ class BatchInput:
             return last_truncate(self.job.log, self._truncating_windows, self.control.floor)
         return self.stats.truncated_at
 
+    @property
+    def late_truncate(self) -> str:
+        """The order key of the last truncate, if the target may have rows of later changes; else empty."""
+        at = self.truncated_at
+        return at if at is not None and at < self.control.applied.newest and not self.plan.touched else ""
+
     @cached_property
     def truncates(self) -> tuple[Truncate, ...]:
         """The truncates of the batch, for a history."""
@@ -206,7 +212,7 @@ class BatchInput:
             self.images.initials(),
             keep_deleted=deletes and self.task.rule.on_delete is OnDelete.SOFT,
             ignore_deletes=deletes and self.task.rule.ignores_deletes,
-            truncated=self.truncated_at is not None,
+            truncated=self.truncated_at is not None and not self.late_truncate,
             own_row=bool(self.plan.touched),
         )
         return Fold(rules, doubly_held=deletes and schema.regime is Regime.DOUBLE)
@@ -271,6 +277,7 @@ class BatchInput:
             counts=stats.counts,
             partial=partial,
             truncated=self.truncated_at is not None,
+            truncated_at=self.late_truncate,
             repair=bool(self.plan.touched),
             added=self.plan.added,
             accounting=accounting,
@@ -278,6 +285,7 @@ class BatchInput:
             retired_below=self.retired_below,
             ignored=dict(self.plan.ignored),
             versions_until=self._versions_until,
+            newest=self.stats.newest,
         )
 
     def _with_truncates(self, carry: CarryOver) -> CarryOver:

@@ -22,6 +22,7 @@ from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare
 from airflow_cdc_provider.core.table.source_names import in_shell
 from airflow_cdc_provider.staging.change_log import ChangeLog
+from spark_jobs.batches.late_changes import LateChanges
 from spark_jobs.batches.schema_evolution import walk_schemas
 from spark_jobs.batches.truncates import Truncates, find_truncates
 from spark_jobs.batches.wanted_columns import WantedColumns
@@ -30,11 +31,11 @@ from spark_jobs.windows.log_reader import WindowSlice, window_schemas, windows_b
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """``windows`` have records. After the batch the cursor of the table is ``window`` and its schema is ``schema``.
-    ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``: the schema change
-    before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends. ``ignored_truncates``:
-    windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to be renamed.
-    ``ignored``: those that they have decided not to copy, and that the table still has."""
+    """``windows`` have records, or had late ones only. After the batch the cursor of the table is ``window`` and its
+    schema is ``schema``. ``touched``: only keys in these windows are staged (a repair); all keys where empty. ``stop``:
+    the schema change before which the batch ends; ``truncate``: the window with the TRUNCATE before which it ends.
+    ``ignored_truncates``: windows whose TRUNCATEs are not applied. ``renamed``: columns that operators have decided to
+    be renamed. ``ignored``: those that they have decided not to copy, and that the table still has."""
 
     windows: tuple[WindowSlice, ...]
     window: int
@@ -53,26 +54,34 @@ class BatchPlan:
 
 
 def plan_catch_up(
-    log: ChangeLog, task: TableTask, control: ControlRecord, upto: int, policy: SchemaPolicy | None = None
+    log: ChangeLog,
+    task: TableTask,
+    control: ControlRecord,
+    upto: int,
+    policy: SchemaPolicy | None = None,
+    late: LateChanges | None = None,
 ) -> BatchPlan:
     """All windows after the cursor, up to the first hole, to the first schema change that needs more than an added
     column, and to the first TRUNCATE that may not be applied. ``policy``: for schema changes, the default one if it is
-    None."""
+    None. ``late``: of a source that delivers changes late. Raises IntegrityBroken (TGT043)."""
     policy = policy or SchemaPolicy()
     windows = windows_between(log, task.source_table, control.window, last_window_before_hole(log, control, upto))
+    recorded = frozenset(window.window for window in windows if window.part.rows)
+    windows = late.removed_from(windows) if late else windows
     truncates = Truncates() if task.rule.ignores_truncates else find_truncates(log, control, windows, policy)
     if truncates.waiting:
         windows = [window for window in windows if window.window < truncates.waiting]
     current = without_ignored(row_schema(control.schema or task.schema), control.ignored)
     wanted = WantedColumns(control.ignored, newly_ignored(log.decisions(), task.table, control.window))
-    schemas = [wanted.of(window) for window in window_schemas(log, windows, current, control.floor)]
+    after = late.schemas_after if late else control.floor
+    schemas = [wanted.of(window) for window in window_schemas(log, windows, current, after)]
     several = any(len(window.schemas) > 1 for window in schemas)
     renamed = decided_renames(log.decisions(), task.table, control.window) if several else {}
     approved = partial(_is_approved, log, control)
     walked = walk_schemas(current, control.window, schemas, policy, approved, renamed or None)
     reached = walked.window == (windows[-1].window if windows else control.window)
     return BatchPlan(
-        tuple(window for window in windows if window.window <= walked.window and window.part.rows),
+        tuple(window for window in windows if window.window <= walked.window and window.window in recorded),
         walked.window,
         walked.schema,
         walked.added,
@@ -97,7 +106,9 @@ def last_window_before_hole(log: ChangeLog, control: ControlRecord, upto: int) -
     return upto
 
 
-def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -> BatchPlan:
+def plan_repair(
+    log: ChangeLog, control: ControlRecord, first: int, last: int, late: LateChanges | None = None
+) -> BatchPlan:
     """The windows ``first`` to ``last``, and all later ones up to the cursor, which may have changed the same keys.
     Windows before a hole are left out: the copy after the hole replaced their rows. Raises CommandRefused where the log
     or the table cannot serve the repair."""
@@ -111,6 +122,7 @@ def plan_repair(log: ChangeLog, control: ControlRecord, first: int, last: int) -
         )
     hole = last_hole(map(log.manifest, range(first, control.window + 1)), control)
     windows = windows_between(log, control.source_table, hole or first - 1, control.window)
+    windows = late.removed_from(windows, repair=True) if late else windows
     schemas = window_schemas(log, windows, control.schema, control.floor)
     in_order = [*(schema for window in schemas for schema in window.schemas), control.schema]
     gone = {

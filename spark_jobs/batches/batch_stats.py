@@ -27,6 +27,7 @@ from spark_jobs.windows.parquet_files import open_parquet
 COLUMNS = ["op", "order_key", "after_complete", "phase", "link_id", "refetch"]
 PIECE_ROWS = 64 * 1024
 PARTIAL = pa.array(sorted(operation.value for operation in IMAGE_OPERATIONS - {Operation.REPLACE}))
+NO_CHANGES = pa.array(sorted(one.value for one in (*CONTROL_OPERATIONS - {Operation.TRUNCATE}, Operation.UNREADABLE)))
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ EMPTY_SHAPE = BatchShape()
 
 @dataclass(frozen=True)
 class BatchStats:
-    """``records`` above the floor, ``counts`` of them by operation. ``truncated_at``: the order key of the last
+    """``records`` above the floor, ``counts`` of them by operation. ``newest``: the highest order key of a row change
+    or truncate. ``truncated_at``: the order key of the last
     truncate; ``barrier``: that of the last barrier. ``valueless``: how many report that a row changed without its
     values."""
 
@@ -58,6 +60,7 @@ class BatchStats:
     barrier: str
     shape: BatchShape
     valueless: int
+    newest: str = ""
 
     @property
     def controls(self) -> int:
@@ -69,7 +72,7 @@ def batch_stats(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> B
     """One pass over the records. Raises StagingInvalid (STG005) where their number differs from the manifest."""
     counts: Counter[str] = Counter()
     truncated_at: str | None = None
-    barrier = ""
+    barrier, newest = "", ""
     shape = BatchShape()
     valueless = 0
     for piece in _pieces(log, windows):
@@ -77,10 +80,12 @@ def batch_stats(log: ChangeLog, windows: Sequence[WindowSlice], floor: str) -> B
         counts.update({count["values"]: count["counts"] for count in pc.value_counts(above_floor["op"]).to_pylist()})
         truncated_at = _last(above_floor, Operation.TRUNCATE, truncated_at or "") or None
         barrier = _last(above_floor, Operation.BARRIER, barrier)
+        changes = above_floor.filter(pc.invert(pc.is_in(above_floor["op"], NO_CHANGES)))
+        newest = max(newest, pc.max(changes["order_key"]).as_py() or "")
         shape += _shape(above_floor)
         valueless += len(above_floor.filter(pc.greater(pc.list_value_length(above_floor["refetch"]), 0)))
     valueless += counts[Operation.GAP]
-    return BatchStats(counts.total(), dict(counts), truncated_at, barrier, shape, valueless)
+    return BatchStats(counts.total(), dict(counts), truncated_at, barrier, shape, valueless, newest)
 
 
 def parked_shape(log: ChangeLog, carry: CarryOver) -> BatchShape:

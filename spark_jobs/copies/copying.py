@@ -23,6 +23,7 @@ from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.change_log import RELOAD, RESTART, Manifest
 from airflow_cdc_provider.core.log.copy_progress import copy_folder, paused_path
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.table.applied_order import AppliedOrder
 from airflow_cdc_provider.core.table.control_record import ControlRecord, split_token
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.history import stored_schema
@@ -139,6 +140,7 @@ def build_control_record(
         source_identity=step.source_identity,
         ignored=ids_of(task.ignored, task.logged.schema) if task.logged else {},
         extent=task.rule.snapshot.extent,
+        applied=AppliedOrder(step.window),
         shard_value=task.rule.shard_value,
         resyncs=task.resyncs,
         comments=dict.fromkeys(current.control.comments) if current.control else {},

@@ -89,6 +89,7 @@ def merge_plan(task: TableTask, batch: Batch, added: tuple[Column, ...]) -> Merg
         added,
         tuple((low, high) for _, low, high in batch.bounds),
         own_rows(task.rule),
+        batch.truncated_at,
     )
 
 

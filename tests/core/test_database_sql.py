@@ -47,6 +47,16 @@ def test_a_keyed_merge_in_postgres() -> None:
     ]
 
 
+def test_a_late_truncate_leaves_rows_of_later_changes() -> None:
+    plan = MergePlan(KEYED, OnDelete.SOFT, truncated=True, truncated_at="0a")
+    assert [
+        text for effect, text in statements(POSTGRES, plan) if "NOT EXISTS" in text and effect is Effect.UPDATED
+    ] == [
+        """UPDATE T AS t SET "_cdc_deleted" = TRUE WHERE NOT t."_cdc_deleted" AND"""
+        """ coalesce(t."_cdc_order", '') <= '0a' AND NOT EXISTS (SELECT 1 FROM S AS s WHERE t."id" = s."id")"""
+    ]
+
+
 def test_a_soft_partial_merge_in_mysql_clears_rows_that_are_inserted_again_and_flags_before_it_updates() -> None:
     effects = [effect for effect, _ in statements(MYSQL, MergePlan(KEYED, OnDelete.SOFT, partial=True))]
     assert effects == [Effect.FORGET, Effect.REFUSE, Effect.REFUSE, Effect.UPDATED, Effect.UPDATED, Effect.INSERTED]

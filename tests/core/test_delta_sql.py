@@ -75,6 +75,16 @@ def test_an_added_column_with_an_initial_value_fills_all_other_rows_and_drops_th
     assert lines[-1] == "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)"
 
 
+def test_a_late_truncate_leaves_rows_of_later_changes_which_get_the_initial_value_of_an_added_column() -> None:
+    added = Column("n", LogicalType(Kind.INT32), initial="7")
+    schema = TableSchema("public.t", (ID, added), ("id",))
+    plan = MergePlan(schema, OnDelete.HARD, truncated=True, added=(added,), truncated_at="0a")
+    assert merged(plan).splitlines()[-2:] == [
+        "WHEN NOT MATCHED BY SOURCE AND coalesce(t._cdc_order, '') <= '0a' THEN DELETE",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.`n` = CAST('7' AS INT)",
+    ]
+
+
 def test_a_repair_accepts_equal_order_keys_and_compares_a_nullable_key_null_safely() -> None:
     schema = TableSchema("public.t", (Column("k", LogicalType(Kind.TEXT)),), ("k",))
     text = merged(MergePlan(schema, OnDelete.HARD, not_older=True, ranges=(("'a'", "'b'"),)))

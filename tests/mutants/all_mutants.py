@@ -21,6 +21,7 @@ from tests.mutants.folds import FOLDS
 from tests.mutants.formats import EVENT_FORMATS
 from tests.mutants.histories import HISTORY
 from tests.mutants.identities import IDENTITIES
+from tests.mutants.late_changes import LATE_CHANGES
 from tests.mutants.leaving import LEAVING
 from tests.mutants.meanings import MEANINGS
 from tests.mutants.measuring import MEASURING_MUTANTS
@@ -56,6 +57,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SEVERAL_COPIES,
     *COMMANDS,
     *LEAVING,
+    *LATE_CHANGES,
     *MEANINGS,
     *SALESFORCE,
     *POLLING,

@@ -211,11 +211,12 @@ class Batch:
     """The output of stage for one table, and the input of merge: merge-ready rows in ``folder``.
 
     Built for the target's version at ``fence`` and ``lo_window``; ``window`` is the cursor after the merge.
-    ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted. ``bounds``: name,
+    ``partial``: some rows lack columns. ``truncated``: rows that are not in the batch are deleted; of those with an
+    order key, only up to ``truncated_at``, unless it is empty. ``bounds``: name,
     least and greatest value of leading key columns, as SQL literals of the target. ``added``: columns that the target
     does not have. ``repair``: the batch applies windows again with the row guard "not older", and keeps the cursor.
     ``carry``, ``retired_below``, ``ignored`` and ``versions_until``: for the control record; None: as before.
-    ``high``: the high watermark of rows that were copied."""
+    ``high``: the high watermark of rows that were copied. ``newest``: the highest order key of the batch."""
 
     table: str
     folder: str
@@ -227,6 +228,7 @@ class Batch:
     counts: dict[str, int] = field(default_factory=dict)
     partial: bool = False
     truncated: bool = False
+    truncated_at: str = ""
     repair: bool = False
     bounds: tuple[tuple[str, str, str], ...] = ()
     added: tuple[Column, ...] = ()
@@ -236,3 +238,4 @@ class Batch:
     ignored: dict[str, str] | None = None
     versions_until: str = ""
     high: int | None = None
+    newest: str = ""

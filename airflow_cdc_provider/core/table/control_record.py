@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
+from airflow_cdc_provider.core.table.applied_order import NOTHING_APPLIED, AppliedOrder
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.copy_extent import WHOLE, CopyExtent
 from airflow_cdc_provider.core.table.identity import TableIdentity
@@ -48,6 +49,7 @@ class ControlRecord:
 
     ``manifest_sha256`` and ``hi`` belong to ``window``. ``high``: the high watermark of an inexact copy, as a window.
     ``carry``: what the batch could not finish. ``retired_below``: an unordered source delivers nothing at or below it.
+    ``applied``: which changes the copy has applied, to recognise late ones.
     ``rows``: the number of rows after this commit, counted from what the provider wrote and deleted; None if the target
     counts them itself, or if the last copy did not.
     ``accounting``: the outcomes of the records that the batch read (``core.log.quarantine.build_accounting``).
@@ -88,6 +90,7 @@ class ControlRecord:
     holes: tuple[dict[str, Any], ...] = ()
     carry: CarryOver = NOTHING
     retired_below: str = ""
+    applied: AppliedOrder = NOTHING_APPLIED
     versions_until: str = ""
     resyncs: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)

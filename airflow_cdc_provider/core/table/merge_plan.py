@@ -75,7 +75,8 @@ class Clause:
 
 @dataclass(frozen=True)
 class MergePlan:
-    """``added``: columns new to the target. ``ranges``: cover the bounded key column of all staged rows, as SQL
+    """``truncated_at``: the order key of a late truncate: rows of later changes stay; empty: no row is newer than the
+    truncate. ``added``: columns new to the target. ``ranges``: cover the bounded key column of all staged rows, as SQL
     literals of the target; empty: unlimited. ``not_older``: equal order keys pass the row guard, too, and rows
     without one, which another writer wrote (repair). ``own``: the rows that the merge may change; None: all."""
 
@@ -87,6 +88,7 @@ class MergePlan:
     added: tuple[Column, ...] = ()
     ranges: tuple[tuple[str, str], ...] = ()
     own: OwnRows | None = None
+    truncated_at: str = ""
 
     @property
     def soft(self) -> bool:
@@ -128,7 +130,9 @@ class MergePlan:
     def _rest(self) -> Iterable[Clause]:
         if self.truncated:
             yield Clause(RowMatch.TARGET_ONLY, Action.MARK_DELETED if self.soft else Action.DELETE)
-        elif any(column.initial is not None for column in self.added):
+        if self.truncated and not self.truncated_at:
+            return
+        if any(column.initial is not None for column in self.added):
             yield Clause(RowMatch.TARGET_ONLY, Action.FILL)
 
 

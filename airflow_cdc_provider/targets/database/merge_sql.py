@@ -190,6 +190,8 @@ class _Renderer:
 
     def _own_without_staged_row(self, row: str) -> str:
         own = f"{own_condition(self.sql, self.plan.own, row)} AND " if self.plan.own else ""
+        if self.plan.truncated_at:
+            own += f"coalesce({row}.{self.sql.quoted(ORDER)}, '') <= '{self.plan.truncated_at}' AND "
         return f"{own}NOT EXISTS (SELECT 1 FROM {self.staged} AS {S} WHERE {self._same_key(row)})"
 
     def _updates(self) -> dict[str, str]:

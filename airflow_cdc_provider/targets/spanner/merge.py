@@ -77,6 +77,8 @@ def merge_at_once(
 def _apply(
     transaction: Transaction, stored: Stored, rows: pa.Table, plan: MergePlan, left: int, expected: TargetState
 ) -> Applied:
+    if plan.truncated_at:
+        raise Exceeds
     if plan.truncated and not plan.soft:
         return _apply_to_empty(transaction, stored, rows, plan, expected)
     swept = Applied([], Counts())

@@ -187,8 +187,9 @@ def _save_part(session: Session, parts: PartsOf, part: PartKey, rows: pa.Table) 
 
 
 def _refused(session: Session, stored: Stored, plan: MergePlan, rows: pa.Table) -> int:
-    """Behind a truncate no row is required."""
-    if not plan.partial or plan.truncated or not stored.schema.key:
+    """Behind a truncate no row is required, except behind a late one."""
+    emptied = plan.truncated and not plan.truncated_at
+    if not plan.partial or emptied or not stored.schema.key:
         return 0
     keyed = KeyedRows(stored, rows)
     return keyed.apply(plan, keyed.found(session.read)).refused

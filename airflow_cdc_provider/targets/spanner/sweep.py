@@ -114,7 +114,10 @@ class Sweep:
         return [ORDER_COLUMN.name, *([DELETED_COLUMN.name] if self.stored.soft else [])]
 
     def _leaves(self, row: Sequence[Value], width: int) -> bool:
-        return not self._technical or not self.before or str(text_of(row[width])) < self.before
+        if not self._technical:
+            return True
+        order, late = str(text_of(row[width])), self.plan.truncated_at
+        return (not self.before or order < self.before) and (not late or order <= late)
 
     def _updates(self, rows: Sequence[list[Value]], width: int, more: Mapping[str, Value]) -> list[Any]:
         values = dict(more) if more else dict(self.initial)

@@ -83,6 +83,8 @@ def _clause(plan: MergePlan, clause: Clause) -> str:
         conditions.append(f"{S}.{ORDER} {newer}")
     if clause.rows is RowMatch.TARGET_ONLY and clause.action is Action.MARK_DELETED:
         conditions.append(f"NOT {T}.{DELETED}")
+    if clause.rows is RowMatch.TARGET_ONLY and clause.action is not Action.FILL and plan.truncated_at:
+        conditions.append(f"coalesce({T}.{ORDER}, '') <= {text_literal(plan.truncated_at)}")
     if clause.rows is RowMatch.TARGET_ONLY and plan.own:
         conditions.append(own_condition(plan.own, T))
     when = " AND ".join([clause.rows.value.upper(), *conditions])

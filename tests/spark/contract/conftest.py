@@ -27,7 +27,8 @@ IN_EVERY_RUN: dict[str, set[str]] = {
     "redshift with isolation by snapshots": {"test_one_of_two_concurrent_merges_of_a_batch_applies"},
     "snowflake": set(),
     "snowflake by external stage": set(),
-    "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"},
+    "spanner": {"test_attempts", "test_commits", "test_cuts", "test_merge_keyless", "test_types"}
+    | {"test_a_truncate_that_comes_late_keeps_the_rows_of_later_changes"},
 }
 """The files and tests that these kits run in every run; the rest is for the nightly run. Delta and PostgreSQL run
 everything. BigQuery, Redshift and Snowflake have files of their own for every run, as ``test_redshift_commits``. With

@@ -57,6 +57,23 @@ def test_a_soft_delete_flags_and_keeps_an_insert_revives_and_a_truncate_flags_al
     assert refused(table.apply([changes.update(1, "x")]))
 
 
+@pytest.mark.parametrize("on_delete", [OnDelete.HARD, OnDelete.SOFT])
+def test_a_truncate_that_comes_late_keeps_the_rows_of_later_changes(
+    kit: TargetKit, tmp_path: Path, on_delete: OnDelete
+) -> None:
+    table = KitTable(kit, tmp_path, KEYED, on_delete)
+    changes = changes_of(table)
+    table.copy([changes.row(0, "a", "w"), changes.row(7, "z", "w")])
+    late = table.truncate()
+    table.apply([changes.insert(1, "b", "w"), changes.insert(7, "y", "w")])
+    table.apply([late, changes.insert(3, "c", "w"), changes.update(1, "B")])
+    live = [(1, "B", "w"), (3, "c", "w"), (7, "y", "w")]
+    if on_delete is OnDelete.HARD:
+        assert table.rows() == live
+    else:
+        assert table.rows("_cdc_deleted") == [(0, "a", "w", True), *((*row, False) for row in live)]
+
+
 def test_a_changed_key_leaves_its_old_row_flagged_and_a_row_that_moves_back_revives_it(
     kit: TargetKit, tmp_path: Path
 ) -> None:

@@ -60,6 +60,8 @@ def require_plan(plan: MergePlan) -> None:
         raise NeedsSpark("a repair of soft-deleted rows")
     if plan.truncated and plan.soft:
         raise NeedsSpark("a truncate of soft-deleted rows")
+    if plan.truncated_at:
+        raise NeedsSpark("a late truncate")
     if plan.truncated and plan.own:
         raise NeedsSpark("a truncate of some of the rows")
     if plan.truncated and plan.not_older:

@@ -1,0 +1,121 @@
+"""Which changes are late, and what the applied changes of their rows mean for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pytest
+
+from airflow_cdc_provider.core.log.positions import epoch_prefix
+from airflow_cdc_provider.core.table.applied_order import AppliedOrder
+from spark_jobs.folds.later_changes import COLUMNS, LaterChanges, late_keys
+
+NEWEST = "9"
+Change = tuple[str, str, str | None, bool]
+"""Operation, order key, key, and whether all columns are known."""
+
+
+def records(changes: Iterable[Change]) -> pa.Table:
+    rows = [
+        {"op": op, "order_key": order, "key_before": key if op == "delete" else None, "after_complete": whole}
+        | {"key": None if op == "delete" else key}
+        for op, order, key, whole in changes
+    ]
+    types = {"after_complete": pa.bool_()}
+    return pa.Table.from_pylist(rows, pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS]))
+
+
+def fate(late: Change, *applied: Change, forgotten: str = "", ignore: bool = False) -> str:
+    """Of a late change; empty if it is applied."""
+    later, arrived = LaterChanges(), records([late])
+    later.add(records(applied), late_keys(arrived, NEWEST), ignore, ignore)
+    found = later.fates(arrived, NEWEST, forgotten)
+    return "".join(name for name in ("repeated", "superseded", "unknown") if getattr(found, name)[0])
+
+
+INSERT: Change = ("insert", "5", "[1]", True)
+TRUNCATE: Change = ("truncate", "5", None, False)
+
+
+@pytest.mark.parametrize(
+    ("applied", "expected"),
+    [
+        ((), ""),
+        ((("insert", "5", "[1]", True),), "repeated"),
+        ((("delete", "7", "[1]", False),), "superseded"),
+        ((("truncate", "7", None, False),), "superseded"),
+        ((("update", "7", "[1]", True),), "superseded"),
+        ((("replace", "7", "[1]", False),), "superseded"),
+        ((("update", "7", "[1]", False),), "unknown"),
+        ((("update", "7", "[1]", False), ("update", "6", "[1]", True)), "superseded"),
+        ((("delete", "4", "[1]", False), ("truncate", "4", None, False), ("update", "4", "[1]", False)), ""),
+        ((("delete", "7", "[2]", False), ("insert", "5", "[2]", True), ("update", "7", "[2]", False)), ""),
+        ((("unreadable", "7", "[1]", False), ("schema", "7", None, False)), ""),
+    ],
+)
+def test_a_late_change_depends_on_the_later_changes_of_its_row(applied: tuple[Change, ...], expected: str) -> None:
+    assert fate(INSERT, *applied) == expected
+
+
+def test_deletes_and_truncates_that_the_copy_ignores_supersede_nothing() -> None:
+    assert fate(INSERT, ("delete", "7", "[1]", False), ("truncate", "7", None, False), ignore=True) == ""
+    assert fate(INSERT, ("delete", "7", "[1]", False), ("update", "7", "[1]", True), ignore=True) == "superseded"
+
+
+def test_a_truncate_is_repeated_or_applied() -> None:
+    assert fate(TRUNCATE, TRUNCATE) == "repeated"
+    assert fate(TRUNCATE, ("truncate", "7", None, False), ("insert", "7", "[1]", True), forgotten="8") == ""
+
+
+def test_what_the_log_has_forgotten_is_unknown_unless_it_shows_a_later_change() -> None:
+    assert fate(INSERT, forgotten="4") == ""
+    assert fate(INSERT, forgotten="5") == "unknown"
+    assert fate(INSERT, ("delete", "7", "[1]", False), forgotten="8") == "superseded"
+
+
+def test_changes_that_are_not_late_are_not_looked_at() -> None:
+    newer = ("insert", "a", "[1]", True)
+    assert fate(newer, newer, ("delete", "b", "[1]", False), forgotten="c") == ""
+    assert late_keys(records([newer, INSERT, ("unreadable", "5", "[3]", False)]), NEWEST).to_pylist() == ["[1]"]
+
+
+def order(window: int) -> str:
+    return f"{epoch_prefix(1)}{window:032x}{0:016x}01"
+
+
+def test_the_limit_of_what_the_log_has_forgotten_lies_between_its_oldest_windows_and_half_of_it() -> None:
+    retained, applied = 40, AppliedOrder(3)
+    for cursor in range(3, 400):
+        oldest = max(1, cursor - retained)
+        applied = applied.after(cursor, order(cursor + 1), oldest)
+        forgotten = applied.forgotten(oldest)
+        if oldest <= 4:
+            assert forgotten == "", "the log has all windows after the copy"
+        else:
+            assert order(oldest - 1) <= forgotten <= order(cursor - retained // 4)
+        assert len(applied.marks) <= 12
+    assert applied.newest == order(400)
+
+
+def test_a_batch_without_changes_and_a_late_one_keep_the_newest_order_key() -> None:
+    applied = AppliedOrder(1).after(1, order(9), 1).after(2, "", 1).after(3, order(4), 1)
+    assert (applied.since, applied.newest) == (1, order(9))
+
+
+def test_a_copy_made_before_this_was_recorded_has_forgotten_what_its_log_lacks() -> None:
+    applied = AppliedOrder().after(50, order(51), 20)
+    assert applied.forgotten(20) == order(51)
+
+
+@pytest.mark.parametrize(
+    ("newest", "all_ordered"),
+    [
+        (order(7), True),
+        (f"{epoch_prefix(1)}{0:032x}{7:016x}01", False),
+        (f"{epoch_prefix(1)}{7:016x}01", False),
+        ("", False),
+    ],
+)
+def test_order_keys_of_offsets_alone_do_not_order_all_changes(newest: str, all_ordered: bool) -> None:
+    assert AppliedOrder(0, newest).orders_all is all_ordered

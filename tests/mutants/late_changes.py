@@ -1,0 +1,80 @@
+"""Late changes of feeds. ``ONLY="late"`` runs these."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+PURE = "tests/core/test_late_changes.py"
+FILES = "tests/spark/pipelines/feeds/test_late_files.py"
+TOUCHED = f"{FILES}::test_a_touched_file_restores_no_deleted_row"
+EMPTIED = f"{FILES}::test_a_touched_file_with_a_truncate_empties_nothing"
+LATE = f"{FILES}::test_a_late_file_is_applied_as_if_it_had_come_in_time"
+ADDED = f"{FILES}::test_a_touched_file_from_before_a_column_was_added_keeps_its_values"
+FATES = "spark_jobs/folds/later_changes.py"
+BATCHES = "spark_jobs/batches"
+
+LATE_CHANGES = (
+    Mutant(
+        "a late change is not compared with later ones",
+        FATES,
+        "order < max(self.whole",
+        "order > max(self.whole",
+        (PURE,),
+    ),
+    Mutant(
+        "a late change that later partial ones hide is applied",
+        FATES,
+        'order < self.partial.get(key, "") or order <= forgotten',
+        "order <= forgotten",
+        (PURE,),
+    ),
+    Mutant(
+        "a late change that the log has forgotten is applied",
+        FATES,
+        " or order <= forgotten",
+        "",
+        (PURE,),
+    ),
+    Mutant(
+        "ignored deletes supersede late changes",
+        FATES,
+        "complete if ignore_deletes else pc.or_(complete, gone)",
+        "pc.or_(complete, gone)",
+        (PURE,),
+    ),
+    Mutant(
+        "the oldest late mark is a recent one",
+        "airflow_cdc_provider/core/table/applied_order.py",
+        "> (cursor - oldest) // 2",
+        ">= 1",
+        (PURE,),
+    ),
+    Mutant(
+        "feeds deliver nothing late",
+        "airflow_cdc_provider/connectors/registry.py",
+        "return definition.source.type in MESSAGE_SOURCES",
+        "return False",
+        (TOUCHED, EMPTIED),
+    ),
+    Mutant(
+        "a batch forgets the newest order key, so that nothing is late",
+        f"{BATCHES}/batch_input.py",
+        "newest=self.stats.newest,",
+        'newest="",',
+        (TOUCHED,),
+    ),
+    Mutant(
+        "a late truncate removes the rows of later changes",
+        f"{BATCHES}/batch_input.py",
+        "truncated_at=self.late_truncate,",
+        'truncated_at="",',
+        (LATE,),
+    ),
+    Mutant(
+        "late changes alter the table back",
+        f"{BATCHES}/batch_plan.py",
+        "after = late.schemas_after if late else control.floor",
+        "after = control.floor",
+        (ADDED,),
+    ),
+)
