@@ -49,7 +49,8 @@ class Copy:
     ``kept``: keys whose rows an operator has kept although they left the source. ``decided``: records in quarantine
     about which a decision is final. ``nulls``: values that cannot be represented were once set to NULL. ``grounds``:
     what happened since the copy was last equal and may stop it. ``recounted``: how often a history was copied again
-    while a renamed column looked like another one: each row may have a new version. ``new``: what becomes of its table,
+    while a renamed column looked like another one: each row may have a new version. ``paused``: by an operator, with
+    the command ``pause``, which is empty once the table that was paused is lost. ``new``: what becomes of its table,
     which came under a pattern and has no copy yet; ``unwanted``: an operator does not want the copy. ``outside``: keys
     of rows that the last full copy left out, as long as they are not changed."""
 
@@ -68,6 +69,7 @@ class Copy:
     recounted: int = 0
     nulls: bool = False
     paused: bool = False
+    pause: str = ""
     copied_again: bool = False
     new: str = ""
     unwanted: bool = False

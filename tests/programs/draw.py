@@ -262,6 +262,7 @@ FEATURES_OF_PROGRAMS: dict[str, Feature] = {
     "operator": Feature(
         (
             then(command("pause")),
+            then(command("resync"), command("pause"), PUT, SETTLE),
             then(command("resume")),
             then(command("rewind"), SETTLE),
             then(command("verify", "repair"), st.just(acts.Run())),

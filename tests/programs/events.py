@@ -56,6 +56,7 @@ def _(act: acts.LoseCopy, life: Life) -> None:
         if other.target == copy.target and other.name in rows and rows[other.name].target == row.target:
             other.grounds.add("missing")
             other.past = Past()
+            other.pause = ""
 
 
 @carry_out.register

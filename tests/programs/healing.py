@@ -37,7 +37,7 @@ def heal(life: Life) -> None:
     for copy in life.copies.values():
         if copy.paused:
             life.record_command(CommandKind.RESUME, copy.name)
-            copy.paused = False
+            copy.paused, copy.pause = False, ""
     life.world.wait()
     for _ in range(3):
         for number in range(RUNS):

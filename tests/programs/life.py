@@ -45,7 +45,7 @@ class Servers:
 
 class Life(Pipeline):
     """``off``: settings of the server that are not as the replicator needs them. ``gone``: copies whose table
-    was dropped, by name."""
+    was dropped, by name; ``unlisted``: those that left the YAML."""
 
     def __init__(self, folder: Path, servers: Servers, setup: Setup, world: World, stack: contextlib.ExitStack) -> None:
         self.folder, self.servers, self.setup, self.world, self.stack = folder, servers, setup, world, stack
@@ -53,6 +53,7 @@ class Life(Pipeline):
         self.copies: dict[str, Copy] = {}
         self.off: set[str] = set()
         self.gone: dict[str, Copy] = {}
+        self.unlisted: dict[str, Copy] = {}
         self.outage = False
         self.warehouses: dict[str, Database] = {}
         self._numbers = count(1)
@@ -182,10 +183,15 @@ class Life(Pipeline):
     def list_tables(self, count: int) -> None:
         self.listed = self.source_tables[:count]
         self.redefine(tables=self._rules(self.setup))
-        known = set(self.copies)
+        known = self.copies
         self.set_targets(self.kinds)
-        for name in self.copies.keys() - known:
-            self.copies[name].grounds.add("listed")
+        for name in known.keys() - self.copies.keys():
+            self.unlisted[name] = known[name]
+        for name in self.copies.keys() - known.keys():
+            copy, former = self.copies[name], self.unlisted.pop(name, None)
+            copy.grounds.add("listed")
+            if former:
+                copy.paused, copy.pause = former.paused, former.pause
 
     def _schema(self, name: str) -> str:
         return self.warehouses[name].schema if name in self.warehouses else ""

@@ -112,6 +112,10 @@ NAMED: dict[str, Program] = {
         Setup(targets=(DELTA, DELTA), quarantine=True),
         (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),
     ),
+    "a copy is paused after a resync that waits": Program(
+        Setup(targets=(DELTA, DELTA)),
+        (BEGIN, Command("resync"), Command("pause"), Put(2, 3), Settle(), Command("resume"), Settle()),
+    ),
     "a table is renamed whose first copy is paused and of a former table": Program(
         Setup(new="copy", tables=2, targets=(DELTA, DELTA), policy="apply"),
         (

@@ -126,10 +126,10 @@ def _(act: acts.Command, life: Life) -> None:
     match act.kind:
         case "pause":
             copy.paused = True
-            life.record_command(CommandKind.PAUSE, copy.name)
+            copy.pause = life.record_command(CommandKind.PAUSE, copy.name)
         case "resume":
             life.record_command(CommandKind.RESUME, copy.name)
-            copy.paused = False
+            copy.paused, copy.pause = False, ""
         case "guarded resync":
             life.record_command(CommandKind.RESYNC, copy.name)
             copy.copied_again = True

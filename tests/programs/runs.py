@@ -12,6 +12,7 @@ from airflow_cdc_failpoints import ARMED, TOKEN
 
 from airflow_cdc_provider.control.answers import open_questions
 from airflow_cdc_provider.control.quarantine_commands import cases_of
+from airflow_cdc_provider.core.decisions.commands import CommandStatus
 from airflow_cdc_provider.core.table.states import TableState
 from tests.faults.dag_run import DagRun
 from tests.programs import program as acts
@@ -123,6 +124,8 @@ def _compare(life: Life, dag_run: DagRun) -> None:
         if row.state is TableState.REPLICATING:
             if name in questions and not questions[name].about_difference:
                 raise Finding("question", f"{name} is replicating, and is asked about: {questions[name].changes}")
+            if _is_carried_out(life, copy.pause):
+                raise Finding("undone", f"{name} is replicating, although it was paused and not resumed")
             if life.outage and copy.target in life.warehouses:
                 continue
             _require_equal(life, copy, row.target)
@@ -146,6 +149,12 @@ def _compare(life: Life, dag_run: DagRun) -> None:
         raise Finding("green", f"a run is green although a copy is stopped: {shown}")
     if not stopped and not dag_run.green:
         raise Finding("red", f"a run fails although no copy is stopped: {dag_run.states} {dag_run.problems[:3]}")
+
+
+def _is_carried_out(life: Life, command: str) -> bool:
+    """One that was refused, or whose target has not answered yet, has no effect."""
+    found = life.replicator().state.command(command) if command else None
+    return found is not None and found.status is CommandStatus.DONE
 
 
 def _require_question(copy: Copy, asked: bool) -> None:

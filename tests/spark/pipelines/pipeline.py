@@ -47,9 +47,10 @@ class Pipeline(ABC):
     def replicator(self) -> Replicator:
         return open_replicator(self.definition, self.secrets, StateStore(self.state_url))
 
-    def record_command(self, kind: CommandKind, *tables: str, **arguments: Any) -> None:
-        """Records a command; the next run carries it out."""
-        request(self.replicator(), kind, {"tables": list(tables), "key": uuid4().hex, "arguments": arguments})
+    def record_command(self, kind: CommandKind, *tables: str, **arguments: Any) -> str:
+        """Records a command; the next run carries it out. Returns its id."""
+        given = {"tables": list(tables), "key": uuid4().hex, "arguments": arguments}
+        return str(request(self.replicator(), kind, given).id)
 
     def dag_run(self, **more: Any) -> DagRun:
         """A run that has not started."""
