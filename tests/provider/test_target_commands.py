@@ -211,3 +211,17 @@ def test_a_moved_log_continues_the_copies_of_every_target(
     assert {copy: shop.control(copy).fence for copy in COPIES} == {copy: fence + 1 for copy, fence in fences.items()}
     shop.definition = replace(shop.definition, staging=replace(shop.definition.staging, location=new))
     assert change(shop) == () and windows(shop, COPIES) == {2}
+
+
+def test_a_command_about_a_target_that_left_the_yaml_ends(shop: RunHarness) -> None:
+    assert shop.run(f"r{next(RUNS)}").problems == ()
+    requests = [shop.request(CommandKind.RESYNC, "public.a@wh"), shop.request(CommandKind.VERIFY, "public.b@wh")]
+    both, shop.definition = shop.definition, replace(shop.definition, targets=shop.definition.targets[:1])
+    assert shop.run(f"r{next(RUNS)}").problems == ()
+    ended = [shop.state.command(one.id) for one in requests]
+    assert [one.outcome for one in ended if one] == [
+        "not carried out: the YAML no longer selects public.a@wh",
+        "not carried out: the YAML no longer selects public.b@wh",
+    ]
+    shop.definition = both
+    assert shop.open(f"r{next(RUNS)}").plan.reconcile == ()
