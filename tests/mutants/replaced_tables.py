@@ -1,4 +1,4 @@
-"""What a table of a database has beside its rows, when a new copy replaces it."""
+"""What a table has beside its rows, when a new copy replaces it or it is taken back, and what its columns keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,24 @@ COLUMNS = "tests/spark/test_altered_target_columns.py"
 ROUNDS = f"{COLUMNS}::test_a_column_that_rounds_values_stops_its_table_until_it_is_copied_again"
 TARGET = "airflow_cdc_provider/targets/database/target.py"
 
+REWINDS = "tests/spark/test_rewind.py"
+RESTORE = "airflow_cdc_provider/targets/delta/local_engine/restore.py"
+
 REPLACED_TABLES = (
+    Mutant(
+        "the library restores a Delta table with a feature that it does not know",
+        "airflow_cdc_provider/targets/delta/target.py",
+        "                return restore_files(self, target_table, expected, version)\n",
+        "                pass\n",
+        (f"{REWINDS}::test_a_table_with_a_widened_column_goes_back",),
+    ),
+    Mutant(
+        "a Delta table is taken back to files that are gone",
+        RESTORE,
+        "if not store.exists(",
+        "if store.exists(",
+        (f"{REWINDS}::test_a_widened_table_whose_files_are_gone_stays",),
+    ),
     Mutant(
         "a run does not compare the types of the columns in a database",
         TARGET,

@@ -13,6 +13,13 @@ LOCAL = "airflow_cdc_provider/targets/delta/local_engine"
 
 SHARD_MUTANTS = (
     Mutant(
+        "the rows of a shard are counted by a column that files name otherwise",
+        f"{LOCAL}/own_files.py",
+        "name=name_in_files(snapshot.metadata, own.column.name)",
+        "name=own.column.name",
+        (f"{FILES}::test_the_rows_of_one_are_counted_where_names_in_files_are_other_ones",),
+    ),
+    Mutant(
         "a new column of a shard is stored with the type of another shard in a database",
         "airflow_cdc_provider/targets/database/commits.py",
         "    if plan.added and expected.shared:\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from airflow_cdc_provider.control.rewind import finish_rewind
 from airflow_cdc_provider.core.decisions.commands import Command, CommandKind, CommandStatus
 from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Fenced
+from airflow_cdc_provider.core.spec.definition import Target
+from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
 from airflow_cdc_provider.core.table.states import TableState
 from airflow_cdc_provider.state.store import StateStore
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.jvm
 
 INT, TEXT = LogicalType(Kind.INT32), LogicalType(Kind.TEXT)
 SCHEMA = TableSchema("public.t", (Column("id", INT), Column("v", TEXT)), ("id",))
+NUMBERS = TableSchema("public.t", (Column("id", INT), Column("n", INT)), ("id",))
 
 
 def row(key: int, value: str) -> Row:
@@ -168,6 +172,49 @@ def test_an_invalid_destination_is_refused(rewound: RewindCase, to: str, code: s
     refused = rewound.rewind_to(to)
     assert refused.status is CommandStatus.FAILED
     assert refused.result["tables"][0]["problem"]["code"] == code
+
+
+@pytest.fixture
+def widened(spark: SparkSession, tmp_path: Path) -> RewindCase:
+    """A table whose column got a wider type and another name in its third version."""
+    target = Target("delta", f"{tmp_path}/lake", options={"table_features": ["columnMapping", "typeWidening"]})
+    table = ScriptedTable(spark, tmp_path, NUMBERS, target=target)
+    table.copy([{"id": 1, "n": 1}, {"id": 2, "n": 2}])
+    table.apply([table.update({"id": 1, "n": 10})])
+    wide = Column("n", LogicalType(Kind.INT64))
+    before = table.target_state()
+    assert before.control is not None
+    record = replace(before.control.fenced(), schema=replace(NUMBERS, columns=(NUMBERS.columns[0], wide)))
+    widen = Alteration(Alter.WIDEN, NUMBERS.columns[1], wide)
+    table.job_tables().alter("t", before, record, [widen])
+    table.schema = replace(NUMBERS, columns=(NUMBERS.columns[0], wide))
+    table.apply([table.update({"id": 1, "n": 2**40}), table.delete({"id": 2, "n": 2})])
+    return RewindCase(table, tmp_path)
+
+
+def test_a_table_with_a_widened_column_goes_back(widened: RewindCase) -> None:
+    """The library of the other tests cannot read the rows of such a table."""
+    assert numbers(widened) == [(1, 2**40)]
+    done = widened.rewind_to("1")
+    assert (done.status, done.outcome) == (CommandStatus.DONE, "rewind: public.t")
+    assert numbers(widened) == [(1, 10), (2, 2)]
+    assert dict(widened.table.read_at(None).dtypes)["n"] == "int"
+    current = widened.table.target_state()
+    assert current.control is not None and not current.restored and current.control.window == 1
+
+
+def test_a_widened_table_whose_files_are_gone_stays(widened: RewindCase) -> None:
+    removed = set(DeltaTable(widened.path, version=1).file_uris()) - set(DeltaTable(widened.path).file_uris())
+    for name in removed:
+        Path(name).unlink()
+    refused = widened.rewind_to("1")
+    assert refused.status is CommandStatus.FAILED
+    assert refused.result["tables"][0]["problem"]["code"] == "TGT024" and numbers(widened) == [(1, 2**40)]
+
+
+def numbers(case: RewindCase) -> list[tuple[int, int]]:
+    frame = case.table.spark.read.format("delta").load(case.path)
+    return sorted((found["id"], found["n"]) for found in frame.collect())
 
 
 def test_a_version_whose_files_are_gone_leaves_the_table_unchanged(rewound: RewindCase) -> None:

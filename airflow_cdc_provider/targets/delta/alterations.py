@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.table.alterations import Alter, Alteration
 from airflow_cdc_provider.core.table.schema import Kind
-from airflow_cdc_provider.targets.delta.ddl import COLUMN_MAPPING, STATISTICS, is_listed
+from airflow_cdc_provider.targets.delta.ddl import COLUMN_MAPPING, PHYSICAL_NAME, STATISTICS, is_listed
 from airflow_cdc_provider.targets.delta.local_engine.protocol_support import delta_type
 from airflow_cdc_provider.targets.delta.metadata import TableMetadata
 from airflow_cdc_provider.targets.delta.names import path_table
@@ -23,7 +23,6 @@ from airflow_cdc_provider.targets.sparksql.names import quoted, text_literal
 from airflow_cdc_provider.targets.sparksql.types import column_type
 
 MAX_ID, ID = "delta.columnMapping.maxColumnId", "delta.columnMapping.id"
-PHYSICAL_NAME = "delta.columnMapping.physicalName"
 COMMENT = "comment"
 TYPE_WIDENING, TYPE_CHANGES = "delta.enableTypeWidening", "delta.typeChanges"
 NEEDED: dict[Alter, TableFeature] = {

@@ -20,6 +20,7 @@ UNFENCEABLE_FEATURES = frozenset(
 )
 
 COLUMN_MAPPING = "delta.columnMapping.mode"
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
 STATISTICS = "delta.dataSkippingStatsColumns"
 
 CHECKPOINT_INTERVAL_COMMITS = 25

@@ -136,12 +136,15 @@ class DeltaTarget(VersionedTarget):
     def restore_version(self, target_table: str, expected: TargetState, version: int) -> None:
         from deltalake.exceptions import DeltaError
 
+        from airflow_cdc_provider.targets.delta.earlier_version import restore_files
         from airflow_cdc_provider.targets.delta.shared_rows import restore_own_rows
 
         assert expected.control is not None
         if expected.shared:
             return restore_own_rows(self, target_table, expected, version)
         with self.unchanged(target_table, expected, expected.control.table) as delta_table:
+            if TableFeature.TYPE_WIDENING.value in (delta_table.protocol().writer_features or ()):
+                return restore_files(self, target_table, expected, version)
             try:
                 failpoint("restore.before")
                 delta_table.restore(version)

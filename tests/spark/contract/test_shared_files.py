@@ -14,6 +14,7 @@ from airflow_cdc_provider.core.decisions.steps import Outcome
 from airflow_cdc_provider.core.errors import Blocked, Fenced
 from airflow_cdc_provider.core.spec.engines import EngineMode
 from airflow_cdc_provider.core.table.own_rows import bounded_column, own_rows
+from airflow_cdc_provider.core.table.schema import Column
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.targets.delta import shared_rows
 from airflow_cdc_provider.targets.delta.local_engine.commit import CommitLabel, StaleToken
@@ -22,6 +23,7 @@ from airflow_cdc_provider.targets.delta.local_engine.own_files import restored_o
 from airflow_cdc_provider.targets.delta.target import DeltaTarget
 from airflow_cdc_provider.targets.target import EarlierVersion
 from tests.spark.contract.control_records import control, fence
+from tests.spark.contract.fold_cases import TEXT
 from tests.spark.contract.kits import KITS, TargetKit
 from tests.spark.contract.once import once_at
 from tests.spark.contract.shards import Shard, two
@@ -48,6 +50,12 @@ def ended(table: Shard, past: EarlierVersion) -> None:
     state = State(TableState.REPLICATING, "2026-01-01T00:00:00Z")
     record = replace(past.control, fence=control(table).fence + 1, state=state, nonce="ended")
     table.job_tables().fence("t", table.target_state(), record)
+
+
+def test_the_rows_of_one_are_counted_where_names_in_files_are_other_ones(kit: TargetKit, tmp_path: Path) -> None:
+    a, b = two(kit, tmp_path, Column("v 1", TEXT))
+    a.apply([a.insert(a.row(3, "z"))])
+    assert (a.row_count(), b.row_count()) == (3, 2)
 
 
 def test_the_rows_of_one_are_taken_back_and_those_of_the_others_stay(

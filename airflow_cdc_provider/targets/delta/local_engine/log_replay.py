@@ -123,12 +123,12 @@ class _Replay:
                 case "txn":
                     self.tokens[body["appId"]] = int(body["version"])
                 case "add":
-                    self.adds[_identity(body)] = body
+                    self.adds[file_identity(body)] = body
                 case "remove":
-                    self.adds.pop(_identity(body), None)
+                    self.adds.pop(file_identity(body), None)
 
 
-def _identity(action: Action) -> tuple[str, str]:
+def file_identity(action: Action) -> tuple[str, str]:
     vector = action.get("deletionVector")
     vector_id = f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}" if vector else ""
     return str(action["path"]), vector_id

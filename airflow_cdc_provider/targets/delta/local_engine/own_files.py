@@ -27,7 +27,7 @@ from airflow_cdc_provider.targets.delta.local_engine.log_replay import (
     live_rows,
     read_snapshot,
 )
-from airflow_cdc_provider.targets.delta.local_engine.protocol_support import require_writable
+from airflow_cdc_provider.targets.delta.local_engine.protocol_support import name_in_files, require_writable
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
 WHOLE_TEXTS = 32
@@ -60,6 +60,7 @@ def is_own(file: ActiveFile, own: OwnRows) -> bool | None:
 def count_own(store: Store, table: str, own: OwnRows) -> int:
     """The live rows of the copy. Reads one column of mixed files. Raises NeedsSpark."""
     snapshot = read_snapshot(store, table)
+    own = replace(own, column=replace(own.column, name=name_in_files(snapshot.metadata, own.column.name)))
     files = own_files(snapshot.files, own)
     in_mixed = sum(len(match.positions) for match in _rows_in(store, table, snapshot, files.mixed, own))
     return live_rows(replace(snapshot, files=files.whole)) + in_mixed

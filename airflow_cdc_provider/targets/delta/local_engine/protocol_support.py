@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_cdc_provider.core.table.merge_plan import DELETED, ORDER, MergePlan, schema_delta
 from airflow_cdc_provider.core.table.schema import Column, Kind, LogicalType, TableSchema
-from airflow_cdc_provider.targets.delta.ddl import STATISTICS, is_listed, needs_column_mapping
+from airflow_cdc_provider.targets.delta.ddl import PHYSICAL_NAME, STATISTICS, is_listed, needs_column_mapping
 from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import IN_FILE, INLINE
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import ActiveFile, TableSnapshot
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
@@ -122,6 +122,14 @@ def _simple_file(file: ActiveFile) -> bool:
 
 def column_order(snapshot: TableSnapshot) -> list[str]:
     return [name for name, _ in _columns(snapshot.metadata)]
+
+
+def name_in_files(metadata: Mapping[str, Any], column: str) -> str:
+    """The name of a column in data files and their statistics: another one in a table with column mapping."""
+    for field in json.loads(metadata["schemaString"])["fields"]:
+        if field["name"].lower() == column.lower():
+            return str(field["metadata"].get(PHYSICAL_NAME, field["name"]))
+    return column
 
 
 def columns_with_statistics(metadata: Mapping[str, Any]) -> Sequence[str]:

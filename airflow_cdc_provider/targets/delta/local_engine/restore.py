@@ -1,0 +1,47 @@
+"""Takes a table back to an earlier version of its own, as Delta's RESTORE does: its files and its metadata. The
+protocol, the tokens and the ids of columns do not go back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from airflow_cdc_provider.staging.store import Store
+from airflow_cdc_provider.targets.delta.alterations import MAX_ID
+from airflow_cdc_provider.targets.delta.local_engine.commit import (
+    CommitLabel,
+    PreparedCommit,
+    StaleToken,
+    commit_info,
+    content_of,
+    removal,
+)
+from airflow_cdc_provider.targets.delta.local_engine.log_replay import commit_path, file_identity, read_snapshot
+from airflow_cdc_provider.targets.needs_spark import NeedsSpark
+
+
+def restored(store: Store, table: str, version: int, label: CommitLabel) -> PreparedCommit:
+    """``label``: of the commit that is in force. Raises StaleToken if another one is, and NeedsSpark where the log or
+    the files do not reach back."""
+    now, before = read_snapshot(store, table), read_snapshot(store, table, version)
+    if now.tokens.get(label.app_id) != label.token:
+        raise StaleToken
+    present = {file_identity(file.add): file for file in now.files}
+    past = {file_identity(file.add): file for file in before.files}
+    returned = [file for identity, file in past.items() if identity not in present]
+    if missing := next((one.path for one in returned if not store.exists(f"{table}/{unquote(one.path)}")), None):
+        raise NeedsSpark(f"file {missing} was removed")
+    actions: list[Mapping[str, Any]] = [{"metaData": _metadata(before.metadata, now.metadata)}]
+    actions += [{"remove": removal(file)} for identity, file in present.items() if identity not in past]
+    actions += [{"add": {**file.add, "dataChange": True}} for file in returned]
+    info = commit_info("RESTORE", {"version": str(version)}, {}, now.version, label)
+    return PreparedCommit(store, commit_path(table, now.version + 1), content_of(info, label, actions), 0, 0, 0)
+
+
+def _metadata(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    configuration: dict[str, str] = dict(before.get("configuration", {}))
+    highest = now.get("configuration", {}).get(MAX_ID)
+    if MAX_ID in configuration and highest:
+        configuration[MAX_ID] = highest
+    return {**before, "configuration": configuration}
