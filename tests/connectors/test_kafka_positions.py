@@ -13,6 +13,7 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     Span,
     TopicOffset,
     contains_all_after,
+    first_message,
     lost_channels,
     pack_splits,
     position_of,
@@ -54,6 +55,25 @@ def test_lost_messages_are_a_hole_of_their_topic_only(span: Span, found: str, go
     assert found in lost_channels(status.limit)["srv.d.a/0"]
     assert position_of(topic_offsets(status.limit)) == {"srv.d.a/0": goes_on, "db/t/feed/0": "4"}
     assert list(ranges_of({"srv.d.a/0": "7 id"}, status.limit)) == [("db/t/feed", 0, 0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "again"),
+    [
+        (first_message(5, 70), first_message(5, 70), False),
+        (first_message(5, 70), first_message(9, 80), False),
+        (first_message(5, 70), first_message(0, 90), True),
+        (first_message(0, 70), first_message(0, 90), True),
+        ("id", first_message(0, 90), False),
+        (first_message(0, 70), "id", False),
+        ("", first_message(0, 90), False),
+    ],
+)
+def test_without_topic_ids_the_first_message_shows_that_a_topic_was_created_again(
+    before: str, now: str, again: bool
+) -> None:
+    status = read_status({"srv.d.a/0": f"7 {before}"}, {A: Span(0, 9, now)}, ())
+    assert bool(lost_channels(status.limit)) == again
 
 
 def test_a_deleted_topic_is_reported_once() -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import HoleFound, StreamItem
+from airflow_cdc_provider.connectors.transports.kafka.cluster import Cluster
+from airflow_cdc_provider.connectors.transports.kafka.positions import Channel, Span
 from airflow_cdc_provider.connectors.transports.kafka.source import KafkaSource
 from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.errors import SourceUnavailable
@@ -145,6 +148,40 @@ def test_a_recreated_topic_is_another_topic(topics: Topics) -> None:
     assert topics.source().contains_all_after(hi, hi, "d.t"), "the new one is read from its beginning"
     again, _ = topics.window(hi, tasks)
     assert {item.table for item in again if isinstance(item, ChangeRecord)} == {"d.t"}
+
+
+class WithoutIds(Cluster):
+    """Of a broker before Kafka 2.8, or of another maker."""
+
+    def spans(self, channels: Sequence[Channel]) -> dict[Channel, Span]:
+        return {channel: replace(span, topic_id="") for channel, span in super().spans(channels).items()}
+
+
+class TopicsWithoutIds(Topics):
+    def source(self, **options: Any) -> KafkaSource:
+        source = super().source(**options)
+        source.cluster = WithoutIds(ConnectionInfo("k", extra=self.broker.client))
+        return source
+
+
+def test_a_recreated_topic_is_another_topic_although_the_broker_has_no_topic_ids(broker: EmbeddedKafka) -> None:
+    topics = TopicsWithoutIds(broker, f"p{os.urandom(4).hex()}")
+    topic = topics.make("d.t")
+    topics.send(topic, messages())
+    tasks = topics.tasks()
+    _, lo = topics.window({}, tasks)
+    assert topics.window(lo, tasks) == ([], lo)
+    topics.send(topic, messages())
+    items, lo = topics.window(lo, tasks)
+    assert event_ids(items) and not holes(items)
+    topics.remove(topic)
+    topics.make("d.t")
+    topics.send(topic, messages(40))
+    items, hi = topics.window(lo, tasks)
+    (hole,) = holes(items)
+    assert hole.table == "d.t" and "created again" in hole.detail
+    again, _ = topics.window(hi, tasks)
+    assert event_ids(again) and not holes(again)
 
 
 def test_a_deleted_topic_is_a_hole_of_its_table(topics: Topics) -> None:

@@ -64,6 +64,20 @@ FEEDS = (
         (FEED,),
     ),
     Mutant(
+        "a topic without an id is always the same",
+        "airflow_cdc_provider/connectors/transports/kafka/source.py",
+        "return span if span.topic_id or first is None else",
+        "return span if span or first is None else",
+        ("tests/connectors/test_kafka_source.py",),
+    ),
+    Mutant(
+        "messages removed by retention are those of another topic",
+        "airflow_cdc_provider/connectors/transports/kafka/positions.py",
+        "return int(found[1]) < int(known[1]) or",
+        "return int(found[1]) != int(known[1]) or",
+        ("tests/connectors/test_kafka_positions.py",),
+    ),
+    Mutant(
         "the first messages of a topic show all its tables",
         "airflow_cdc_provider/connectors/transports/kafka/topic_tables.py",
         "else own | self._shared",

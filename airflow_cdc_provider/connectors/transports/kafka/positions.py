@@ -2,8 +2,8 @@
 
     <topic>/<partition>: <offset of the next message> <id of the topic>
 
-A topic that is deleted and created again has another id, and its offsets start again. Brokers without topic ids leave
-the id empty.
+A topic that is deleted and created again has another id, and its offsets start again. If the broker has no topic ids,
+the first message of the partition stands for the id, as ``first:<offset>:<timestamp>``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from airflow_cdc_provider.core.log.positions import Position
 
+FIRST = "first"
 LOST = "lost"
 """Key in the limit of a window, beside the channels: the channels with lost messages."""
 SPLIT_MESSAGES = 250_000
@@ -44,6 +45,20 @@ class Span:
     begin: int
     end: int
     topic_id: str = ""
+
+
+def first_message(begin: int, at_ms: int) -> str:
+    """In place of the id of the topic."""
+    return f"{FIRST}:{begin}:{at_ms}"
+
+
+def is_created_again(before: str, now: str) -> bool:
+    """By two ids, or by two first messages: retention removes messages, but none comes back. Unknown if one is empty or
+    if they are not of the same kind."""
+    known, found = (text.split(":") if text.startswith(f"{FIRST}:") else [] for text in (before, now))
+    if known and found:
+        return int(found[1]) < int(known[1]) or (found[1] == known[1] and found[2] != known[2])
+    return bool(before and now) and not known and not found and before != now
 
 
 class OffsetRange(NamedTuple):

@@ -21,6 +21,7 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     OffsetRange,
     Span,
     contains_all_after,
+    first_message,
     lost_channels,
     lost_topics,
     pack_splits,
@@ -73,7 +74,7 @@ class KafkaSource(FeedSource):
     def status(self, position: Position, tables: Sequence[str]) -> SourceStatus:
         read = {channel.topic for channel in topic_offsets(position)}
         topics = self._topics_of(tables, read)
-        spans = {channel: span for channel, span in self._spans.items() if channel.topic in topics}
+        spans = {channel: self._identified(channel) for channel in self._spans if channel.topic in topics}
         unlisted = {topic for topic in read if self._is_ours(topic)} - {channel.topic for channel in self._spans}
         topic_tables = self._topic_tables()
         former = {
@@ -144,6 +145,17 @@ class KafkaSource(FeedSource):
             for partition in partitions
         ]
         return self.cluster.spans(channels)
+
+    def _identified(self, channel: Channel) -> Span:
+        """With its first message, if the broker has no topic ids."""
+        span, first = self._spans[channel], self._first_times.get(str(channel))
+        return span if span.topic_id or first is None else replace(span, topic_id=first_message(span.begin, first))
+
+    @cached_property
+    def _first_times(self) -> dict[str, int]:
+        """Channel → the time of its first message."""
+        newest_first = sorted(self._raw_heads, key=lambda message: -message.offset)
+        return {message.channel: message.at_ms for message in newest_first}
 
     def last_arrival(self) -> datetime | None:
         """Of all topics of `topics`, so that one of heartbeats may be among them."""

@@ -15,6 +15,7 @@ from airflow_cdc_provider.connectors.transports.kafka.positions import (
     Channel,
     Span,
     TopicOffset,
+    is_created_again,
     position_of,
     topic_offsets,
 )
@@ -62,7 +63,7 @@ def read_status(
 
 def _loss(read: TopicOffset, span: Span) -> str:
     """Description of the lost messages, empty if there are none."""
-    if read.topic_id and span.topic_id and read.topic_id != span.topic_id:
+    if is_created_again(read.topic_id, span.topic_id):
         return "the topic was deleted and created again"
     if read.offset < span.begin:
         return f"offsets {read.offset} to {span.begin - 1} were removed"
