@@ -247,6 +247,7 @@ def test_a_table_is_read_from_a_topic_of_several_tables_in_which_it_comes_late(t
     )
     topics.send(topic, messages(30))
     topics.send(topic, as_u(messages()))
+    topics.send(topics.make("ends"), [Message(b'{"status": "BEGIN", "id": "1", "ts_ms": 1}')])
     (first, other) = topics.tasks()
     assert [first.table, other.table] == ["d.t", "d.v"]
     declared = tmp_path / "schemas.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from airflow_cdc_provider.connectors.transports.kafka.topic_tables import TopicT
 ORDERS, ITEMS, USERS = "shop.orders", "shop.items", "shop.users"
 
 
-def topics_of(table: str, first: dict[str, Iterable[str]], **settings: bool) -> set[str]:
+def topics_of(table: str, first: dict[str, Iterable[str]], **settings: Any) -> set[str]:
     known = frozenset({table}.union(*first.values()))
     return TopicTables({topic: frozenset(seen) for topic, seen in first.items()}, known, **settings).topics_of([table])
 
@@ -42,9 +43,11 @@ def test_topics_of_the_same_name_in_two_schemas_contain_one_table_each() -> None
 
 
 def test_heartbeats_ends_of_transactions_and_statements_are_no_rows() -> None:
-    control = {"__debezium-heartbeat.srv": (), "srv.transaction": (), "srv": (), "srv.shop.items": {ITEMS}}
-    assert topics_of(USERS, control) == set()
-    assert topics_of(USERS, {**control, "all": ()}) == {"all"}, "a topic whose first messages are statements"
+    others = {"__debezium-heartbeat.srv", "srv.transaction", "of another writer"}
+    first: dict[str, Iterable[str]] = {**dict.fromkeys(others, ()), "srv": (), "srv.shop.items": {ITEMS}}
+    assert topics_of(USERS, first, others=others) == set()
+    found = topics_of(USERS, {**first, "all": ()}, others=others)
+    assert found == {"all"}, "a topic without messages, or whose first ones are statements"
 
 
 def test_a_format_that_takes_the_table_from_the_topic_has_one_table_per_topic() -> None:

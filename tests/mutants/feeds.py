@@ -92,6 +92,13 @@ FEEDS = (
         ("tests/connectors/test_kafka_topic_tables.py",),
     ),
     Mutant(
+        "messages of another writer may be rows of every table",
+        "airflow_cdc_provider/connectors/transports/kafka/source.py",
+        "known, others, self",
+        "known, (), self",
+        ("tests/connectors/test_kafka_source.py",),
+    ),
+    Mutant(
         "every topic may contain every table",
         "airflow_cdc_provider/connectors/transports/kafka/topic_tables.py",
         "return own if any(not named.isdisjoint(names) for named in self._named.values()) else own | self._shared",

@@ -227,7 +227,9 @@ class KafkaSource(FeedSource):
         topics = {*former, *(channel.topic for channel in self._spans)}
         first = {topic: self.discovered.topics.get(topic, frozenset[str]()) for topic in topics}
         known = self.discovered.tables.union(self.discovered.schemas, names)
-        return TopicTables(first, known, self.format.decoder().one_table_per_topic)
+        found = self.discovered
+        others = {topic for topic, tables in found.topics.items() if not tables and topic not in found.schema_topics}
+        return TopicTables(first, known, others, self.format.decoder().one_table_per_topic)
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         for topic in self.cluster.compacted_topics(sorted(self._topics_with([task.table for task in tables]))):

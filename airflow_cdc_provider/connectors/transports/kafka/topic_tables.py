@@ -17,17 +17,17 @@ from airflow_cdc_provider.core.table.source_names import parts_of, without_quote
 
 SEPARATORS = re.compile(r"[^0-9A-Za-z]+")
 """A topic's name has other characters than a table's, and another delimiter if the connector has one."""
-HEARTBEATS, TRANSACTIONS = "__debezium-heartbeat", ".transaction"
-"""How the names of topics without rows begin or end."""
 
 
 @dataclass(frozen=True)
 class TopicTables:
     """``first``: every topic → the tables in its first messages. ``tables``: those that are known, under all names.
-    ``one_each``: the format takes the table from the topic."""
+    ``others``: topics whose first messages are neither rows nor statements, such as heartbeats, ends of transactions,
+    or messages of another writer. ``one_each``: the format takes the table from the topic."""
 
     first: Mapping[str, frozenset[str]]
     tables: frozenset[str]
+    others: Collection[str] = ()
     one_each: bool = False
 
     def topics_of(self, names: Collection[str]) -> set[str]:
@@ -57,7 +57,11 @@ class TopicTables:
 
     @cached_property
     def _without_rows(self) -> set[str]:
-        return {topic for topic, first in self.first.items() if not first and _is_control(topic, self.first)}
+        return {topic for topic, first in self.first.items() if not first and self._has_no_rows(topic)}
+
+    def _has_no_rows(self, topic: str) -> bool:
+        """The topic of a connector's schema changes is the prefix of its others."""
+        return topic in self.others or any(other.startswith(f"{topic}.") for other in self.first)
 
 
 def _named_after(topic: str, tables: Collection[str]) -> frozenset[str]:
@@ -73,11 +77,3 @@ def _named_after(topic: str, tables: Collection[str]) -> frozenset[str]:
 def _normalized(name: str) -> str:
     """Also before the first part, so that a name is not found at the end of a longer one."""
     return "." + SEPARATORS.sub(".", name).strip(".")
-
-
-def _is_control(topic: str, topics: Collection[str]) -> bool:
-    """Heartbeats, ends of transactions, or the schema changes of a connector, whose topic is the prefix of its
-    others."""
-    if topic.startswith(HEARTBEATS) or topic.endswith(TRANSACTIONS):
-        return True
-    return any(other.startswith(f"{topic}.") for other in topics)
