@@ -20,15 +20,15 @@ EVENT_FORMATS = (
     Mutant(
         "changes of MariaDB with one position are not ordered",
         f"{DEBEZIUM}/positions.py",
-        'offset if ordinal is None else ordinal:016x}")\n\n\ndef file_digits',
+        'required_order(offset) if ordinal is None else ordinal:016x}")\n\n\ndef file_digits',
         '0:016x}")\n\n\ndef file_digits',
         (f"{TESTS}/test_recorded_debezium.py",),
     ),
     Mutant(
         "changes of MariaDB with one position are not ordered when they are decoded together",
         f"{DEBEZIUM}/position_columns.py",
-        'pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0), 16)',
-        "pa.array([0] * len(columns.offsets)), 16)",
+        'pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0)\n',
+        "pa.array([0] * len(columns.offsets))\n",
         TOGETHER,
     ),
     Mutant(
@@ -195,7 +195,7 @@ EVENT_FORMATS = (
     Mutant(
         "equal rows of a table without key have one order key",
         f"{DEBEZIUM}/positions.py",
-        "ordinal = offset if keyless else 0",
+        "ordinal = required_order(offset) if keyless else 0",
         "ordinal = 0",
         CONTRACT,
     ),

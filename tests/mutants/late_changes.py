@@ -10,6 +10,7 @@ TOUCHED = f"{FILES}::test_a_touched_file_restores_no_deleted_row"
 EMPTIED = f"{FILES}::test_a_touched_file_with_a_truncate_empties_nothing"
 LATE = f"{FILES}::test_a_late_file_is_applied_as_if_it_had_come_in_time"
 ADDED = f"{FILES}::test_a_touched_file_from_before_a_column_was_added_keeps_its_values"
+ORDER = "tests/connectors/test_files_order.py"
 FATES = "spark_jobs/folds/later_changes.py"
 BATCHES = "spark_jobs/batches"
 
@@ -48,6 +49,41 @@ LATE_CHANGES = (
         "> (cursor - oldest) // 2",
         ">= 1",
         (PURE,),
+    ),
+    Mutant(
+        "the number of a line is taken for an order of late events",
+        "airflow_cdc_provider/connectors/decoders/common/message.py",
+        "return None if self.by_line else self.offset",
+        "return self.offset",
+        (ORDER,),
+    ),
+    Mutant(
+        "a line that is saved without its offset is taken for an order of late events",
+        "airflow_cdc_provider/connectors/decoders/common/saved_messages.py",
+        "by_line=offset is None,",
+        "by_line=False,",
+        (ORDER,),
+    ),
+    Mutant(
+        "a second attempt to decode a late event forgets that it was a line",
+        "airflow_cdc_provider/connectors/decoders/common/dead_letters.py",
+        'by_line=context.get("by_line", False)',
+        "by_line=False",
+        (ORDER,),
+    ),
+    Mutant(
+        "many late events of YDB are ordered by their lines",
+        "airflow_cdc_provider/connectors/decoders/ydb/template_changes.py",
+        "require(pc.or_(is_known, pa.array(by_offset)))",
+        "",
+        (ORDER,),
+    ),
+    Mutant(
+        "many late events of MariaDB are ordered by their lines",
+        "airflow_cdc_provider/connectors/decoders/debezium/template_events.py",
+        "offsets = [message.order for",
+        "offsets = [message.offset for",
+        (ORDER,),
     ),
     Mutant(
         "feeds deliver nothing late",

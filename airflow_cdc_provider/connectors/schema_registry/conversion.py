@@ -88,14 +88,14 @@ class MessageConverter:
 
     def _batch(self, batch: Sequence[Message]) -> Iterator[Message]:
         """Field by field: a loop over the messages would take as long as the conversion of a column."""
-        given_values, given_keys, headers, topics, channels, offsets, times, *_ = zip(*batch, strict=True)
+        given_values, given_keys, headers, topics, channels, offsets, times, *_, by_line = zip(*batch, strict=True)
         values = self._converted(batch, given_values, VALUE)
         keys = self._converted(batch, given_keys, KEY)
         reasons = [""] * len(batch)
         for index, reason in (*keys.reasons.items(), *values.reasons.items()):
             reasons[index] = reason
         kept = headers, topics, channels, offsets, times
-        fields = zip(values.parts, keys.parts, *kept, reasons, values.schemas, keys.schemas, strict=True)
+        fields = zip(values.parts, keys.parts, *kept, reasons, values.schemas, keys.schemas, by_line, strict=True)
         return map(Message._make, fields)
 
     def _converted(self, batch: Sequence[Message], parts: Sequence[bytes | None], side: Side) -> _Converted:

@@ -32,12 +32,21 @@ REMEDY = (
     "keep the text in a separate column (`on_unrepresentable: set_null`)"
 )
 
+BY_LINE = "the event has no position that orders it, and the number of its line or row does not order different files"
+
 
 class DecodeError(ValueError):
     """Why a message cannot be decoded. The text contains no value of the message: it appears in logs and quarantine."""
 
     def __init__(self, code: str, what: str) -> None:
         super().__init__(f"{code} {what}")
+
+
+def required_order(offset: int | None) -> int:
+    """Of a message whose position in its source does not order it. Raises DecodeError."""
+    if offset is None:
+        raise DecodeError(NO_ORDER, BY_LINE)
+    return offset
 
 
 class UnrepresentableValue(DecodeError):
@@ -110,6 +119,7 @@ def context_of(message: Message) -> bytes:
         "topic": message.topic,
         "channel": message.channel,
         "offset": message.offset,
+        **({"by_line": True} if message.by_line else {}),
     }
     return json.dumps(context).encode()
 
@@ -127,6 +137,7 @@ def message_of(record: ChangeRecord) -> Message | None:
         context["topic"],
         context["channel"],
         context["offset"],
+        by_line=context.get("by_line", False),
     )
 
 

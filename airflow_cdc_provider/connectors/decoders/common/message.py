@@ -33,7 +33,8 @@ class Message(NamedTuple):
     offset, or the line number. ``at_ms``: when the message was written to its topic; 0 in files. ``reason``: why the
     transport could not convert the key or the value; empty if they are as the decoder expects them. ``value_schema``,
     ``key_schema``: the texts of their Connect schemas, if the transport has them, so that value and key are payloads
-    alone: the texts are long, and the same in many messages."""
+    alone: the texts are long, and the same in many messages. ``by_line``: the offset is the number of a line or row,
+    which does not order the messages of different files."""
 
     value: bytes | None
     key: bytes | None = None
@@ -45,6 +46,12 @@ class Message(NamedTuple):
     reason: str = ""
     value_schema: str = ""
     key_schema: str = ""
+    by_line: bool = False
+
+    @property
+    def order(self) -> int | None:
+        """The offset; None if it orders nothing."""
+        return None if self.by_line else self.offset
 
     @property
     def whole_value(self) -> bytes | None:

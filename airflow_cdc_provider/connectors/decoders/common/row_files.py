@@ -80,8 +80,10 @@ def _event_encoder(avro: Any) -> Callable[[Row], str]:
 def _message(row: Row, to_text: Callable[[Row], str], path: str, number: int, is_key: bool) -> Message:
     if not is_key and isinstance(row.get(VALUE, 0), bytes | str | None):
         topic = row.get(TOPIC)
-        return Message(_bytes(row[VALUE]), _bytes(row.get(KEY)), (), topic if topic else path, path, number)
-    return Message(to_text(row).encode(), topic=path, channel=path, offset=number)
+        return Message(
+            _bytes(row[VALUE]), _bytes(row.get(KEY)), (), topic if topic else path, path, number, by_line=True
+        )
+    return Message(to_text(row).encode(), topic=path, channel=path, offset=number, by_line=True)
 
 
 def _bytes(value: Any) -> bytes | None:

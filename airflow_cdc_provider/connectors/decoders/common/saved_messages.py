@@ -57,7 +57,7 @@ def decode_file(
     decoder: Decoder = load_class("format", kind, FORMATS)(DecoderSettings(1, tables, options, guess=tables is None))
     table = known[0].table if len(known) == 1 else Path(name).stem
     for message in convert(read_messages(data, name, _topic(kind, table, options) or name, decoder.reads_avro)):
-        yield from decoder.decode(message)
+        yield from decoder.decode(message._replace(by_line=False))
 
 
 def _topic(kind: str, table: str, options: Mapping[str, Any]) -> str:
@@ -133,18 +133,19 @@ def message_of_line(line: bytes, topic: str, number: int) -> Message:
     if not isinstance(members, dict) or not (
         "topic" in members and members.keys() & {"value", "payload"} and members.keys() <= MESSAGE_MEMBERS
     ):
-        return Message(line, topic=topic, channel=topic, offset=number)
+        return Message(line, topic=topic, channel=topic, offset=number, by_line=True)
     topic = str(members["topic"])
-    partition, offset = members.get("partition", 0), members.get("offset", number)
+    partition, given = members.get("partition", 0), members.get("offset")
     value = members["value"] if "value" in members else members["payload"]
-    offset = offset if type(offset) is int and offset >= 0 else number
+    offset = given if type(given) is int and given >= 0 else None
     return Message(
         _bytes(value),
         _bytes(members.get("key")),
         _headers(members.get("headers")),
         topic,
         f"{topic}/{partition}",
-        offset,
+        number if offset is None else offset,
+        by_line=offset is None,
     )
 
 

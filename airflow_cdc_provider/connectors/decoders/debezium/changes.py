@@ -55,7 +55,7 @@ class ChangeDecoder:
         operation = OPERATIONS.get(op) if isinstance(op, str) else None
         if operation is None:
             raise DecodeError(UNKNOWN_OPERATION, "op is not a known operation")
-        position = event_position(block, message.offset, self._is_keyless(block.table, key))
+        position = event_position(block, message.order, self._is_keyless(block.table, key))
         layout = None
         try:
             key_row = {} if key.payload is None else as_row(key.payload, "the key")

@@ -29,12 +29,12 @@ PositionColumns = tuple[pa.StringArray, pa.StringArray]
 @dataclass(frozen=True)
 class SourceColumns:
     """``source``: the fields of the source blocks. ``total_order``: NULL if unknown. ``snapshot``: as in
-    ``ChangeRecord.snapshot``. ``offsets``: of the messages."""
+    ``ChangeRecord.snapshot``. ``offsets``: of the messages; None if they order nothing."""
 
     source: Mapping[str, pa.Array]
     total_order: pa.Array
     snapshot: pa.StringArray
-    offsets: Sequence[int]
+    offsets: Sequence[int | None]
 
 
 def event_positions(connector: str, columns: SourceColumns) -> PositionColumns:
@@ -80,7 +80,8 @@ def _mariadb(columns: SourceColumns) -> PositionColumns | None:
     if (found := _mysql(columns)) is None:
         return None
     ordinal = pc.coalesce(columns.total_order, pa.array(columns.offsets, pa.int64()))
-    return found[0], hex_digits(pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0), 16)
+    ordinal = pc.if_else(pc.equal(columns.snapshot, "none"), ordinal, 0)
+    return None if ordinal.null_count else (found[0], hex_digits(ordinal, 16))
 
 
 def _postgresql(columns: SourceColumns) -> PositionColumns | None:
@@ -96,6 +97,8 @@ def _postgresql(columns: SourceColumns) -> PositionColumns | None:
     is_snapshot = pc.and_(pc.not_equal(columns.snapshot, "none"), is_unknown)
     snapshot_ordinal = pc.if_else(pc.equal(columns.snapshot, "initial"), lsn, pa.array(columns.offsets, pa.int64()))
     ordinal = pc.if_else(is_snapshot, snapshot_ordinal, pc.fill_null(columns.total_order, 0))
+    if ordinal.null_count:
+        return None
     previous = pc.if_else(is_unknown, lsn, previous)
     at = pc.binary_join_element_wise(hex_digits(previous, 16), hex_digits(lsn, 16), "")
     return pc.if_else(is_snapshot, "0" * 32, at), hex_digits(ordinal, 16)

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError, required_order
 
 INITIAL_MARKERS = frozenset({True, "true", "first", "first_in_data_collection", "last_in_data_collection", "last"})
 SEQUENCE = re.compile(r'\[\s*(?:null|"(?:null)?"|"(\d+)")\s*,\s*(?:null|"(?:null)?"|"?(\d+)"?)\s*\]')
@@ -55,9 +55,9 @@ class EventPosition(NamedTuple):
 
 
 Source = Mapping[str, Any]
-ReadPosition = Callable[[Source, int | None, str, int, bool], EventPosition]
+ReadPosition = Callable[[Source, int | None, str, int | None, bool], EventPosition]
 """Arguments: source block, number in the transaction (None if unknown), ``ChangeRecord.snapshot``, offset of the
-message, and whether the table has no key."""
+message (None if it orders nothing), and whether the table has no key."""
 
 
 def snapshot_of(source: Mapping[str, Any], op: str) -> str:
@@ -86,18 +86,18 @@ def read_number(source: Mapping[str, Any], name: str, digits: int, default: int 
     return value
 
 
-def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def mysql(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """Rows of an incremental snapshot follow the change at the position that they have."""
     row = AFTER_ALL_ROWS if snapshot == "incremental" else read_number(source, "row", 8, 0)
     return EventPosition(f"{file_digits(source.get('file'))}{read_number(source, 'pos', 16):016x}{row:08x}")
 
 
-def mariadb(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def mariadb(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """Without transaction metadata, changes are ordered by message offset: those of a key are in one partition."""
     at, _ = mysql(source, ordinal, snapshot, offset, keyless)
     if snapshot != "none":
         return EventPosition(at, "0" * 16)
-    return EventPosition(at, f"{offset if ordinal is None else ordinal:016x}")
+    return EventPosition(at, f"{required_order(offset) if ordinal is None else ordinal:016x}")
 
 
 def file_digits(name: Any) -> str:
@@ -107,13 +107,13 @@ def file_digits(name: Any) -> str:
     return f"{int(suffix):016x}"
 
 
-def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def postgresql(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """Without transaction metadata, equal rows of a table without key differ only by their offsets."""
     previous, lsn = _sequence(source)
     if snapshot != "none" and not previous:
-        return EventPosition("0" * 32, f"{lsn if snapshot == 'initial' else offset:016x}")
+        return EventPosition("0" * 32, f"{lsn if snapshot == 'initial' else required_order(offset):016x}")
     if ordinal is None:
-        ordinal = offset if keyless else 0
+        ordinal = required_order(offset) if keyless else 0
     return EventPosition(f"{previous or lsn:016x}{lsn:016x}", f"{ordinal:016x}")
 
 
@@ -128,7 +128,7 @@ def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
     return int(match[1] or 0), read_number(source, "lsn", 16, int(match[2] or 0))
 
 
-def sqlserver(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def sqlserver(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     is_snapshot = snapshot != "none"
     serial = read_number(source, "event_serial_no", 2, 0)
     change = _lsn(source, "change_lsn", is_snapshot)
@@ -150,7 +150,7 @@ def lsn_digits(lsn: Any, name: str) -> str:
     return f"{match[1]:0>8}{match[2]:0>8}{match[3]:0>4}".lower()
 
 
-def oracle(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def oracle(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """A snapshot at an SCN contains all transactions committed up to it."""
     is_snapshot = snapshot != "none"
     scn = read_number(source, "scn", 20, 0)
@@ -183,13 +183,13 @@ def record_set_digits(rs_id: Any) -> str:
     return f"{match[1]:0>8}{match[2]:0>8}{match[3]:0>4}".lower()
 
 
-def mongodb(source: Source, ordinal: int | None, snapshot: str, offset: int, keyless: bool) -> EventPosition:
+def mongodb(source: Source, ordinal: int | None, snapshot: str, offset: int | None, keyless: bool) -> EventPosition:
     """The changes of a transaction share a position; without metadata they are ordered by message offset."""
     seconds = read_number(source, "ts_ms", 16) // 1000
     if ordinal is None:
-        ordinal = offset if source.get("txnNumber") is not None else 0
+        ordinal = required_order(offset) if source.get("txnNumber") is not None else 0
     if snapshot == "initial":
-        return EventPosition("0" * 32, f"{offset:016x}")
+        return EventPosition("0" * 32, f"{seconds if offset is None else offset:016x}")
     return EventPosition(f"{seconds:016x}{read_number(source, 'ord', 16, 0):016x}", f"{ordinal:016x}")
 
 

@@ -90,7 +90,7 @@ def source_block(
     )
 
 
-def event_position(block: SourceBlock, offset: int, keyless: bool) -> EventPosition:
+def event_position(block: SourceBlock, offset: int | None, keyless: bool) -> EventPosition:
     read_position, _ = POSITIONS[block.connector]
     return read_position(block.source, block.tx_seq, block.snapshot, offset, keyless)
 

@@ -179,7 +179,7 @@ class _EventBatch:
                 raise NotVectorizable({row_of[int(change)].as_py() for change in changes})
 
     def _event_positions(self) -> tuple[pa.StringArray, pa.StringArray]:
-        offsets = [message.offset for message in self.messages]
+        offsets = [message.order for message in self.messages]
         columns = SourceColumns(self.source, self._total_order, self._snapshot, offsets)
         return event_positions(self.template.connector, columns)
 

@@ -17,6 +17,7 @@ from airflow_cdc_provider.connectors.decoders.common.dead_letters import (
     UNKNOWN_OPERATION,
     DecodeError,
     PartialDecode,
+    required_order,
     undecoded_record,
 )
 from airflow_cdc_provider.connectors.decoders.common.exact_json import dumps
@@ -57,6 +58,7 @@ class UnwrappedRows:
             raise DecodeError(NO_KEY, "the name of the topic does not contain a table")
         if not self._settings.includes(table):
             return [Ignored(1, table)]
+        required_order(message.order)
         is_delete = value.payload is None
         tail = f"{message.offset:016x}{'00' if is_delete else '01'}"
         known = PartialDecode(table, "delete" if is_delete else "", tail=tail)

@@ -19,7 +19,7 @@ from airflow_cdc_provider.connectors.decoders.common.foreign_messages import OF_
 from airflow_cdc_provider.connectors.decoders.common.images import RowImage, RowImages, as_row
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed
-from airflow_cdc_provider.connectors.decoders.ydb.positions import virtual_timestamp
+from airflow_cdc_provider.connectors.decoders.ydb.positions import change_timestamp
 from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, RowChange
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation
@@ -46,7 +46,7 @@ class DebeziumJson:
             ts = [source["step"], source.get("txId")]
         metadata = {name: member for name, member in value.items() if name != "payload"}
         metadata |= {name: member for name, member in payload.items() if name not in ROW_MEMBERS}
-        change = RowChange(self._settings.epoch, message, table, virtual_timestamp(ts), metadata)
+        change = RowChange(self._settings.epoch, message, table, change_timestamp(ts, message), metadata)
         images, op = None, ""
         row: dict[str, Any] = {}
         try:

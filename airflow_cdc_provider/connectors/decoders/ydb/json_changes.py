@@ -19,7 +19,12 @@ from airflow_cdc_provider.connectors.decoders.common.images import RowImages, as
 from airflow_cdc_provider.connectors.decoders.common.message import DecoderSettings, Item, Message
 from airflow_cdc_provider.connectors.decoders.ydb.inferred_rows import guess_images, mark_guessed, number_key
 from airflow_cdc_provider.connectors.decoders.ydb.options import FeedMode, YdbOptions
-from airflow_cdc_provider.connectors.decoders.ydb.positions import DELETED, VirtualTimestamp, virtual_timestamp
+from airflow_cdc_provider.connectors.decoders.ydb.positions import (
+    DELETED,
+    VirtualTimestamp,
+    change_timestamp,
+    virtual_timestamp,
+)
 from airflow_cdc_provider.connectors.decoders.ydb.records import ALL_COLUMNS, RowChange
 from airflow_cdc_provider.connectors.decoders.ydb.tables import FeedTables, feed_schema
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
@@ -45,9 +50,9 @@ class YdbJson:
             raise refusal(value, "ydb", "none of update, reset and erase")
         if "resolved" in value:
             return [self._barrier(message, value, table)]
-        timestamp = virtual_timestamp(value.get("ts"))
         if "tableChanges" in value:
-            return self._schema(message, value, table, timestamp)
+            return self._schema(message, value, table, virtual_timestamp(value.get("ts")))
+        timestamp = change_timestamp(value.get("ts"), message)
         metadata = {name: member for name, member in value.items() if name not in ROW_MEMBERS}
         change = RowChange(self._settings.epoch, message, table, timestamp, metadata)
         images, row, op = None, dict[str, Any](), ""

@@ -13,7 +13,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import NO_ORDER, DecodeError, required_order
+from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.decoders.common.times import datetime_of_us
 
 DIGITS = 50
@@ -38,6 +39,14 @@ class VirtualTimestamp(NamedTuple):
 
     def tail(self, offset: int, phase: str) -> str:
         return f"{self.step:016x}{self.transaction:016x}{offset:016x}{phase}"
+
+
+def change_timestamp(value: Any, message: Message) -> VirtualTimestamp:
+    """Of a row change, which its message orders if there is none. Raises DecodeError."""
+    timestamp = virtual_timestamp(value)
+    if not timestamp.step:
+        required_order(message.order)
+    return timestamp
 
 
 def virtual_timestamp(value: Any) -> VirtualTimestamp:

@@ -102,10 +102,11 @@ class TemplateChanges:
         new = Operation.INSERT if self._mode is FeedMode.NEW_AND_OLD_IMAGES else Operation.UPSERT
         ops = pc.if_else(erased, Operation.DELETE.value, pc.if_else(had_row, Operation.UPDATE.value, new.value))
         offsets = pa.array([message.offset for message in messages], pa.int64())
+        by_offset = [not message.by_line for message in messages]
         channels = pa.array([message.channel for message in messages], pa.string())
         columns = {
             **blocks.COMMON,
-            **self._timestamps(records.column("ts"), offsets, erased),
+            **self._timestamps(records.column("ts"), offsets, by_offset, erased),
             "table": self.table,
             "op": ops,
             "schema_id": self._images.schema_id,
@@ -138,13 +139,17 @@ class TemplateChanges:
         column = self._images.schema.column(name)
         return json_texts(values, self._images.converters[name], arrow_converter(column), self._images.warnings)
 
-    def _timestamps(self, ts: pa.ListArray, offsets: pa.Array, erased: pa.BooleanArray) -> dict[str, Any]:
+    def _timestamps(
+        self, ts: pa.ListArray, offsets: pa.Array, by_offset: Sequence[bool], erased: pa.BooleanArray
+    ) -> dict[str, Any]:
+        """``by_offset``: whether the offset orders the message."""
         require(pc.fill_null(pc.equal(pc.list_value_length(ts), 2), False))
         step, transaction = pc.list_element(ts, 0), pc.list_element(ts, 1)
         for number in (step, transaction):
             require(pc.fill_null(pc.greater_equal(number, 0), False))
         require(pc.less_equal(step, LAST_MS))
         is_known = pc.greater(step, 0)
+        require(pc.or_(is_known, pa.array(by_offset)))
         digits = [hex_digits(number, 16) for number in (step, transaction, offsets)]
         orders = pc.binary_join_element_wise(self._epoch, *digits, pc.if_else(erased, DELETED, PRESENT), "")
         tx_ids = pc.binary_join_element_wise(step.cast(pa.string()), transaction.cast(pa.string()), ":")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import chain
 
+from airflow_cdc_provider.connectors.decoders.common.dead_letters import BY_LINE
 from airflow_cdc_provider.connectors.decoders.common.message import Message
 from airflow_cdc_provider.connectors.source import Boundary, Copy, HoleFound, SourceStatus, StreamItem, StreamSplit
 from airflow_cdc_provider.connectors.source_features import Restart
@@ -31,7 +32,9 @@ from airflow_cdc_provider.core.connections.connection_info import ConnectionInfo
 from airflow_cdc_provider.core.decisions.steps import TableTask
 from airflow_cdc_provider.core.errors import CheckFailed, Problem, raise_problems
 from airflow_cdc_provider.core.log.change_log import EXPIRED
+from airflow_cdc_provider.core.log.change_records import ChangeRecord
 from airflow_cdc_provider.core.log.positions import Position
+from airflow_cdc_provider.core.log.quarantine import undecoded
 from airflow_cdc_provider.core.log.snapshots import SourceSnapshot
 from airflow_cdc_provider.core.serde import from_plain
 from airflow_cdc_provider.core.spec.definition import Source
@@ -41,6 +44,11 @@ STREAM = "stream"
 """The option of Datastream's events that names their writer."""
 ORDERED_BY_OFFSET = "unwrapped"
 """The option for events without a position of their own: lines of different files cannot be ordered."""
+WITH_POSITIONS = {
+    "debezium": "set `provide.transaction.metadata=true` for the connector",
+    "ydb": "add `VIRTUAL_TIMESTAMPS = TRUE` to a new changefeed",
+}
+"""How events get a position that orders them, by format."""
 
 
 class FilesSource(FeedSource):
@@ -148,6 +156,11 @@ class FilesSource(FeedSource):
 
     @cached_property
     def _samples(self) -> dict[File, list[Message]]:
+        """As ``_heads_of_files``, as if the order of lines were that of the events."""
+        return {file: [one._replace(by_line=False) for one in head] for file, head in self._heads_of_files.items()}
+
+    @cached_property
+    def _heads_of_files(self) -> dict[File, list[Message]]:
         """The first messages of some files of each kind."""
         files = choose_with_keys(self._listed, sample_files)
         with ThreadPoolExecutor(READERS) as pool:
@@ -166,14 +179,29 @@ class FilesSource(FeedSource):
 
     def transport_problems(self, tables: Sequence[TableTask]) -> Iterator[Problem]:
         if self.format.options.get(ORDERED_BY_OFFSET):
-            yield Problem(
-                "SRC076",
-                "unwrapped rows in files cannot be ordered",
-                where=self.folder.location,
-                found="unwrapped: true",
-                allowed="complete envelopes",
-                do="write the files without ExtractNewRecordState, or read the topic",
-            )
+            yield self._unordered("unwrapped: true", "write the files without ExtractNewRecordState")
+        elif path := self._path_without_order(tables):
+            yield self._unordered(f"{path}: {BY_LINE}", WITH_POSITIONS[self.format.name])
+
+    def _unordered(self, found: str, remedy: str) -> Problem:
+        return Problem(
+            "SRC076",
+            "events in files cannot be ordered",
+            where=self.folder.location,
+            found=found,
+            allowed="complete envelopes with a position that orders them, or with the offsets of their topic",
+            do=f"{remedy}, or read the topic",
+        )
+
+    def _path_without_order(self, tables: Sequence[TableTask]) -> str:
+        """Of a file with an event among its first ones that only its line orders; empty if there is none."""
+        reader = message_reader(self.format, tables, 1, self.read_statements)
+        for file, head in self._heads_of_files.items():
+            items = reader.items(message for message in head if message.by_line)
+            contents = (undecoded(item) for item in items if isinstance(item, ChangeRecord))
+            if any(content is not None and BY_LINE in content.reason for content in contents):
+                return file.path
+        return ""
 
 
 def _ms(length: timedelta) -> int:
