@@ -84,7 +84,7 @@ class LateChanges:
     def _later_changes(self, before: int, first: str, keys: pa.Array) -> LaterChanges:
         """Those that the copy has applied from windows ``before``, from the order key ``first`` on."""
         later, rule = LaterChanges(), self.task.rule
-        start = max(self.control.applied.since, self.log.oldest() - 1)
+        start = max(self.control.applied.before(first), self.log.oldest() - 1)
         for window in windows_between(self.log, self.task.source_table, start, before - 1):
             ignores_truncates = rule.ignores_truncates or self._is_ignored(window)
             for records in self._read(window, COLUMNS):
@@ -104,7 +104,9 @@ class LateChanges:
                 yield from (pa.table(piece).select(columns) for piece in parquet.iter_batches(columns=columns))
 
     def _without(self, window: WindowSlice, fates: Callable[[pa.Table], Fates]) -> WindowSlice:
-        """The window with a file of the records that remain."""
+        """The window with a file of the records that remain; as it is if all remain."""
+        if not any(self._leaving(window, records, fates(records)).any() for records in self._read(window, COLUMNS)):
+            return window
         kept = RecordFile(self.log.store, f"{self.folder}/{REMAINING}/{window.window:020d}.parquet")
         try:
             for records in self._read(window, SCHEMA.names):
@@ -138,7 +140,7 @@ class LateChanges:
             "TGT043",
             "a change came later than newer ones of its table, and what it means for its row is not known",
             f"{self.task.table}, window {window.window}",
-            f"{record['op']} at {record['position'][:200]}",
+            f"{record['op']} with the order key {record['order_key']}",
             "late changes whose rows have later changes, with all columns, in the change log",
             f"airflow cdc resync {self.control.replicator} --table {in_shell(self.task.table)}; do not write or touch "
             "files again that have been read",

@@ -84,7 +84,7 @@ def order(window: int) -> str:
     return f"{epoch_prefix(1)}{window:032x}{0:016x}01"
 
 
-def test_the_limit_of_what_the_log_has_forgotten_lies_between_its_oldest_windows_and_half_of_it() -> None:
+def test_the_limit_of_what_the_log_has_forgotten_is_not_recent() -> None:
     retained, applied = 40, AppliedOrder(3)
     for cursor in range(3, 400):
         oldest = max(1, cursor - retained)
@@ -94,8 +94,20 @@ def test_the_limit_of_what_the_log_has_forgotten_lies_between_its_oldest_windows
             assert forgotten == "", "the log has all windows after the copy"
         else:
             assert order(oldest - 1) <= forgotten <= order(cursor - retained // 4)
-        assert len(applied.marks) <= 12
+        assert len(applied.marks) <= 7
     assert applied.newest == order(400)
+
+
+def test_the_windows_with_later_changes_than_a_recent_one_are_few() -> None:
+    applied = AppliedOrder(3)
+    for cursor in range(3, 2000):
+        applied = applied.after(cursor, order(cursor + 1), 1)
+        for age in range(1, cursor - 3):
+            window = applied.before(order(cursor - age))
+            assert max(3, cursor - 4 * age - 4) <= window < cursor - age
+            if age > 50:
+                break
+    assert applied.before(order(1)) == 3
 
 
 def test_a_batch_without_changes_and_a_late_one_keep_the_newest_order_key() -> None:

@@ -44,10 +44,17 @@ LATE_CHANGES = (
         (PURE,),
     ),
     Mutant(
-        "the oldest late mark is a recent one",
+        "all windows are searched for changes after late ones",
         "airflow_cdc_provider/core/table/applied_order.py",
-        "> (cursor - oldest) // 2",
-        ">= 1",
+        "kept.setdefault((marks[-1].window - mark.window).bit_length(), mark)",
+        "kept.setdefault(0, mark)",
+        (PURE,),
+    ),
+    Mutant(
+        "the window of a later change is not searched for late ones",
+        "airflow_cdc_provider/core/table/applied_order.py",
+        "if mark.newest < order_key",
+        "if mark.newest <= order_key",
         (PURE,),
     ),
     Mutant(

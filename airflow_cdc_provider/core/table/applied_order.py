@@ -6,6 +6,7 @@ removed from the log do not: ``forgotten`` is an upper limit of their order keys
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from airflow_cdc_provider.core.log.positions import EPOCH_DIGITS
@@ -25,7 +26,7 @@ class Mark:
 @dataclass(frozen=True)
 class AppliedOrder:
     """``since``: the cursor of the copy, before any change was applied; ``newest``: the highest order key, empty if
-    there was no change. ``marks``: earlier states, the oldest first."""
+    there was no change. ``marks``: earlier states, the oldest first, many recent ones and few old ones."""
 
     since: int = 0
     newest: str = ""
@@ -33,11 +34,15 @@ class AppliedOrder:
 
     def after(self, cursor: int, newest: str, oldest: int) -> AppliedOrder:
         """After a batch from ``cursor`` on, whose highest order key is ``newest``. ``oldest``: the oldest window of the
-        log. Marks are far apart: the oldest one that is needed is never a recent one."""
-        marks = tuple(mark for mark in self.marks if mark.window >= oldest - 1)
-        if self.newest and (not marks or cursor - marks[-1].window > (cursor - oldest) // 2):
-            marks = (*marks, Mark(cursor, self.newest))
-        return replace(self, newest=max(self.newest, newest), marks=marks)
+        log."""
+        marks = [mark for mark in self.marks if mark.window >= oldest - 1]
+        if self.newest:
+            marks.append(Mark(cursor, self.newest))
+        return replace(self, newest=max(self.newest, newest), marks=_thinned(marks))
+
+    def before(self, order_key: str) -> int:
+        """A window up to which no change with this order key or a higher one was applied."""
+        return max(self.since, *(mark.window for mark in self.marks if mark.newest < order_key), 0)
 
     def forgotten(self, oldest: int) -> str:
         """The log does not have all changes up to this order key; empty if it has all."""
@@ -54,3 +59,11 @@ class AppliedOrder:
 
 
 NOTHING_APPLIED = AppliedOrder()
+
+
+def _thinned(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Of the marks whose ages have equally many binary digits, the oldest."""
+    kept: dict[int, Mark] = {}
+    for mark in marks:
+        kept.setdefault((marks[-1].window - mark.window).bit_length(), mark)
+    return tuple(kept.values())
