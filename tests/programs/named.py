@@ -112,6 +112,26 @@ NAMED: dict[str, Program] = {
         Setup(targets=(DELTA, DELTA), quarantine=True),
         (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),
     ),
+    "an answer resync is refused, and the table goes on without the ignored column": Program(
+        ASKED,
+        (
+            *(
+                BEGIN,
+                Put(1, 1),
+                Put(2, 2),
+                Put(3, 3),
+                Put(4, 3),
+                Settle(),
+                AddColumn(C),
+                Put(2, 5),
+                Put(3, 6),
+                Settle(),
+            ),
+            *(AnswerQuestion("ignore"), Settle(), AddColumn(D), Put(2, 7), Delete(1), Delete(2), Delete(4), Settle()),
+            *(AnswerQuestion("resync"), Settle(), Command("resume"), Settle(), AnswerQuestion("apply"), Settle()),
+            *(Put(4, 4), Settle()),
+        ),
+    ),
     "a copy is paused after a resync that waits": Program(
         Setup(targets=(DELTA, DELTA)),
         (BEGIN, Command("resync"), Command("pause"), Put(2, 3), Settle(), Command("resume"), Settle()),

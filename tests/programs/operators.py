@@ -113,6 +113,8 @@ def _(act: acts.AnswerQuestion, life: Life) -> None:
             one.new = "copy" if answer is Answer.APPLY else one.new
     elif answer is Answer.IGNORE and question.columns:
         copy.left_out |= {one.id for one in copy.table.columns if one.name in question.columns}
+    elif answer is Answer.APPLY:
+        copy.left_out -= {one.id for one in copy.table.columns if one.name in question.columns}
     elif answer is Answer.IGNORE:
         copy.kept |= set(copy.table.written) - set(copy.table.rows)
     elif answer is Answer.RESYNC:

@@ -207,7 +207,7 @@ def test_a_decision_about_records_of_two_copies_is_carried_out_once_for_the_one_
 def test_a_decision_that_waits_for_a_copy_is_carried_out_for_the_same_records_again(quarantined: RunHarness) -> None:
     harness = quarantined
     tables = (TABLE, "public.b")
-    first = harness.request(CommandKind.REPLAY, *tables, records=["one"])
+    first = harness.request(CommandKind.REPLAY, *tables, records=["one", "one"])
     harness.request(CommandKind.PAUSE, "public.b")
     harness.open("r2")
     staged_and_merged(harness, "r2", "one")
