@@ -39,7 +39,7 @@ from spark_jobs.histories.version_times import may_go_back, versions_until
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
 from spark_jobs.quarantine.carry_over import read_carry
-from spark_jobs.quarantine.dropped_columns import DroppedColumns, dropped_columns
+from spark_jobs.quarantine.dropped_columns import NOTHING_DROPPED, DroppedColumns, dropped_columns
 from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.runtime.job import Job, TableWork
 from spark_jobs.windows.log_reader import WindowSlice, read_records, require_unchanged, row_records
@@ -194,6 +194,8 @@ class BatchInput:
     def dropped_columns(self) -> DroppedColumns:
         """What waiting records lose with the batch."""
         before = row_schema(self.control.schema or self.plan.schema)
+        if before == self.plan.schema:
+            return NOTHING_DROPPED
         return dropped_columns(before, self.plan.schema, self._logged_schemas, self._renamed_since_waiting)
 
     @property

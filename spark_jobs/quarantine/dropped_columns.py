@@ -49,6 +49,9 @@ class DroppedColumns:
         return waiting.mapInArrow(partial(_shorten_batches, self.by_schema), waiting.schema)
 
 
+NOTHING_DROPPED = DroppedColumns({}, ())
+
+
 def dropped_columns(
     before: TableSchema, after: TableSchema, earlier: Mapping[str, TableSchema], renamed: Mapping[str, str]
 ) -> DroppedColumns:

@@ -115,18 +115,8 @@ NAMED: dict[str, Program] = {
     "an answer resync is refused, and the table goes on without the ignored column": Program(
         ASKED,
         (
-            *(
-                BEGIN,
-                Put(1, 1),
-                Put(2, 2),
-                Put(3, 3),
-                Put(4, 3),
-                Settle(),
-                AddColumn(C),
-                Put(2, 5),
-                Put(3, 6),
-                Settle(),
-            ),
+            *(BEGIN, Put(1, 1), Put(2, 2), Put(3, 3), Put(4, 3), Settle()),
+            *(AddColumn(C), Put(2, 5), Put(3, 6), Settle()),
             *(AnswerQuestion("ignore"), Settle(), AddColumn(D), Put(2, 7), Delete(1), Delete(2), Delete(4), Settle()),
             *(AnswerQuestion("resync"), Settle(), Command("resume"), Settle(), AnswerQuestion("apply"), Settle()),
             *(Put(4, 4), Settle()),
