@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.programs import program as acts
 from tests.programs.carrying_out import carry_out
 from tests.programs.life import Life
-from tests.programs.source import BAD_TIME, NAMES, TIME
+from tests.programs.source import BAD_TIME, NAMES, TIME, Table
 
 
 @carry_out.register
 def _(act: acts.Put, life: Life) -> None:
     table = life.table(act.table)
-    key = table.key(act.key)
-    before = table.named_row(key) if key in table.rows else None
-    table.put(key, table.values(act.value))
-    life.world.put(table, key, before)
-    life.wrote(table, key)
+    _put(life, table, table.key(act.key), table.values(act.value))
 
 
 @carry_out.register
@@ -23,11 +21,15 @@ def _(act: acts.PutBad, life: Life) -> None:
     if not life.world.has_bad:
         return
     table = life.table(act.table)
-    key = table.key(act.key)
+    _put(life, table, table.key(act.key), table.values(act.key + 4) | {TIME: BAD_TIME})
+
+
+def _put(life: Life, table: Table, key: Any, values: dict[str, Any]) -> None:
     before = table.named_row(key) if key in table.rows else None
-    table.put(key, table.values(act.key + 4) | {TIME: BAD_TIME})
+    table.put(key, values)
     life.world.put(table, key, before)
-    life.wrote(table, key)
+    if before != table.named_row(key) or life.world.logs_equal_rows:
+        life.wrote(table, key)
 
 
 @carry_out.register

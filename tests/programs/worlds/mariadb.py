@@ -38,6 +38,7 @@ class MariaDBWorld(SqlWorld):
     }  # fmt: skip
     loses_log = True
     renames_tables = True
+    logs_equal_rows = False
     settings = (*WRITER, "filter")
     shown_by_runs = ("filter",)
     inheritable = INHERITABLE

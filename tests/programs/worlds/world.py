@@ -18,7 +18,8 @@ class World(ABC):
     TRUNCATE; ``alters``: whether its tables can be altered; ``renames_tables``: whether a replicator can follow a
     renamed table. ``inheritable``: settings that sessions inherit; ``inherited``: the numbers of those that they
     inherit now. ``is_feed``: it cannot be read at any time. ``shows_renames``: its stream shows that a column was
-    renamed; ``has_ids``: its catalog does. ``searches_deletes``: the next run does, if the stream has none."""
+    renamed; ``has_ids``: its catalog does. ``logs_equal_rows``: an UPDATE to the values that a row has is a change.
+    ``searches_deletes``: the next run does, if the stream has none."""
 
     settings: tuple[str, ...] = ()
     shown_by_runs: Collection[str] = ()
@@ -30,6 +31,7 @@ class World(ABC):
     is_feed = False
     shows_renames = True
     has_ids = False
+    logs_equal_rows = True
     searches_deletes = True
     connection = ConnectionInfo()
     inheritable: Sequence[Any] = ()
