@@ -34,7 +34,7 @@ from airflow_cdc_provider.core.proof.schedule import difference_problem
 from airflow_cdc_provider.core.spec.definition import format_duration
 from airflow_cdc_provider.core.table.copies import source_table
 from airflow_cdc_provider.core.table.state_rows import Lane, TableRow
-from airflow_cdc_provider.core.table.states import TAKES_CHANGES, TableState
+from airflow_cdc_provider.core.table.states import TAKES_CHANGES, WITHOUT_COPY, TableState
 
 STREAM_STEPS = ("extract", "stage", "merge")
 
@@ -68,6 +68,11 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
             replicator.state.release(replicator.name, lane, run_id)
 
 
+def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> list[str]:
+    """The copied tables, and those that left with this run."""
+    return [table for table, row in rows.items() if row.state not in WITHOUT_COPY or row.since >= decision.at]
+
+
 def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str], log_info: LogInfo) -> CloseResult:
     plan, state, name = decision.plan, replicator.state, replicator.name
     at = state.now()
@@ -93,7 +98,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             acknowledged = _acknowledge(replicator, decision, rows, log, at)
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
-    end_left_commands(replicator, decision, before)
+    end_left_commands(replicator, decision, _known_to(decision, before))
     latest = {**before, **rows}
     named = {task.table: latest[task.table] for task in plan.tables if task.table in latest}
     complete_commands(replicator, decision, named, results)

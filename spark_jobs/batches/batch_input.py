@@ -108,7 +108,7 @@ class BatchInput:
     def late_truncate(self) -> str:
         """The order key of the last truncate, if the target may have rows of later changes; else empty."""
         at = self.truncated_at
-        return at if at is not None and at < self.control.applied.newest and not self.plan.touched else ""
+        return at if at is not None and at < self.control.applied.newest else ""
 
     @cached_property
     def truncates(self) -> tuple[Truncate, ...]:

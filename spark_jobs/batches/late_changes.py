@@ -6,6 +6,7 @@ deleted row could come back, or a value be lost.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +34,7 @@ from spark_jobs.windows.record_files import SCHEMA, RecordFile
 AFTER_ALL = "g"
 """Above all order keys."""
 REMAINING = "remaining"
-"""The folder, in that of the batch, of the records that remain."""
+"""The folder, in that of the batch, of the records that remain. An attempt may plan its batch several times."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class LateChanges:
         """The window with a file of the records that remain; as it is if all remain."""
         if not any(self._leaving(window, records, fates(records)).any() for records in self._read(window, COLUMNS)):
             return window
-        kept = RecordFile(self.log.store, f"{self.folder}/{REMAINING}/{window.window:020d}.parquet")
+        kept = RecordFile(self.log.store, f"{self.folder}/{REMAINING}/{uuid.uuid4().hex}.parquet")
         try:
             for records in self._read(window, SCHEMA.names):
                 leave = self._leaving(window, records, fates(records))

@@ -61,6 +61,23 @@ def test_a_command_about_a_table_that_left_the_yaml_ends_and_has_no_effect_when_
     assert harness.replicator.log.decisions() == []
 
 
+def test_a_run_does_not_end_a_command_that_came_after_its_decision(harness: RunHarness) -> None:
+    select(harness, A)
+    harness.open("r2")
+    select(harness, A, B)
+    request = harness.request(RESYNC, B)
+    harness.close("r2")
+    assert not command_of(harness, request).finished
+
+
+def test_a_table_that_left_long_ago_is_in_no_outcome(harness: RunHarness) -> None:
+    select(harness, A)
+    assert harness.run("r2").problems == ()
+    request = harness.request(RESYNC)
+    assert harness.run("r3").problems == ()
+    assert B not in command_of(harness, request).outcome
+
+
 @pytest.mark.parametrize("named", [(), (A, B)])
 def test_a_command_that_waits_for_one_table_has_ended_for_another_that_left_the_yaml(
     harness: RunHarness, named: tuple[str, ...]

@@ -15,12 +15,15 @@ LEFT = "the YAML no longer selects"
 
 
 def left_tables(command: Command, decision: RunDecision, known: Iterable[str] = ()) -> tuple[str, ...]:
-    """The tables that the command names and the run does not know. A table that the YAML names and the source does not
-    list now is waited for. ``known``: the tables of earlier runs, for a command about all tables."""
-    if decision.stop:
+    """The tables that the command names and the run does not know. None if the command came after the decision of the
+    run, or if the run could select no tables. A table that the YAML names and the source does not list now is waited
+    for. ``known``: the tables of earlier runs, for a command about all tables."""
+    if decision.stop or command.id not in decision.pending:
         return ()
     selected = {task.table for task in decision.plan.tables} | {new.table for new in decision.new}
-    waited_for = {problem.where for problem in decision.unselected}
+    waited_for = {problem.where for problem in decision.unselected} | {gone.table for gone in decision.gone}
+    if decision.replicator in waited_for:
+        return ()
     return tuple(
         table
         for table in command.tables or known

@@ -40,7 +40,7 @@ class RunDecision:
     ``raise_fence``: tables that another tool restored. ``new``: tables that are not copied yet. ``gone``: tables that
     the source no longer lists, and that are not blocked. ``follow``: the tasks to run next. ``at``: the time of the
     source's status, UTC in ISO 8601 format; ``source_at``: the same by the source's clock, empty if it shows none.
-    ``unread``: the source has changes that this run does not read."""
+    ``unread``: the source has changes that this run does not read. ``pending``: the ids of the open commands."""
 
     replicator: str
     plan: RunPlan
@@ -60,6 +60,7 @@ class RunDecision:
     notes: tuple[str, ...] = ()
     unread: bool = False
     source_at: str = ""
+    pending: tuple[str, ...] = ()
 
     @property
     def needs_copy_lane(self) -> bool:
@@ -98,6 +99,7 @@ def decide(facts: Facts) -> RunDecision:
         gone=facts.gone,
         unread=facts.mode is Mode.REPAIR and facts.stream.has_changes,
         source_at=facts.stream.at,
+        pending=tuple(command.id for command in facts.commands),
     )
     if stop := replicator_stop(decisions):
         return replace(base, stop=stop)
