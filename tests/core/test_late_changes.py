@@ -131,3 +131,9 @@ def test_a_copy_made_before_this_was_recorded_has_forgotten_what_its_log_lacks()
 )
 def test_order_keys_of_offsets_alone_do_not_order_all_changes(newest: str, all_ordered: bool) -> None:
     assert AppliedOrder(0, newest).orders_all is all_ordered
+
+
+def test_a_copy_without_changes_forgets_none_although_the_log_was_cleaned() -> None:
+    applied = AppliedOrder(0).after(4999, order(105), 4000)
+    assert applied.forgotten(4000) == "" and applied.forgotten(5100) == order(105)
+    assert AppliedOrder().after(4999, order(105), 4000).forgotten(4000) == order(105), "a copy of a former version"

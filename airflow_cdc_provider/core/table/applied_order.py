@@ -25,10 +25,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class AppliedOrder:
-    """``since``: the cursor of the copy, before any change was applied; ``newest``: the highest order key, empty if
-    there was no change. ``marks``: earlier states, the oldest first, many recent ones and few old ones."""
+    """``since``: the cursor of the copy, before any change was applied; None if that is unknown. ``newest``: the
+    highest order key, empty if there was no change. ``marks``: earlier states, the oldest first, many recent ones and
+    few old ones."""
 
-    since: int = 0
+    since: int | None = None
     newest: str = ""
     marks: tuple[Mark, ...] = ()
 
@@ -36,17 +37,17 @@ class AppliedOrder:
         """After a batch from ``cursor`` on, whose highest order key is ``newest``. ``oldest``: the oldest window of the
         log."""
         marks = [mark for mark in self.marks if mark.window >= oldest - 1]
-        if self.newest:
+        if self.newest or self.since is not None:
             marks.append(Mark(cursor, self.newest))
         return replace(self, newest=max(self.newest, newest), marks=_thinned(marks))
 
     def before(self, order_key: str) -> int:
         """A window up to which no change with this order key or a higher one was applied."""
-        return max(self.since, *(mark.window for mark in self.marks if mark.newest < order_key), 0)
+        return max(self.since or 0, *(mark.window for mark in self.marks if mark.newest < order_key), 0)
 
     def forgotten(self, oldest: int) -> str:
         """The log does not have all changes up to this order key; empty if it has all."""
-        if oldest <= self.since + 1:
+        if oldest <= (self.since or 0) + 1:
             return ""
         return next((mark.newest for mark in self.marks if mark.window >= oldest - 1), self.newest)
 

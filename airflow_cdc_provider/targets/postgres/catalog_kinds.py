@@ -56,7 +56,7 @@ SELECT 'pg_publication_rel'::regclass::oid, r.oid, 0,
        CASE WHEN to_jsonb(r) ->> 'prattrs' IS NOT NULL THEN
          (SELECT format(' (%s)', string_agg(quote_ident(name), ', '))
           FROM jsonb_array_elements_text(to_jsonb(v) -> 'attnames') name) END,
-       ' WHERE ' || (to_jsonb(v) ->> 'rowfilter'))
+       ' WHERE (' || (to_jsonb(v) ->> 'rowfilter') || ')')
 FROM t JOIN pg_publication_rel r ON r.prrelid = t.oid JOIN pg_publication p ON p.oid = r.prpubid
 LEFT JOIN pg_publication_tables v ON v.pubname = p.pubname AND format('%I.%I', v.schemaname, v.tablename) = t.named""",
 }

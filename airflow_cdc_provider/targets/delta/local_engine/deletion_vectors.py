@@ -36,6 +36,12 @@ class UnreadableVector(Exception):
     """The vector is damaged, or has an unsupported format."""
 
 
+def vector_exists(store: Store, table: str, descriptor: Mapping[str, Any]) -> bool:
+    """Whether ``read_vector`` can find it."""
+    kind, where = descriptor["storageType"], descriptor["pathOrInlineDv"]
+    return kind == INLINE or (kind == IN_FILE and store.exists(f"{table}/{_path(where)}"))
+
+
 def read_vector(store: Store, table: str, descriptor: Mapping[str, Any]) -> Positions:
     """Reads a vector that is inline or in the table's folder. Raises UnreadableVector."""
     if descriptor["storageType"] == INLINE:

@@ -17,6 +17,7 @@ from airflow_cdc_provider.targets.delta.local_engine.commit import (
     content_of,
     removal,
 )
+from airflow_cdc_provider.targets.delta.local_engine.deletion_vectors import vector_exists
 from airflow_cdc_provider.targets.delta.local_engine.log_replay import commit_path, file_identity, read_snapshot
 from airflow_cdc_provider.targets.needs_spark import NeedsSpark
 
@@ -30,13 +31,19 @@ def restored(store: Store, table: str, version: int, label: CommitLabel) -> Prep
     present = {file_identity(file.add): file for file in now.files}
     past = {file_identity(file.add): file for file in before.files}
     returned = [file for identity, file in past.items() if identity not in present]
-    if missing := next((one.path for one in returned if not store.exists(f"{table}/{unquote(one.path)}")), None):
-        raise NeedsSpark(f"file {missing} was removed")
+    if missing := next((one.path for one in returned if not _exists(store, table, one.add)), None):
+        raise NeedsSpark(f"file {missing}, or its deletion vector, was removed")
     actions: list[Mapping[str, Any]] = [{"metaData": _metadata(before.metadata, now.metadata)}]
     actions += [{"remove": removal(file)} for identity, file in present.items() if identity not in past]
     actions += [{"add": {**file.add, "dataChange": True}} for file in returned]
     info = commit_info("RESTORE", {"version": str(version)}, {}, now.version, label)
     return PreparedCommit(store, commit_path(table, now.version + 1), content_of(info, label, actions), 0, 0, 0)
+
+
+def _exists(store: Store, table: str, add: Mapping[str, Any]) -> bool:
+    vector = add.get("deletionVector")
+    in_folder = store.exists(f"{table}/{unquote(str(add['path']))}")
+    return in_folder and (not vector or vector_exists(store, table, vector))
 
 
 def _metadata(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
