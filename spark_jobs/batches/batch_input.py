@@ -11,7 +11,7 @@ from functools import cached_property, partial
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames, decisions_by_record
+from airflow_cdc_provider.core.decisions.operator_decisions import decisions_by_record
 from airflow_cdc_provider.core.decisions.steps import Batch, TableTask
 from airflow_cdc_provider.core.errors import IntegrityBroken
 from airflow_cdc_provider.core.log.carry_over import CarryOver, Truncate
@@ -38,7 +38,7 @@ from spark_jobs.histories.current_rows import current_rows
 from spark_jobs.histories.version_times import may_go_back, versions_until
 from spark_jobs.quarantine import refetch
 from spark_jobs.quarantine.bad_records import BadRecord, unreadable_records
-from spark_jobs.quarantine.carry_over import read_carry
+from spark_jobs.quarantine.carry_over import read_carry, renamed_while_waiting
 from spark_jobs.quarantine.dropped_columns import NOTHING_DROPPED, DroppedColumns, dropped_columns
 from spark_jobs.quarantine.refetch import DirtyKey
 from spark_jobs.runtime.job import Job, TableWork
@@ -200,10 +200,7 @@ class BatchInput:
 
     @property
     def _renamed_since_waiting(self) -> dict[str, str]:
-        """Columns that were renamed while records waited, by an operator's decision."""
-        carry, log = self.control.carry, self.job.log
-        windows = [] if carry.dirty else [record.window for record in log.quarantined_records(carry)]
-        return decided_renames(log.decisions(), self.task.table, min(windows, default=1) - 1)
+        return renamed_while_waiting(self.job.log, self.task.table, self.control.carry)
 
     def fold(self, shape: BatchShape) -> Fold:
         """Of a table with a key. ``shape``: of the entries."""

@@ -25,6 +25,7 @@ from airflow_cdc_provider.core.table.schema import TableSchema
 from airflow_cdc_provider.core.table.states import State, TableState
 from airflow_cdc_provider.core.times import utc_now
 from airflow_cdc_provider.targets.target import AltersTables, TargetState
+from spark_jobs.quarantine.altered_carry import altered_carry
 from spark_jobs.runtime.console import log_line
 from spark_jobs.runtime.job import Job
 
@@ -66,7 +67,8 @@ def alter_table(
     assert current.control is not None and isinstance(job.tables, AltersTables)
     schema = stored_schema(task.rule.history, altered(before, alterations))
     comments = comments_after(current.control, schema)
-    fenced = current.control.fenced(schema=schema, comments=comments)
+    carry = altered_carry(job, task, current.control, before, alterations)
+    fenced = current.control.fenced(schema=schema, comments=comments, carry=carry)
     record = replace(fenced, attempt=job.step.attempt, committed_at=_now())
     failpoint("alter.before")
     committed = job.tables.alter(task.target, current, record, alterations)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_cdc_provider.core.decisions.operator_decisions import decided_renames
 from airflow_cdc_provider.core.failpoints import failpoint
 from airflow_cdc_provider.core.log.carry_over import NOTHING, CarryOver
 from airflow_cdc_provider.core.log.change_log import DataFile, carry_folder
@@ -32,6 +33,12 @@ def read_carry(spark: SparkSession, log: ChangeLog, carry: CarryOver) -> DataFra
     if not carry.files:
         return spark.createDataFrame([], CARRIED_ROW_COLUMNS)
     return spark.read.schema(CARRIED_ROW_COLUMNS).parquet(*(log.store.url(file.path) for file in carry.files))
+
+
+def renamed_while_waiting(log: ChangeLog, table: str, carry: CarryOver) -> dict[str, str]:
+    """Columns that were renamed while records waited, by an operator's decision."""
+    windows = [] if carry.dirty else [record.window for record in log.quarantined_records(carry)]
+    return decided_renames(log.decisions(), table, min(windows, default=1) - 1)
 
 
 def write_carry(log: ChangeLog, table: str, attempt: str, rows: DataFrame | pa.Table) -> CarryOver:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from airflow_cdc_provider.core.log.change_records import ChangeRecord, Operation, canonical
 from airflow_cdc_provider.core.log.quarantine import UndecodedRecord, undecoded
 from airflow_cdc_provider.core.serde import from_plain, to_plain
-from airflow_cdc_provider.core.table.schema import TableSchema
+from airflow_cdc_provider.core.table.schema import Column, TableSchema
 from airflow_cdc_provider.core.table.schema_changes import ChangeKind, compare, same_columns
 from spark_jobs.folds.earlier_rows import replaced
 from spark_jobs.folds.json_members import image_of, members
@@ -57,11 +57,19 @@ def dropped_columns(
 ) -> DroppedColumns:
     """``earlier``: the schemas of records, by their ids. ``renamed``: former → present names of ``before``, as
     operators have decided."""
-    gone = {
-        change.before.name
+    gone = [
+        change.before
         for change in compare(before, after, renamed or None)
-        if change.kind is ChangeKind.DROP_COLUMN and change.before and not change.before.id
-    }
+        if change.kind is ChangeKind.DROP_COLUMN and change.before
+    ]
+    return lost_columns(gone, before, earlier, renamed)
+
+
+def lost_columns(
+    dropped: Iterable[Column], before: TableSchema, earlier: Mapping[str, TableSchema], renamed: Mapping[str, str]
+) -> DroppedColumns:
+    """``dropped``: columns of ``before``."""
+    gone = {column.name for column in dropped if not column.id}
     by_schema, schemas = dict[str, Remaining](), list[TableSchema]()
     for schema_id, schema in earlier.items() if gone else ():
         pairs = same_columns(schema.columns, before.columns, renamed)

@@ -108,6 +108,13 @@ NAMED: dict[str, Program] = {
             *(Replay("set"), Settle()),
         ),
     ),
+    "a record waits while its column is dropped in the target, and another one gets its name": Program(
+        Setup(source=MARIADB, quarantine=True, policy="null", targets=(FEATURES,)),
+        (
+            *(BEGIN, PutBad(4), Settle(), DropColumn(0), Put(3, 5), Settle(), AddColumn(2), Put(2, 8), Settle()),
+            *(Replay("set"), Settle()),
+        ),
+    ),
     "two copies with one record that waits, of which one is paused": Program(
         Setup(targets=(DELTA, DELTA), quarantine=True),
         (BEGIN, PutBad(4), Settle(), Command("pause"), Replay("set", 0), Replay("set", 1), Settle()),
