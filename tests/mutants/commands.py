@@ -76,8 +76,15 @@ COMMANDS = (
     Mutant(
         "a command about a table that left the YAML is carried out when that returns",
         f"{CONTROL}/close_window.py",
-        "    end_left_commands(replicator, decision, before)\n",
+        "    end_left_commands(replicator, decision, _known_to(decision, before))\n",
         "",
+        (LEFT,),
+    ),
+    Mutant(
+        "a run ends a command that came after its decision",
+        f"{DECISIONS}/left_tables.py",
+        "if decision.stop or command.id not in decision.pending:",
+        "if decision.stop:",
         (LEFT,),
     ),
     Mutant(

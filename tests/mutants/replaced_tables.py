@@ -27,8 +27,8 @@ REPLACED_TABLES = (
     Mutant(
         "a Delta table is taken back to files that are gone",
         RESTORE,
-        "if not store.exists(",
-        "if store.exists(",
+        "if not _exists(",
+        "if _exists(",
         (f"{REWINDS}::test_a_widened_table_whose_files_are_gone_stays",),
     ),
     Mutant(

@@ -17,6 +17,7 @@ NIGHTLY = {
     "a column is shown in the YAML and masked again",
     "a record waits while a column is renamed",
     "a record waits while another column gets the name of one",
+    "a record waits while another column gets the name of one, without ids of columns",
     "a table is renamed whose first copy is paused and of a former table",
     "a history of a column with a wider type, in a target that may follow it later",
     "a lost target that is copied again has no column that is withheld",
