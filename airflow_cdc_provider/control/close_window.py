@@ -68,6 +68,19 @@ def close_window(replicator: Replicator, run_id: str, failed: Sequence[str], log
             replicator.state.release(replicator.name, lane, run_id)
 
 
+def _selected(decision: RunDecision, rows: Mapping[str, TableRow]) -> dict[str, TableRow]:
+    """Those of the run, and copies that it could not take: the source does not list their table, or the YAML has an
+    error in it."""
+    tables = {task.table for task in decision.plan.tables}
+    waited_for = {problem.where for problem in decision.unselected}
+    left_out = (
+        table
+        for table, row in rows.items()
+        if row.state not in WITHOUT_COPY and not waited_for.isdisjoint((table, source_table(table)))
+    )
+    return {table: rows[table] for table in sorted({*tables, *left_out}) if table in rows}
+
+
 def _known_to(decision: RunDecision, rows: Mapping[str, TableRow]) -> list[str]:
     """The copied tables, and those that left with this run."""
     return [table for table, row in rows.items() if row.state not in WITHOUT_COPY or row.since >= decision.at]
@@ -99,9 +112,7 @@ def _close(replicator: Replicator, decision: RunDecision, failed: Sequence[str],
             measure_retention(replicator, log.hi, _read_at(rows.values(), log), at, log_info)
         clean(replicator, plan.run_id, _table_progress(plan.tables, rows, log), at, log_info)
     end_left_commands(replicator, decision, _known_to(decision, before))
-    latest = {**before, **rows}
-    named = {task.table: latest[task.table] for task in plan.tables if task.table in latest}
-    complete_commands(replicator, decision, named, results)
+    complete_commands(replicator, decision, _selected(decision, {**before, **rows}), results)
     for line in (*decision.notes, *_waiting_records(name, rows.values())):
         log_info(line)
     committed = results.committed()

@@ -70,6 +70,20 @@ def test_a_run_does_not_end_a_command_that_came_after_its_decision(harness: RunH
     assert not command_of(harness, request).finished
 
 
+@pytest.mark.parametrize("named", [(), (A, B)])
+@pytest.mark.parametrize("kind", [RESYNC, VERIFY])
+def test_a_command_is_not_done_without_a_table_that_the_source_does_not_list(
+    harness: RunHarness, kind: CommandKind, named: tuple[str, ...]
+) -> None:
+    select(harness, A, B)
+    listed = harness.source.read()["tables"]
+    harness.source.write(tables=[one for one in listed if one["table"] != B])
+    request = harness.request(kind, *named)
+    harness.run("r2")
+    ended = command_of(harness, request)
+    assert B in ended.outcome and not ended.result.get("identical"), ended
+
+
 def test_a_table_that_left_long_ago_is_in_no_outcome(harness: RunHarness) -> None:
     select(harness, A)
     assert harness.run("r2").problems == ()

@@ -21,7 +21,7 @@ def left_tables(command: Command, decision: RunDecision, known: Iterable[str] = 
     if decision.stop or command.id not in decision.pending:
         return ()
     selected = {task.table for task in decision.plan.tables} | {new.table for new in decision.new}
-    waited_for = {problem.where for problem in decision.unselected} | {gone.table for gone in decision.gone}
+    waited_for = {problem.where for problem in decision.unselected}
     if decision.replicator in waited_for:
         return ()
     return tuple(
